@@ -1,0 +1,50 @@
+# One command runs, one command tests: `make demo`, `make test`.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+# Each play is one process with one BLAS thread; test workers follow the cores.
+export OPENBLAS_NUM_THREADS ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types bench soak docs clean
+
+help:  ## List the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+
+$(VENV)/pip: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	@touch $@
+
+$(VENV)/run: pyproject.toml $(VENV)/pip
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/%: pyproject.toml $(VENV)/pip
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	@touch $@
+
+demo: $(VENV)/run  ## Set up and play the first scenario to a finished table
+	@$(BIN)/sparq-sim demo
+
+lint: $(VENV)/test  ## Check format, lint and types
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+test: lint  ## Lint, types and tests
+	@$(BIN)/pytest -n auto
+
+soak: $(VENV)/test  ## Run the slow statistical and soak tests
+	@$(BIN)/pytest -n auto -m slow
+
+bench: $(VENV)/bench  ## Measure ratios against peers
+	@for script in $(filter-out %/__init__.py %/compare.py,$(wildcard benchmarks/*.py)); do \
+	  $(BIN)/python -m benchmarks.$$(basename $$script .py) || exit 1; done
+
+docs: $(VENV)/docs  ## Build the documentation
+	@$(BIN)/sphinx-build -q -W -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+clean:  ## Remove the environment and everything built
+	rm -rf $(VENV) build dist docs/_build .mypy_cache .ruff_cache .pytest_cache

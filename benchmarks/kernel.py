@@ -1,0 +1,187 @@
+"""The kernel beside bare SimPy: a wait, a round with one query, a round with split queries.
+
+Run it from the root of the repository: `python -m benchmarks.kernel [--check] [--json]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from heapq import heapreplace
+from itertools import count
+from typing import Any
+
+import numpy as np
+import simpy
+
+from benchmarks.compare import Pair, at_most, main
+from sparq_sim import Channel, Environment, Move, Optimizer, Query, Rules, Setting, play
+from sparq_sim.clock import SimClock
+from sparq_sim.domain import Box
+from sparq_sim.messages import Point, Points, Reply, Values
+from sparq_sim.models import Agent, Landscape
+from sparq_sim.testing import Teller
+
+WAITS = 50_000
+JOINT_ROUNDS = 1_000
+SPLIT_ROUNDS = 200
+POINTS = 37
+CAPACITY = 4
+MEAN_SERVICE = 0.05
+"""Of 37 points over 4 servers, most are served within the round."""
+
+Process = Generator[simpy.Event, Any, None]
+Services = list[list[float]]
+"""The services of each round."""
+
+
+class Level(Environment):
+    """A slope that never moves: what it computes is not to be timed, only the kernel is."""
+
+    def start(self, rng: np.random.Generator) -> Landscape:
+        """Give the slope."""
+        return LevelLandscape()
+
+
+class LevelLandscape:
+    """The started environment."""
+
+    domain = Box(0.0, 1.0)
+
+    def rewards(self, points: Points, time: float) -> Values:
+        """Give the first coordinate."""
+        return points[:, 0]
+
+    def best(self, time: float) -> tuple[Point, float]:
+        """Give the upper end."""
+        return self.domain.upper, 1.0
+
+
+class Steady(Optimizer):
+    """Plays one point for ever and asks about it 37 times a round, without a thought."""
+
+    def start(self, setting: Setting, rng: np.random.Generator) -> Agent:
+        """Give an agent that learns nothing."""
+        return SteadyAgent()
+
+
+class SteadyAgent:
+    """The started optimizer."""
+
+    def __init__(self) -> None:
+        self._points: Points = np.full((POINTS, 1), 0.5)
+        self._ids = count(1)
+
+    def ask(self, now: float) -> Move:
+        """Play and ask."""
+        return Move(self._points[0], (Query(next(self._ids), "expert", self._points, now),))
+
+    def tell(self, reply: Reply) -> None:
+        """Take no notice."""
+
+
+# A wait.
+
+
+def wait_ours() -> None:
+    """Sleep by the clock."""
+
+    async def sleeper(clock: SimClock) -> None:
+        for _ in range(WAITS):
+            await clock.sleep(1.0)
+
+    clock = SimClock()
+    clock.run(sleeper(clock))
+
+
+def wait_peer() -> None:
+    """Yield timeouts."""
+
+    def sleeper(env: simpy.Environment) -> Process:
+        for _ in range(WAITS):
+            yield env.timeout(1.0)
+
+    env = simpy.Environment()
+    env.process(sleeper(env))
+    env.run()
+
+
+# A round: the environment is observed, 37 points are asked of an expert with 4 servers.
+
+
+def round_ours(rounds: int, *, split: bool) -> None:
+    """Play whole rounds: draws, noise, budget, trace and all."""
+    service = {"kind": "exponential", "mean": MEAN_SERVICE}
+    channel = Channel.model_validate(
+        {"service": service, "noise": 0.1, "capacity": CAPACITY, "split": split}
+    )
+    play(Steady(), Level(), Rules(rounds=rounds), experts={"expert": (Teller(), channel)})
+
+
+def draw_services(rounds: int) -> Services:
+    """Draw beforehand what the peers need."""
+    drawn: Services = np.random.default_rng(0).exponential(MEAN_SERVICE, (rounds, POINTS)).tolist()
+    return drawn
+
+
+def joint_peer(services: Services) -> None:
+    """Wait for each round and for its batch: two events, and the services' ends by a heap."""
+
+    def rounds(env: simpy.Environment) -> Process:
+        for durations in services:
+            yield env.timeout(1.0)
+            servers = [env.now] * CAPACITY
+            ends = []
+            for duration in durations:
+                end = servers[0] + duration
+                heapreplace(servers, end)
+                ends.append(end)
+            yield env.timeout(max(ends) - env.now)
+
+    env = simpy.Environment()
+    env.process(rounds(env))
+    env.run()
+
+
+def split_peer(services: Services) -> None:
+    """Run a process for each point, all of which share a resource."""
+
+    def serve(env: simpy.Environment, servers: simpy.Resource, duration: float) -> Process:
+        with servers.request() as slot:
+            yield slot
+            yield env.timeout(duration)
+
+    def rounds(env: simpy.Environment) -> Process:
+        servers = simpy.Resource(env, CAPACITY)
+        for durations in services:
+            yield env.timeout(1.0)
+            yield env.all_of([env.process(serve(env, servers, time)) for time in durations])
+
+    env = simpy.Environment()
+    env.process(rounds(env))
+    env.run()
+
+
+def pairs() -> list[Pair]:
+    """Give the lines of this benchmark."""
+    joint, split = draw_services(JOINT_ROUNDS), draw_services(SPLIT_ROUNDS)
+    return [
+        Pair("a wait", wait_ours, wait_peer, at_most(2), units=WAITS),
+        Pair(
+            f"a round, {POINTS} points in one query",
+            lambda: round_ours(JOINT_ROUNDS, split=False),
+            lambda: joint_peer(joint),
+            at_most(25),
+            units=JOINT_ROUNDS,
+        ),
+        Pair(
+            f"a round, {POINTS} points split, {CAPACITY} at a time",
+            lambda: round_ours(SPLIT_ROUNDS, split=True),
+            lambda: split_peer(split),
+            at_most(4),
+            units=SPLIT_ROUNDS,
+        ),
+    ]
+
+
+if __name__ == "__main__":
+    main("The kernel beside bare SimPy", pairs())

@@ -1,0 +1,117 @@
+"""How Sphinx builds the documentation: `make docs`."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any
+
+from sphinx.application import Sphinx
+
+import sparq_sim
+from sparq_sim.models import Part
+
+project = "sparq-sim"
+version = release = sparq_sim.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax"]
+exclude_patterns = ["_build"]
+myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_heading_anchors = 3
+
+html_theme = "furo"
+html_title = "sparq-sim"
+html_show_copyright = False
+
+autodoc_default_options = {"members": True}
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # `show_signature` writes them as the source does
+python_maximum_signature_line_length = 88
+
+_SPANS = re.compile(r"`(?P<code>[^`]+)`|(?<![\w*])\*(?P<italic>\w[\w -]*)\*(?![\w*])")
+_MARKUP = re.compile(r"([\\*|_])")
+_ANNOTATED = re.compile(r"Annotated\[(.+?), Field\([^()]*\)\]")
+
+
+def as_plain_text(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
+) -> None:
+    """Take formulas in docstrings as text: only `code`, *italics*, lists and paragraphs count."""
+    lines[:] = [_plain(line) for line in lines]
+
+
+def _plain(line: str) -> str:
+    done, plain = 0, ""
+    for span in _SPANS.finditer(line):
+        plain += _MARKUP.sub(r"\\\1", line[done : span.start()])
+        code, italic = span["code"], span["italic"]
+        plain += rf"\ ``{code}``\ " if code else rf"\ *{italic}*\ "
+        done = span.end()
+    return plain + _MARKUP.sub(r"\\\1", line[done:])
+
+
+def show_signature(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, signature: str | None, returns: Any
+) -> tuple[str, str | None] | None:
+    """Show annotations as the source has them; of models, the fields with their defaults."""
+    if inspect.isclass(obj) and issubclass(obj, Part):
+        fields = [_field(obj, field) for field in obj.model_fields if field != "kind"]
+        return (f"(*, {', '.join(fields)})" if fields else "()"), None
+    if getattr(obj, "_is_protocol", False):
+        return "", None
+    if signature is None:
+        return None
+    try:
+        found = inspect.signature(obj)
+    except (TypeError, ValueError):
+        return None
+    kept = [_as_written(part) for part in found.parameters.values() if part.name != "self"]
+    shown = found.replace(parameters=kept, return_annotation=inspect.Signature.empty)
+    gives = "" if inspect.isclass(obj) else found.return_annotation
+    return str(shown), gives if isinstance(gives, str) else getattr(gives, "__name__", None)
+
+
+class _Verbatim:
+    """Shown as *text*, without the quotes that a string would have."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def _as_written(part: inspect.Parameter) -> inspect.Parameter:
+    if isinstance(part.annotation, str):
+        part = part.replace(annotation=_Verbatim(part.annotation))
+    made = part.default is not part.empty and "<" in repr(part.default)
+    return part.replace(default=_Verbatim("...")) if made else part
+
+
+def _field(model: type[Part], name: str) -> str:
+    field = model.model_fields[name]
+    owners = [base for base in model.__mro__ if name in inspect.get_annotations(base)]
+    written = inspect.get_annotations(owners[0])[name]
+    kind = written if isinstance(written, str) else getattr(written, "__name__", "")
+    while kind != (shorter := _ANNOTATED.sub(r"\1", kind)):
+        kind = shorter
+    shown = f"{name}: {kind}" if kind not in ("", "Annotated") and "[" not in kind else name
+    if field.is_required():
+        return shown
+    default = field.get_default(call_default_factory=True)
+    if not isinstance(default, Part):
+        return f"{shown} = {default!r}"
+    given = [f"{part}={getattr(default, part)!r}" for part in sorted(default.model_fields_set)]
+    return f"{shown} = {type(default).__name__}({', '.join(given)})"
+
+
+def skip(app: Sphinx, what: str, name: str, obj: Any, skipped: bool, options: Any) -> bool | None:
+    """Leave out what pydantic adds to every model."""
+    return True if name == "model_config" else None
+
+
+def setup(app: Sphinx) -> None:
+    """Let autodoc read docstrings and signatures as they are written here."""
+    app.connect("autodoc-skip-member", skip)
+    app.connect("autodoc-process-docstring", as_plain_text)
+    app.connect("autodoc-process-signature", show_signature)

@@ -1,0 +1,62 @@
+"""The paper's synthetic reward: a hill that sways over a wavy plain."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import Generator
+
+from sparq_sim.domain import Box
+from sparq_sim.messages import Point, Points, Values
+from sparq_sim.models import Environment, Landscape
+
+
+class Synthetic(Environment):
+    """The function of Mauduit, Berthier and Simonetto (2025), on [-50, 50].
+
+    f(x, t) = exp(-0.05 (x - 5 sin(0.1 t))^2) + 0.5 cos(0.2 x) + 1.5
+
+    Its optimum sways within +-4.23 with a period of 62.8; the reward changes by at most 0.096 in
+    a unit of time.
+    """
+
+    def start(self, rng: Generator) -> Landscape:
+        """Give the one landscape there is; nothing is left to chance."""
+        return SyntheticLandscape()
+
+
+class SyntheticLandscape:
+    """The started function; best points are found once for each time."""
+
+    domain = Box(-50.0, 50.0, ["x"])
+
+    def __init__(self) -> None:
+        self._best: dict[float, tuple[Point, float]] = {}
+
+    def rewards(self, points: Points, time: float) -> Values:
+        """Give f at each point."""
+        x = points[:, 0]
+        values: Values = np.exp(-0.05 * (x - _centre(time)) ** 2) + 0.5 * np.cos(0.2 * x) + 1.5
+        return values
+
+    def best(self, time: float) -> tuple[Point, float]:
+        """Give the highest point, to 1e-12 in the reward.
+
+        Between the top of the wave (0) and that of the hill both terms compete, and f has one
+        maximum; Newton's method finds it from the best of 33 points there.
+        """
+        if time not in self._best:
+            centre = _centre(time)
+            between = np.linspace(min(0.0, centre), max(0.0, centre), 33)
+            x = float(between[self.rewards(between[:, None], time).argmax()])
+            for _ in range(8):
+                hill = np.exp(-0.05 * (x - centre) ** 2)
+                slope = -0.1 * (x - centre) * hill - 0.1 * np.sin(0.2 * x)
+                bend = (0.01 * (x - centre) ** 2 - 0.1) * hill - 0.02 * np.cos(0.2 * x)
+                x -= float(slope / bend)
+            point = np.array([x])
+            self._best[time] = point, float(self.rewards(point[None], time)[0])
+        return self._best[time]
+
+
+def _centre(time: float) -> float:
+    return 5.0 * float(np.sin(0.1 * time))

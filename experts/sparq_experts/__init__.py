@@ -1,0 +1,1 @@
+"""Experts that come with sparq-sim."""

@@ -1,0 +1,5 @@
+"""`python -m sparq_sim` is `sparq-sim`."""
+
+from sparq_sim.cli import main
+
+main()

@@ -1,0 +1,69 @@
+"""Channels: how a source is reached, and what the road does to its answers."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Self
+
+from pydantic import PositiveFloat, PositiveInt, field_validator
+
+from sparq_sim.draws import AnyDraw, Constant
+from sparq_sim.models import Part, Terms
+from sparq_sim.noise import AnyLoss, AnyNoise, Gaussian, Random
+
+
+class Channel(Part):
+    """How a source is reached.
+
+    The order of effects is fixed: wait for a slot, service, measure, free the slot, transit,
+    lost or not, noise. Everything is drawn when asked, so that no query shifts another's luck.
+    """
+
+    service: AnyDraw = Constant(value=0.0)
+    """Of a query; holds a slot, and the value is measured when it ends; in clock units."""
+    service_per_point: AnyDraw = Constant(value=0.0)
+    """On top, for each of its points."""
+    transit: AnyDraw = Constant(value=0.0)
+    """Holds nothing: the value is on its way, and ageing; in clock units."""
+    cost: AnyDraw = Constant(value=0.0)
+    """Of a query, charged when asked."""
+    cost_per_point: AnyDraw = Constant(value=0.0)
+    """On top, for each of its points."""
+    noise: AnyNoise = Gaussian(std=0.0)
+    loss: AnyLoss = Random(probability=0.0)
+    capacity: PositiveInt | None = None
+    """Slots; None for as many as are needed."""
+    patience: PositiveFloat = inf
+    """How long after asking the agent gives up; in clock units."""
+    outages: tuple[tuple[float, float], ...] = ()
+    """Times, each from start to before end, at which nobody can be asked."""
+    split: bool = False
+    """Whether each point of a query travels on its own."""
+
+    @field_validator("outages")
+    @classmethod
+    def _in_order(cls, outages: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float], ...]:
+        for start, end in outages:
+            if not 0 <= start < end:
+                raise ValueError(f"an outage lasts from 0 or later to later, not {start} to {end}")
+        return outages
+
+    @property
+    def terms(self) -> Terms:
+        """What is known of this channel beforehand."""
+        return Terms(
+            cost=self.cost.expected,
+            cost_per_point=self.cost_per_point.expected,
+            std=self.noise.expected_std,
+            latency=self.service.expected + self.transit.expected,
+            split=self.split,
+        )
+
+    def to_real_source(self) -> Self:
+        """Keep what applies to a real source, whose latency, loss and noise are its own."""
+        kept = ("cost", "cost_per_point", "capacity", "patience", "split")
+        return type(self)(**{name: getattr(self, name) for name in kept})
+
+    def out_at(self, moment: float) -> bool:
+        """Tell whether *moment* lies in an outage."""
+        return any(start <= moment < end for start, end in self.outages)

@@ -1,0 +1,518 @@
+"""Clocks: virtual time on SimPy and real time on asyncio, behind one protocol.
+
+No other module imports either. A process is a coroutine and runs unchanged under both clocks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import types
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from heapq import heappop, heappush
+from itertools import count
+from math import inf, isfinite, ulp
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
+
+import simpy
+from simpy.core import EmptySchedule
+from simpy.events import EventPriority as Order
+
+from sparq_sim.errors import LiveOnlyError, StuckError
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+SimPyFunction: TypeAlias = Callable[[simpy.Environment], Generator[simpy.Event, Any, T]]
+"""A classic process function of SimPy, waiting for its environment."""
+
+# The order of what happens at one instant. SimPy's own events have order 1.
+ARRIVAL = Order(1)
+DEADLINE = Order(2)
+AGENT = Order(3)
+
+
+class Signal(Protocol):
+    """Something that happens once, and can be awaited."""
+
+    def set(self, value: Any = None) -> None:
+        """Let it happen now."""
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        """Wait for it; give its value."""
+
+
+class Process(Protocol[T_co]):
+    """A coroutine under way; awaiting it gives its result, or None where it was cancelled."""
+
+    def cancel(self) -> None:
+        """Throw CancelledError into it where it waits."""
+
+    def __await__(self) -> Generator[Any, Any, T_co | None]:
+        """Wait for its end."""
+
+
+class Clock(Protocol):
+    """Time, and what one may do with it.
+
+    At one instant arrivals come first, deadlines next, agents last, each in the order in which
+    they were scheduled; an instant is over when nobody is left who stirs in it.
+    """
+
+    @property
+    def now(self) -> float:
+        """The present moment; a play begins at 0."""
+
+    def until(self, moment: float, order: Order = ARRIVAL) -> Awaitable[None]:
+        """Wait until *moment*; one that has come is not waited for, except to let others first."""
+
+    def sleep(self, duration: float) -> Awaitable[None]:
+        """Wait for a *duration*, infinity included."""
+
+    def call_at(self, moment: float, action: Callable[[], None], order: Order = ARRIVAL) -> None:
+        """Call *action* at *moment*."""
+
+    def signal(self) -> Signal:
+        """Make a signal that has not happened yet."""
+
+    def start(self, process: Coroutine[Any, Any, T]) -> Process[T]:
+        """Let a process run beside this one; a crash in it ends the whole run."""
+
+    def gate(self, capacity: int) -> Gate:
+        """Make a gate that lets *capacity* processes through at a time."""
+
+    def compute(self, function: Callable[[float], T], now: float) -> Awaitable[T]:
+        """Call *function*, which thinks but does not wait, with the moment *now*."""
+
+    def follow(self, function: SimPyFunction[T]) -> Awaitable[T]:
+        """Run a classic SimPy process function to its end; virtual time only."""
+
+
+class Gate:
+    """Lets a limited number of processes through at a time, first come, first served."""
+
+    def __init__(self, clock: Clock, capacity: int) -> None:
+        if capacity < 1:
+            raise ValueError(f"a gate needs a capacity of at least 1, not {capacity}")
+        self._clock = clock
+        self._free = capacity
+        self._queue: deque[Signal] = deque()
+
+    async def enter(self) -> None:
+        """Wait for a slot and take it."""
+        if self._free:
+            self._free -= 1
+            return
+        turn = self._clock.signal()
+        self._queue.append(turn)
+        try:
+            await turn
+        except BaseException:
+            if turn in self._queue:
+                self._queue.remove(turn)
+            else:  # The slot was handed over at the very instant of giving up.
+                self.leave()
+            raise
+
+    def leave(self) -> None:
+        """Hand the slot to the next in line, or free it."""
+        if self._queue:
+            self._queue.popleft().set()
+        else:
+            self._free += 1
+
+    async def __aenter__(self) -> Self:
+        await self.enter()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.leave()
+
+
+class Aligned:
+    """Moments that know the rounds: one within a billionth of a round's start is that start.
+
+    A transit of exactly three periods of 0.1 must arrive with the third round from now, though
+    0.1 + 0.3 is not 0.4 in binary.
+    """
+
+    def __init__(self, period: float | None = None) -> None:
+        if period is not None and not (period > 0 and isfinite(period)):
+            raise ValueError(f"a period must be positive and finite, not {period!r}")
+        self._period = period
+
+    def align(self, moment: float) -> float:
+        """Give *moment*, or the start of the round that it was meant to be."""
+        period = self._period
+        if period is None or moment == inf:
+            return moment
+        start = round(moment / period) * period
+        return start if abs(moment - start) <= max(1e-9 * period, 4 * ulp(moment)) else moment
+
+
+def _duration(duration: float) -> float:
+    if not duration >= 0:
+        raise ValueError(f"a duration must be a number from 0 on, not {duration!r}")
+    return duration
+
+
+def _name(coroutine: Coroutine[Any, Any, Any]) -> str:
+    return str(getattr(coroutine, "__qualname__", coroutine))
+
+
+# ----------------------------------------------------------------------- virtual time
+
+
+class _Agenda(simpy.Environment):
+    """SimPy's environment, able to schedule at a moment: now + (m - now) misses m at times."""
+
+    def schedule_at(self, event: simpy.Event, moment: float, order: Order) -> None:
+        """Let a triggered *event* be processed at *moment*."""
+        heappush(self._queue, (moment, order, next(self._eid), event))
+
+
+class _Happening(simpy.Event):
+    """An event that is triggered from the beginning; only its moment is to come."""
+
+    _ok = True
+    _value = None
+
+
+class _SimSignal(simpy.Event):
+    """A SimPy event, awaitable."""
+
+    def set(self, value: Any = None) -> None:
+        """Let it happen now."""
+        self.succeed(value)
+
+    def __await__(self) -> Generator[simpy.Event, Any, Any]:
+        return (yield self)
+
+
+class _SimProcess:
+    """Drives a coroutine from one SimPy event to the next.
+
+    simpy.Process would do, but it copies exceptions by their arguments, and interrupts with an
+    Exception, which a careless `except Exception` in an expert would swallow.
+    """
+
+    __slots__ = ("_clock", "_coroutine", "_ended", "_target", "done", "result")
+
+    def __init__(self, clock: SimClock, coroutine: Coroutine[Any, Any, Any]) -> None:
+        agenda = clock.agenda
+        self._clock = clock
+        self._coroutine = coroutine
+        self._ended: _SimSignal | None = None
+        self.done = False
+        self.result: Any = None
+        self._target: simpy.Event = _Happening(agenda)
+        self._target.callbacks.append(self._resume)
+        agenda.schedule_at(self._target, agenda._now, ARRIVAL)
+        clock.under_way[self] = None
+
+    def _resume(self, event: simpy.Event) -> None:
+        coroutine = self._coroutine
+        while True:
+            try:
+                if event._ok:
+                    target = coroutine.send(event._value)
+                else:
+                    event.defused = True
+                    target = coroutine.throw(event._value)
+            except StopIteration as stop:
+                self._end(stop.value)
+                return
+            except asyncio.CancelledError:
+                self._end(None)
+                return
+            except BaseException:  # Out of SimPy's step and so out of run.
+                self._end(None)
+                raise
+            try:
+                callbacks = target.callbacks
+            except AttributeError:
+                event = self._refuse(target)
+                continue
+            if callbacks is not None:
+                callbacks.append(self._resume)
+                self._target = target
+                return
+            event = target
+
+    def _refuse(self, target: object) -> simpy.Event:
+        event = _SimSignal(self._clock.agenda)
+        event._ok = False
+        event._value = LiveOnlyError(
+            f"{_name(self._coroutine)} awaits {target!r}, which passes in real time only; "
+            "under virtual time await the clock: world.clock.sleep(...), or play it live"
+        )
+        return event
+
+    def _end(self, result: Any) -> None:
+        self.done = True
+        self.result = result
+        self._clock.under_way.pop(self, None)
+        if self._ended is not None:
+            self._ended.set(result)
+
+    def cancel(self) -> None:
+        """Throw CancelledError into it where it waits."""
+        if self.done:
+            return
+        if self._target.callbacks is not None and self._resume in self._target.callbacks:
+            self._target.callbacks.remove(self._resume)
+        event = _SimSignal(self._clock.agenda)
+        event._ok = False
+        event._value = asyncio.CancelledError()
+        self._resume(event)
+
+    def close(self) -> None:
+        """End it for good; what it awaits while it is cancelled never comes."""
+        self.cancel()
+        self._coroutine.close()
+
+    def __await__(self) -> Generator[simpy.Event, Any, Any]:
+        if self.done:
+            return self.result
+        if self._ended is None:
+            self._ended = _SimSignal(self._clock.agenda)
+        return (yield self._ended)
+
+
+class SimClock(Aligned):
+    """Virtual time: a discrete-event simulation on SimPy, with rounds of one *period* if given."""
+
+    def __init__(self, period: float | None = None) -> None:
+        super().__init__(period)
+        self.agenda = _Agenda(initial_time=0.0)
+        self.under_way: dict[_SimProcess, None] = {}
+
+    @property
+    def now(self) -> float:
+        """The present moment."""
+        return self.agenda._now
+
+    @types.coroutine
+    def until(self, moment: float, order: Order = ARRIVAL) -> Generator[simpy.Event, Any, None]:
+        """Wait until *moment*."""
+        agenda = self.agenda
+        moment = self.align(moment)
+        if moment <= agenda._now:
+            if order == ARRIVAL:
+                return
+            moment = agenda._now
+        event = _Happening(agenda)
+        if moment < inf:
+            heappush(agenda._queue, (moment, order, next(agenda._eid), event))
+        yield event
+
+    def sleep(self, duration: float) -> Awaitable[None]:
+        """Wait for a *duration*."""
+        return self.until(self.agenda._now + _duration(duration))
+
+    def call_at(self, moment: float, action: Callable[[], None], order: Order = ARRIVAL) -> None:
+        """Call *action* at *moment*."""
+        moment = self.align(moment)
+        if moment < inf:
+            event = _Happening(self.agenda)
+            event.callbacks.append(lambda _: action())
+            self.agenda.schedule_at(event, max(moment, self.agenda._now), order)
+
+    def signal(self) -> Signal:
+        """Make a signal."""
+        return _SimSignal(self.agenda)
+
+    def start(self, process: Coroutine[Any, Any, T]) -> Process[T]:
+        """Let a process run beside this one."""
+        return _SimProcess(self, process)
+
+    def gate(self, capacity: int) -> Gate:
+        """Make a gate."""
+        return Gate(self, capacity)
+
+    async def compute(self, function: Callable[[float], T], now: float) -> T:
+        """Call *function* on the spot: virtual time stands still while it thinks."""
+        return function(now)
+
+    @types.coroutine
+    def follow(self, function: SimPyFunction[T]) -> Generator[simpy.Event, Any, T]:
+        """Run a classic SimPy process function to its end."""
+        process = self.agenda.process(function(self.agenda))
+        try:
+            result: T = yield process
+        except asyncio.CancelledError:
+            if process.is_alive:
+                process.defused = True
+                process.interrupt("given up")
+            raise
+        return result
+
+    def run(self, main: Coroutine[Any, Any, T]) -> T:
+        """Run *main* to its end; what is then still under way is cancelled."""
+        process = _SimProcess(self, main)
+        step = self.agenda.step
+        try:
+            while not process.done:
+                step()
+        except EmptySchedule:
+            raise StuckError(
+                f"at {self.now} nothing is left to happen, yet {_name(main)} waits"
+            ) from None
+        finally:
+            for open_process in list(self.under_way):
+                open_process.close()
+        return process.result  # type: ignore[no-any-return] # _SimProcess is not generic
+
+
+# -------------------------------------------------------------------------- real time
+
+
+class _LiveSignal:
+    """An asyncio future that stirs its clock."""
+
+    def __init__(self, clock: LiveClock) -> None:
+        self._clock = clock
+        self._future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    def set(self, value: Any = None) -> None:
+        """Let it happen now."""
+        self._clock.stirs += 1
+        if not self._future.done():  # Whoever waited may have been cancelled meanwhile.
+            self._future.set_result(value)
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return self._future.__await__()
+
+
+class _LiveProcess:
+    """A task of the clock's group."""
+
+    def __init__(self, task: asyncio.Task[Any]) -> None:
+        self._task = task
+
+    def cancel(self) -> None:
+        """Throw CancelledError into it where it waits."""
+        self._task.cancel()
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        yield from asyncio.wait([self._task]).__await__()
+        return None if self._task.cancelled() else self._task.result()
+
+
+class LiveClock(Aligned):
+    """Real time on asyncio: one clock unit lasts *seconds*.
+
+    asyncio fires equal timers in no order, so the clock keeps an agenda of its own.
+    """
+
+    # So many turns of the loop without a stir, and an instant is over.
+    _QUIET_TURNS = 8
+
+    def __init__(self, period: float | None = None, *, seconds: float = 1.0) -> None:
+        super().__init__(period)
+        if not (seconds > 0 and isfinite(seconds)):
+            raise ValueError(f"a clock unit must last some seconds, not {seconds!r}")
+        self._seconds = seconds
+        self._agenda: list[tuple[float, int, int, Callable[[], None]]] = []
+        self._numbers = count()
+        self._epoch = 0.0
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self.stirs = 0
+
+    @property
+    def now(self) -> float:
+        """The present moment."""
+        return (self._loop.time() - self._epoch) / self._seconds
+
+    async def until(self, moment: float, order: Order = ARRIVAL) -> None:
+        """Wait until *moment*."""
+        self.stirs += 1
+        if order == ARRIVAL and self.align(moment) <= self.now:
+            return
+        signal = self.signal()
+        self.call_at(moment, signal.set, order)
+        await signal
+
+    def sleep(self, duration: float) -> Awaitable[None]:
+        """Wait for a *duration*."""
+        return self.until(self.now + _duration(duration))
+
+    def call_at(self, moment: float, action: Callable[[], None], order: Order = ARRIVAL) -> None:
+        """Call *action* at *moment*."""
+        moment = max(self.align(moment), self.now)
+        if moment < inf:
+            heappush(self._agenda, (moment, order, next(self._numbers), action))
+            self._changed.set()
+
+    def signal(self) -> Signal:
+        """Make a signal."""
+        return _LiveSignal(self)
+
+    def start(self, process: Coroutine[Any, Any, T]) -> Process[T]:
+        """Let a process run beside this one."""
+        self.stirs += 1
+        task = self._group.create_task(process)
+        self._tasks.add(task)
+        task.add_done_callback(self._end)
+        return _LiveProcess(task)
+
+    def _end(self, task: asyncio.Task[Any]) -> None:
+        self.stirs += 1
+        self._tasks.discard(task)
+
+    def gate(self, capacity: int) -> Gate:
+        """Make a gate."""
+        return Gate(self, capacity)
+
+    async def compute(self, function: Callable[[float], T], now: float) -> T:
+        """Call *function* in a thread, so that thinking holds up no reply."""
+        return await asyncio.to_thread(function, now)
+
+    async def follow(self, function: SimPyFunction[T]) -> T:
+        """Refuse: SimPy's events happen in virtual time only."""
+        raise LiveOnlyError(
+            "a SimPy process function runs in virtual time only; "
+            "make it an `async def` that awaits the clock to play it live"
+        )
+
+    async def run(self, main: Coroutine[Any, Any, T]) -> T:
+        """Run *main* to its end; what is then still under way is cancelled."""
+        self._loop = asyncio.get_running_loop()
+        self._epoch = self._loop.time()
+        self._changed = asyncio.Event()
+        try:
+            # A group, because asyncio only logs the crash of a lone task.
+            async with asyncio.TaskGroup() as self._group:
+                pace = self._group.create_task(self._pace())
+                task = self._group.create_task(main)
+                result = await task
+                pace.cancel()
+                for other in self._tasks:
+                    other.cancel()
+        except BaseExceptionGroup as crash:
+            raise crash.exceptions[0] from None
+        return result
+
+    async def _pace(self) -> None:
+        while True:
+            self._changed.clear()
+            if not self._agenda:
+                await self._changed.wait()
+                continue
+            moment, order, _, action = self._agenda[0]
+            if moment > self.now:
+                timer = self._loop.call_at(self._epoch + moment * self._seconds, self._changed.set)
+                await self._changed.wait()
+                timer.cancel()
+            elif order == ARRIVAL or await self._quiet():
+                heappop(self._agenda)
+                action()
+
+    async def _quiet(self) -> bool:
+        """Turn the loop until somebody stirs, or so often that the instant must be over."""
+        stirs, changes = self.stirs, len(self._agenda)
+        for _ in range(self._QUIET_TURNS):
+            await asyncio.sleep(0)
+            if (stirs, changes) != (self.stirs, len(self._agenda)):
+                return False
+        return True

@@ -1,0 +1,221 @@
+"""Draws: random quantities, each a function of a generator."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.random import Generator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    NonNegativeFloat,
+    PositiveFloat,
+    model_validator,
+)
+
+from sparq_sim.messages import Values
+from sparq_sim.models import Part
+
+Amount = Annotated[NonNegativeFloat, Field(allow_inf_nan=False)]
+Positive = Annotated[PositiveFloat, Field(allow_inf_nan=False)]
+
+
+class Draw(Part):
+    """A quantity that is never negative: a duration in clock units, or a cost."""
+
+    @property
+    def expected(self) -> float:
+        """What is expected."""
+        raise NotImplementedError
+
+    def sample(self, rng: Generator, count: int) -> Values:
+        """Draw *count* of them; the first of many is the same as one alone."""
+        raise NotImplementedError
+
+
+class Constant(Draw):
+    """Always *value*."""
+
+    kind: Literal["constant"] = "constant"
+    value: Amount
+
+    @property
+    def expected(self) -> float:
+        """What is expected: *value*."""
+        return self.value
+
+    def sample(self, rng: Generator, count: int) -> Values:
+        """Give *value*, *count* times; draws nothing."""
+        return np.full(count, self.value)
+
+
+class Uniform(Draw):
+    """Between *low* and *high*, all alike."""
+
+    kind: Literal["uniform"] = "uniform"
+    low: Amount = 0.0
+    high: Amount
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Uniform:
+        if self.low > self.high:
+            raise ValueError(f"low {self.low} lies above high {self.high}; swap them")
+        return self
+
+    @property
+    def expected(self) -> float:
+        """What is expected: (low + high) / 2."""
+        return (self.low + self.high) / 2
+
+    def sample(self, rng: Generator, count: int) -> Values:
+        """Draw *count* of them."""
+        return rng.uniform(self.low, self.high, count)
+
+
+class Exponential(Draw):
+    """Durations that forget how long they have lasted; *mean* in clock units."""
+
+    kind: Literal["exponential"] = "exponential"
+    mean: Positive
+
+    @property
+    def expected(self) -> float:
+        """What is expected."""
+        return self.mean
+
+    def sample(self, rng: Generator, count: int) -> Values:
+        """Draw *count* of them."""
+        return rng.exponential(self.mean, count)
+
+
+class Lognormal(Draw):
+    """Most near *median*, a few much longer; *sigma* is the std of the logarithm."""
+
+    kind: Literal["lognormal"] = "lognormal"
+    median: Positive
+    sigma: Positive
+
+    @property
+    def expected(self) -> float:
+        """What is expected: median exp(sigma^2 / 2)."""
+        exponent = math.log(self.median) + self.sigma**2 / 2
+        return math.exp(exponent) if exponent < 709 else math.inf
+
+    def sample(self, rng: Generator, count: int) -> Values:
+        """Draw *count* of them."""
+        return rng.lognormal(math.log(self.median), self.sigma, count)
+
+
+class Gamma(Draw):
+    """The sum of *shape* exponential durations with mean *scale* each, were *shape* whole."""
+
+    kind: Literal["gamma"] = "gamma"
+    shape: Positive
+    scale: Positive
+
+    @property
+    def expected(self) -> float:
+        """What is expected: shape scale."""
+        return self.shape * self.scale
+
+    def sample(self, rng: Generator, count: int) -> Values:
+        """Draw *count* of them."""
+        return rng.gamma(self.shape, self.scale, count)
+
+
+class Pareto(Draw):
+    """At least *minimum*, with a tail P(X > x) = (minimum / x)^shape; heavy below shape 2."""
+
+    kind: Literal["pareto"] = "pareto"
+    minimum: Positive
+    shape: Positive
+
+    @property
+    def expected(self) -> float:
+        """What is expected: minimum shape / (shape - 1), infinite for shape up to 1."""
+        return self.minimum * self.shape / (self.shape - 1) if self.shape > 1 else math.inf
+
+    def sample(self, rng: Generator, count: int) -> Values:
+        """Draw *count* of them."""
+        return self.minimum * (1 + rng.pareto(self.shape, count))
+
+
+class Empirical(Draw):
+    """One of the recorded *values*, all alike: given, or read from a *column* of a CSV *file*."""
+
+    kind: Literal["empirical"] = "empirical"
+    values: Annotated[tuple[Amount, ...], Field(min_length=1)]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_file(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or not given.keys() & {"file", "column"}:
+            return given
+        if "values" in given or not given.keys() >= {"file", "column"}:
+            raise ValueError("give either values, or file and column")
+        rest = {name: field for name, field in given.items() if name not in ("file", "column")}
+        return rest | {"values": read_column(Path(str(given["file"])), str(given["column"]))}
+
+    @property
+    def expected(self) -> float:
+        """What is expected: the average of the values."""
+        return math.fsum(self.values) / len(self.values)
+
+    def sample(self, rng: Generator, count: int) -> Values:
+        """Draw *count* of them, with replacement."""
+        return np.asarray(self.values)[rng.integers(len(self.values), size=count)]
+
+
+def read_column(file: Path, column: str) -> tuple[float, ...]:
+    """Read the numbers in a *column* of a CSV *file* with a header line; empty cells are passed."""
+    try:
+        with file.open(newline="", encoding="utf-8-sig") as lines:
+            table = csv.DictReader(lines)
+            header = table.fieldnames or []
+            if column not in header:
+                raise ValueError(
+                    f"{file} has no column {column!r}; its columns are: {', '.join(header)}"
+                )
+            cells = [(table.line_num, row[column]) for row in table]
+    except OSError as error:
+        raise ValueError(f"{file} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file} is not a text file in UTF-8: {error.reason}") from error
+    numbers = []
+    for line, cell in cells:
+        if cell is None or not cell.strip():
+            continue
+        try:
+            number = float(cell)
+        except ValueError:
+            number = math.nan
+        if not 0 <= number < math.inf:
+            raise ValueError(f"{file}, line {line}, {column}: {cell!r} is no number from 0 on")
+        numbers.append(number)
+    if not numbers:
+        raise ValueError(f"{file} has no number in column {column!r}")
+    return tuple(numbers)
+
+
+def _as_constant(given: Any) -> Any:
+    """Read a bare number as a constant."""
+    return {"kind": "constant", "value": given} if is_number(given) else given
+
+
+def is_number(given: Any) -> bool:
+    """Tell a number from everything else, truth values included."""
+    return isinstance(given, int | float) and not isinstance(given, bool)
+
+
+AnyDraw: TypeAlias = Annotated[
+    Annotated[
+        Constant | Uniform | Exponential | Lognormal | Gamma | Pareto | Empirical,
+        Field(discriminator="kind"),
+    ],
+    BeforeValidator(_as_constant),
+]
+"""A draw as a field: a number, or a table with a `kind`."""

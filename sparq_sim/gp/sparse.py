@@ -1,0 +1,262 @@
+"""Sparse inference: choose the few points through which many can be known."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparq_sim.messages import Matrix, Points, Values
+
+Rows = NDArray[np.intp]
+
+# A conditional variance this small beside the point's own variance adds nothing to a regression
+# with noise, and stopping there keeps the condition number of the chosen block below about 2e9.
+SCHUR_TOLERANCE = 1e-8
+# Below it no float64 method knows an eigenvalue, the largest being 1.
+RANK_TOLERANCE = 1e-13
+LEAST_TOLERANCE = 1e-14
+# Two exact ways to compute one number differ by less than this, relatively.
+TIE = 1e-9
+# A kernel matrix may be indefinite by rounding, never by this much, relatively.
+INDEFINITE = 1e-6
+
+
+class Kernel(Protocol):
+    """A covariance of points: a (n, d) and b (m, d) give (n, m)."""
+
+    def __call__(self, a: Points, b: Points, /) -> Matrix: ...
+
+    def diagonal(self, points: Points, /) -> Values: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """Points without their repeats, in the order in which they first came."""
+
+    points: Points  # (n, d)
+    counts: Values  # (n,): how often each came
+    firsts: Rows  # (n,): the row where each first came
+    members: Rows  # (N,): which distinct point each original row is
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The *rows* chosen, and why they are fewer than *asked*."""
+
+    rows: Rows
+    asked: int
+    capped_by: Literal["points", "rank"] | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def merge(points: Points) -> Distinct:
+    """Merge points (N, d) that are equal in every coordinate, and count them."""
+    points = np.asarray(points, dtype=np.float64)
+    if points.ndim != 2 or not np.isfinite(points).all():
+        raise ValueError(
+            f"points of shape {points.shape} cannot be merged: give finite numbers of shape (N, d)"
+        )
+    # A stable sort, so that the first of equals is the one that came first.
+    order = np.lexsort(points.T) if points.shape[1] else np.arange(len(points))
+    ordered = points[order]
+    opens = np.ones(len(points), dtype=np.bool_)
+    opens[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    firsts = order[opens]
+    groups = np.empty(len(points), dtype=np.intp)
+    groups[order] = np.cumsum(opens) - 1
+    age = np.argsort(firsts)
+    place = np.empty_like(age)
+    place[age] = np.arange(len(age))
+    members = place[groups]
+    firsts = firsts[age]
+    counts = np.bincount(members, minlength=len(firsts)).astype(np.float64)
+    return Distinct(points[firsts], counts, firsts, members)
+
+
+def pivoted_cholesky(
+    column: Callable[[int], Values],
+    variances: Values,
+    *,
+    size: int,
+    tolerance: float,
+    weights: Values | None = None,
+    start: Sequence[int] | Rows = (),
+    rng: np.random.Generator | None = None,
+) -> tuple[Rows, Matrix]:
+    """Factor K ~ F'F with at most *size* pivots; give the pivots (m,) and F (m, n).
+
+    *column(j)* is K[:, j] and *variances* the diagonal of K. The next pivot is
+    argmax_i w_i S(x_i, Z), with S(x, Z) = k(x, x) - k(x, Z) K_ZZ^-1 k(Z, x) the Schur complement.
+    A point with S <= *tolerance* k(x, x) is never a pivot. The rows of *start* come before all
+    others, those that depend on earlier ones left out. Ties within a relative 1e-9 are broken by
+    *rng*, or to the lowest row without one.
+    """
+    if size < 0:
+        raise ValueError(f"size is {size}: ask for 0 points or more")
+    _check_tolerance(tolerance)
+    if not (np.isfinite(variances).all() and (variances >= 0).all()):
+        raise ValueError("a variance k(x, x) is negative or not finite: mend the kernel")
+    limit = min(size, len(variances))
+    schur, floor = variances.copy(), tolerance * variances
+    factor = np.empty((limit, len(variances)))
+    pivots: list[int] = []
+    waiting = list(start)
+    while len(pivots) < limit:
+        if waiting:
+            pivot = int(waiting.pop(0))
+            if schur[pivot] <= floor[pivot]:
+                continue
+        else:
+            scores = schur if weights is None else weights * schur
+            pivot = _largest(scores, rng)
+            if scores[pivot] <= 0:
+                break
+            if schur[pivot] <= floor[pivot]:
+                schur[schur <= floor] = 0.0
+                continue
+        m = len(pivots)
+        root = sqrt(schur[pivot])
+        row = factor[m]
+        np.subtract(column(pivot), factor[:m, pivot] @ factor[:m], out=row)
+        row /= root
+        row[pivot] = root  # exactly, or the factor and its pivots would part
+        schur -= row * row
+        schur[pivot] = 0.0
+        pivots.append(pivot)
+    factor = factor[: len(pivots)]
+    if not np.isfinite(factor).all():
+        raise ValueError("a kernel value is not finite: mend the kernel or the points")
+    if (variances - np.einsum("ij,ij->j", factor, factor) < -INDEFINITE * variances).any():
+        raise ValueError(
+            "the kernel matrix is not symmetric and positive semidefinite: give k(X, X) of one set "
+            "of points, or mend the kernel"
+        )
+    return np.array(pivots, dtype=np.intp), factor
+
+
+def _largest(scores: Values, rng: np.random.Generator | None) -> int:
+    """Find the largest of *scores*, drawing among equals where there is an *rng*."""
+    best = int(scores.argmax())
+    if rng is None:
+        return best
+    equal = scores >= scores[best] * (1 - TIE)
+    if np.count_nonzero(equal) <= 1:
+        return best
+    equals = np.flatnonzero(equal)
+    return int(equals[rng.integers(len(equals))])
+
+
+def greedy(
+    matrix: Matrix,
+    size: int,
+    *,
+    tolerance: float = SCHUR_TOLERANCE,
+    rng: np.random.Generator | None = None,
+) -> Selection:
+    """Choose up to *size* rows of a kernel *matrix* (n, n), each of the largest Schur complement.
+
+    This is the paper's greedy sampling of Z_0, stopped where S <= *tolerance* k(x, x): what is
+    left depends on what is chosen, to rounding. Repeated points stop it likewise.
+    """
+    matrix = checked_matrix(matrix)
+    rows, _ = pivoted_cholesky(
+        matrix.__getitem__, np.diagonal(matrix), size=size, tolerance=tolerance, rng=rng
+    )
+    return capped(rows, asked=size, points=len(matrix))
+
+
+def greedy_points(
+    kernel: Kernel,
+    points: Points,
+    *,
+    size: int,
+    tolerance: float = SCHUR_TOLERANCE,
+    rng: np.random.Generator | None = None,
+) -> Selection:
+    """Choose up to *size* rows of *points* (N, d), as `greedy`, from kernel columns alone.
+
+    Repeats are merged first; a chosen row is the first of its equals. O(N size) memory.
+    """
+    distinct = merge(points)
+
+    def column(row: int) -> Values:
+        return kernel(distinct.points, distinct.points[row : row + 1])[:, 0]
+
+    rows, _ = pivoted_cholesky(
+        column, kernel.diagonal(distinct.points), size=size, tolerance=tolerance, rng=rng
+    )
+    return capped(distinct.firsts[rows], asked=size, points=len(distinct.points))
+
+
+def capped(rows: Rows, *, asked: int, points: int) -> Selection:
+    """Say which limit left *rows* shorter than *asked*: the distinct *points*, or their rank."""
+    if len(rows) == asked:
+        return Selection(rows, asked)
+    return Selection(rows, asked, "points" if len(rows) == points else "rank")
+
+
+def checked_matrix(matrix: Matrix) -> Matrix:
+    """Refuse what is no square matrix."""
+    matrix = np.asarray(matrix, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"a kernel matrix of shape {matrix.shape} is not square: give (n, n)")
+    return matrix
+
+
+def checked_covariance(matrix: Matrix) -> Matrix:
+    """Refuse what is no finite symmetric matrix, beyond rounding."""
+    matrix = checked_matrix(matrix)
+    if not np.isfinite(matrix).all():
+        raise ValueError("a kernel value is not finite: mend the kernel or the points")
+    largest = np.abs(matrix).max(initial=0.0)
+    if (np.abs(matrix - matrix.T) > TIE * largest).any():
+        raise ValueError("the kernel matrix is not symmetric: give k(X, X) of one set of points")
+    return matrix
+
+
+def spectrum(matrix: Matrix) -> tuple[Values, Matrix]:
+    """Give the eigenvalues of a kernel *matrix*, ascending and clipped at 0, and eigenvectors."""
+    values, vectors = np.linalg.eigh(checked_covariance(matrix))
+    if len(values) and values[0] < -INDEFINITE * values[-1]:
+        raise ValueError(
+            f"the kernel matrix has the eigenvalue {values[0]:.3g}: mend the kernel, "
+            "which must be positive semidefinite"
+        )
+    return np.maximum(values, 0.0), vectors
+
+
+def known(values: Values, *, tolerance: float) -> NDArray[np.bool_]:
+    """Mark the eigenvalues above *tolerance* times the largest, the others being as good as 0."""
+    _check_tolerance(tolerance)
+    marks: NDArray[np.bool_] = values > tolerance * values.max(initial=0.0)
+    return marks
+
+
+def numerical_rank(matrix: Matrix, *, tolerance: float = RANK_TOLERANCE) -> int:
+    """Count the eigenvalues of a kernel *matrix* above *tolerance* times the largest."""
+    values, _ = spectrum(matrix)
+    return int(known(values, tolerance=tolerance).sum())
+
+
+def tail_sum(matrix: Matrix, size: int) -> float:
+    """Sum all but the *size* largest eigenvalues: Lambda_Q = sum_{m>Q} lambda_m of the paper.
+
+    E[tr(K - Q)] <= (Q + 1) Lambda_Q for Q points drawn from the Q-DPP (Corollary 8 there).
+    """
+    if size < 0:
+        raise ValueError(f"size is {size}: give 0 or more")
+    values, _ = spectrum(matrix)
+    return float(values[: max(len(values) - size, 0)].sum())
+
+
+def _check_tolerance(tolerance: float) -> None:
+    if not LEAST_TOLERANCE <= tolerance < 1:
+        raise ValueError(
+            f"tolerance is {tolerance}: give at least {LEAST_TOLERANCE}, below which rounding "
+            "decides, and less than 1"
+        )

@@ -1,0 +1,414 @@
+"""The play: one optimizer against one environment, with experts that take their time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from math import inf, nan
+from time import perf_counter
+from typing import Annotated
+
+import numpy as np
+from pydantic import (
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    model_validator,
+)
+from threadpoolctl import threadpool_limits
+
+from sparq_sim.channel import Channel
+from sparq_sim.clock import AGENT, Clock, LiveClock, Signal, SimClock
+from sparq_sim.connection import AGENT_NAME, Connection, Stage
+from sparq_sim.draws import AnyDraw, Constant
+from sparq_sim.errors import PluginError, did_you_mean
+from sparq_sim.messages import (
+    REWARD,
+    Answer,
+    Estimate,
+    Failure,
+    Move,
+    Point,
+    Points,
+    Query,
+    Values,
+    checked_query,
+    frozen_array,
+)
+from sparq_sim.models import (
+    Access,
+    Agent,
+    Environment,
+    Expert,
+    Landscape,
+    Optimizer,
+    Part,
+    Setting,
+    World,
+)
+from sparq_sim.parcel import ACCESS, Record
+from sparq_sim.purse import Purse
+from sparq_sim.streams import Streams
+from sparq_sim.trace import Recorder, Trace, Turn, arrival_order
+
+Experts = Mapping[str, Expert | tuple[Expert, Channel]]
+"""Experts by name, each with its channel, or alone for one that adds nothing."""
+
+MOST_ASKS = 10_000
+"""An agent that is asked more often than this in one round will never play."""
+
+
+class Rules(Part):
+    """What may be done in a play, and when it ends."""
+
+    rounds: PositiveInt | None = None
+    period: Annotated[PositiveFloat, Field(allow_inf_nan=False)] = 1.0
+    """How long a round lasts, in clock units; round t begins at t periods."""
+    horizon: PositiveFloat = inf
+    """No round begins at or after this moment."""
+    budget: NonNegativeFloat = inf
+    """For all queries of the play."""
+    budget_per_round: NonNegativeFloat = inf
+    ends_when_spent: bool = False
+    """Whether the play ends when the budget cannot pay for a query."""
+    access: Access = "past"
+    """Where experts may be asked: at points already played, or in the whole domain."""
+    design: NonNegativeInt = 0
+    """How many points, drawn uniformly, are observed at time 0 and shown to the agent: the same
+    for every optimizer, and free of cost and regret."""
+    thinking: AnyDraw = Constant(value=0.0)
+    """From being asked to playing, a model of the agent's computing time; the first move is
+    thought out before the play begins."""
+
+    @model_validator(mode="after")
+    def _must_end(self) -> Rules:
+        if self.rounds is None and self.horizon == inf:
+            raise ValueError("a play needs rounds or a horizon, or it never ends")
+        return self
+
+
+Watch = Callable[[Turn], None]
+"""Called after each round."""
+
+
+def play(
+    optimizer: Optimizer,
+    environment: Environment,
+    rules: Rules,
+    *,
+    experts: Experts | None = None,
+    feedback: Channel | None = None,
+    seed: int = 0,
+    replication: int = 0,
+    landscape: Landscape | None = None,
+    watch: Watch | None = None,
+) -> Trace:
+    """Play in virtual time, and give the trace.
+
+    The reward arrives over *feedback*. All chance comes from *seed* and *replication*: the same
+    two give the same trace. A started *landscape* of this environment and replication can be
+    handed in, to share what is dear to compute.
+    """
+    clock = SimClock(rules.period)
+    with threadpool_limits(limits=1):
+        streams = Streams(seed, replication)
+        landscape = landscape or environment.start(streams.generator("environment"))
+        table = _Table(rules, clock, streams, landscape, watch)
+        table.seat(optimizer, experts or {}, feedback or Channel())
+    # Again, for the libraries that the plug-ins have loaded meanwhile.
+    with threadpool_limits(limits=1):
+        return clock.run(table.play())
+
+
+async def play_live(
+    optimizer: Optimizer,
+    environment: Environment,
+    rules: Rules,
+    *,
+    experts: Experts | None = None,
+    feedback: Channel | None = None,
+    seed: int = 0,
+    replication: int = 0,
+    landscape: Landscape | None = None,
+    watch: Watch | None = None,
+    seconds: float = 1.0,
+) -> Trace:
+    """Play in real time, a clock unit lasting *seconds*; otherwise as `play`.
+
+    Channels apply in full; give those to real services as `Channel.to_real_source`.
+    """
+    clock = LiveClock(rules.period, seconds=seconds)
+    with threadpool_limits(limits=1):
+        streams = Streams(seed, replication)
+        landscape = landscape or environment.start(streams.generator("environment"))
+        table = _Table(rules, clock, streams, landscape, watch)
+        table.seat(optimizer, experts or {}, feedback or Channel())
+    with threadpool_limits(limits=1):
+        return await clock.run(table.play())
+
+
+class _Reward:
+    """The environment as a source: the one whose answers count."""
+
+    def __init__(self, landscape: Landscape) -> None:
+        self._observe = getattr(landscape, "observe", None)
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        """Give the reward of now, with the world's own noise if it has any."""
+        now = world.clock.now
+        if self._observe is None:
+            return Estimate(world.rewards(query.points, now))
+        values: Values = self._observe(query.points, now, world.rng)
+        return Estimate(values)
+
+
+class _Table:
+    """Where agent, environment and experts meet: the one loop, by the rules of time."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        clock: Clock,
+        streams: Streams,
+        landscape: Landscape,
+        watch: Watch | None,
+    ) -> None:
+        self._rules = rules
+        self._clock = clock
+        self._watch = watch
+        self._landscape = landscape
+        self._stage = Stage(
+            clock,
+            streams,
+            landscape,
+            purse=Purse(rules.budget, rules.budget_per_round),
+            hear=self._hear,
+        )
+        self._recorder = Recorder(landscape.domain.names)
+        self._thinking = streams.by_round("thinking")
+        # A constant needs no stream, and is what most plays have.
+        self._thought_lasts = rules.thinking.value if isinstance(rules.thinking, Constant) else None
+        self._inbox: list[Record] = []
+        self._stir: Signal | None = None
+        self._thought: tuple[Move, float] | None = None
+        self._point: Point | None = None
+        self._past_only = rules.access == "past"
+        self._played: set[tuple[float, ...]] = set()
+        self._asked: set[int] = set()
+        self._wall = 0.0
+        self._agent: Agent
+
+    def seat(self, optimizer: Optimizer, experts: Experts, feedback: Channel) -> None:
+        """Start all who take part."""
+        if REWARD in experts or AGENT_NAME in experts or any(">" in name for name in experts):
+            raise PluginError(
+                f"experts cannot be called {REWARD!r} or {AGENT_NAME!r} nor have '>' in a name; "
+                f"rename one of: {', '.join(experts)}"
+            )
+        pairs = {
+            name: expert if isinstance(expert, tuple) else (expert, Channel())
+            for name, expert in experts.items()
+        }
+        self._experts = frozenset(pairs)
+        setting = Setting(
+            domain=self._landscape.domain,
+            observation=feedback.terms,
+            experts={name: channel.terms for name, (_, channel) in pairs.items()},
+            period=self._rules.period,
+            rounds=self._rules.rounds,
+            budget=self._rules.budget,
+            budget_per_round=self._rules.budget_per_round,
+            access=self._rules.access,
+            design=self._design(feedback) if self._rules.design else None,
+        )
+        self._reward = Connection(REWARD, _Reward(self._landscape), feedback, self._stage)
+        for name, (expert, channel) in pairs.items():
+            Connection(name, expert.start(setting), channel, self._stage)
+        self._agent = optimizer.start(setting, self._stage.streams.generator("optimizer"))
+
+    def _design(self, feedback: Channel) -> Answer:
+        """Observe uniformly drawn points at time 0, with the noise of the feedback."""
+        rng = self._stage.streams.generator("design")
+        points = self._landscape.domain.sample(rng, self._rules.design)
+        observe = getattr(self._landscape, "observe", None)
+        values: Values = (
+            self._landscape.rewards(points, 0.0) if observe is None else observe(points, 0.0, rng)
+        )
+        noise, units = feedback.noise, feedback.noise.units(rng, len(points))
+        stds = noise.stds(points, values)
+        query = Query(self._stage.next_own_query(), REWARD, points, 0.0)
+        claimed = stds if noise.claimed is None else noise.claimed
+        return query.answer(values + stds * units, stds=claimed)
+
+    async def play(self) -> Trace:
+        """Play all rounds; what is open at the end is recorded as unanswered."""
+        for connection in self._stage.connections.values():
+            connection.broadcast()
+        period, horizon = self._rules.period, self._rules.horizon
+        number = 1
+        while (ended := self._over(number)) is None:
+            await self._clock.until(number * period, AGENT)
+            if (ended := self._stopped()) is not None:
+                break
+            await self._round(number)
+            number += 1
+        await self._clock.until(min(number * period, horizon), AGENT)
+        self._stage.close()
+        return self._recorder.trace(ended=ended, spent=self._stage.purse.spent)
+
+    def _over(self, number: int) -> str | None:
+        """Say why there can be no round *number*, if there cannot."""
+        if self._rules.rounds is not None and number > self._rules.rounds:
+            return "rounds"
+        return "horizon" if number * self._rules.period >= self._rules.horizon else None
+
+    def _stopped(self) -> str | None:
+        """Say why the play ends before it is over, if it does."""
+        if self._rules.ends_when_spent and self._stage.purse.exhausted:
+            return "budget"
+        return self._stage.stopped
+
+    async def _round(self, number: int) -> None:
+        start = number * self._rules.period
+        end = min((number + 1) * self._rules.period, self._rules.horizon)
+        self._stage.round = number
+        self._wall = 0.0
+        notes = await self._turn(end)
+        moved = notes is not None
+        if self._point is None:
+            raise PluginError("the agent waits out the first round; it must play in it")
+        played_at = self._clock.now if moved else end
+        self._recorder.turn(
+            turn := Turn(
+                round=number,
+                started_at=start,
+                played_at=played_at,
+                moved=moved,
+                point=self._point,
+                reward=float(self._landscape.rewards(self._point[None], played_at)[0]),
+                best=self._landscape.best(played_at)[1],
+                spent=self._stage.purse.spent,
+                wall=self._wall,
+                notes=notes or {},
+            )
+        )
+        if self._watch is not None:
+            self._watch(turn)
+
+    async def _turn(self, end: float) -> Mapping[str, float] | None:
+        """Ask the agent until it plays; give the notes of its move, or None if it did not."""
+        for _ in range(MOST_ASKS):
+            if self._thought is None:
+                self._thought = await self._think()
+            move, ready_at = self._thought
+            if ready_at >= end:
+                return None
+            if ready_at > self._clock.now:
+                await self._clock.until(ready_at, AGENT)
+            self._thought = None
+            if move.point is not None:
+                self._play(move.point)
+            for query in move.queries:
+                self._consult(query)
+            if move.point is not None:
+                return move.notes
+            if not await self._reply_before(end):
+                return None
+        raise PluginError(
+            f"the agent was asked {MOST_ASKS} times in round {self._stage.round} and did not play"
+        )
+
+    async def _think(self) -> tuple[Move, float]:
+        """Tell the agent what has arrived, ask it, and say when its move is ready."""
+        now, number = self._clock.now, self._stage.round
+        heard, self._inbox = sorted(self._inbox, key=arrival_order), []
+        began = perf_counter()
+        move = await self._clock.compute(lambda now: self._told_and_asked(heard, now), now)
+        self._wall += perf_counter() - began
+        self._check(move, now)
+        if number == 1:
+            return move, now
+        if self._thought_lasts is not None:
+            return move, now + self._thought_lasts
+        return move, now + float(self._rules.thinking.sample(self._thinking.at(number), 1)[0])
+
+    def _told_and_asked(self, heard: list[Record], now: float) -> Move:
+        for record in heard:
+            self._agent.tell(record.reply)
+        return self._agent.ask(now)
+
+    def _check(self, move: Move, now: float) -> None:
+        """Refuse a move that no agent may make; this is the door for what optimizers say."""
+        who = type(self._agent).__name__
+        if not isinstance(move, Move):
+            raise PluginError(f"{who}.ask gave {move!r:.80}; expected a Move")
+        for query in move.queries:
+            if query.source not in self._experts:
+                raise PluginError(
+                    f"{who} asks {query.source!r}, no expert of this play: "
+                    f"{did_you_mean(query.source, self._experts)}"
+                )
+            if query.id < 1 or query.id in self._asked:
+                raise PluginError(
+                    f"{who} numbers a query {query.id}; ids are positive and never used twice"
+                )
+            if query.asked_at != now:
+                raise PluginError(f"{who} dates a query {query.asked_at}; now is {now}")
+            self._asked.add(query.id)
+        try:
+            domain = self._landscape.domain
+            for query in move.queries:
+                domain.check(query.points, f"{who}: points of query {query.id}")
+            if move.point is not None:
+                domain.check(np.asarray(move.point)[None], f"{who}: point of a move")
+        except ValueError as error:
+            raise PluginError(str(error)) from error
+
+    def _play(self, point: Point) -> None:
+        self._point = frozen_array(point)
+        self._played.add(tuple(self._point.tolist()))
+        number, now = self._stage.round, self._clock.now
+        self._reward.ask(checked_query(number, REWARD, self._point[None], now))
+
+    def _consult(self, query: Query) -> None:
+        """Pass a query on, but for points to which there is no access."""
+        if query.asked_at != self._clock.now:  # It was thought out earlier, and goes out now.
+            query = checked_query(query.id, query.source, query.points, self._clock.now)
+        if self._past_only and not self._played.issuperset(_rows(query.points)):
+            failure = Failure(
+                query=query,
+                rows=np.arange(len(query.points)),
+                reason="access: experts can be asked only at points already played",
+                asked_at=query.asked_at,
+                arrived_at=query.asked_at,
+            )
+            self._hear(Record(failure, ACCESS, True, self._stage.round, AGENT_NAME, nan, nan))
+        else:
+            self._stage.connections[query.source].ask(query)
+
+    def _hear(self, record: Record) -> None:
+        self._recorder.record(record)
+        # An expert's question to another is answered to that expert.
+        if record.heard and record.asker in (AGENT_NAME, record.reply.query.source):
+            self._inbox.append(record)
+            self._wake(self._stir)
+
+    def _wake(self, signal: Signal | None) -> None:
+        if signal is not None and signal is self._stir:
+            self._stir = None
+            signal.set()
+
+    async def _reply_before(self, end: float) -> bool:
+        """Wait for a reply and all others of its instant; tell whether *end* is yet to come."""
+        if not self._inbox:
+            self._stir = stir = self._clock.signal()
+            self._clock.call_at(end, lambda: self._wake(stir), AGENT)
+            await stir
+        await self._clock.until(self._clock.now, AGENT)
+        return self._clock.now < end
+
+
+def _rows(points: Points) -> Iterator[tuple[float, ...]]:
+    """Give each point as a tuple; by way of columns, in half the time of row by row."""
+    return zip(*points.T.tolist(), strict=True)

@@ -1,0 +1,168 @@
+"""Models: the bases of plug-ins, what they start, and what they are told of their play."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
+
+from numpy.random import Generator
+from pydantic import BaseModel, ConfigDict
+
+from sparq_sim.domain import Domain
+from sparq_sim.messages import Answer, Estimate, Move, Point, Points, Query, Reply, Values
+
+if TYPE_CHECKING:
+    from sparq_sim.clock import Clock
+
+Access: TypeAlias = Literal["past", "domain"]
+"""Where experts may be asked: at points already played, or anywhere."""
+
+
+class Part(BaseModel):
+    """A frozen, validated bundle of parameters."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What is known beforehand of a source: expected cost, noise and latency."""
+
+    cost: float = 0.0
+    """Expected, for a query."""
+    cost_per_point: float = 0.0
+    """Expected, on top, for each of its points."""
+    std: float = 0.0
+    """Claimed, of an answer's value."""
+    latency: float = 0.0
+    """Expected service and transit, in clock units; waiting for a slot comes on top."""
+    split: bool = False
+    """Whether each point of a query is answered on its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a play tells its agent and its experts beforehand."""
+
+    domain: Domain
+    observation: Terms = field(default_factory=Terms)
+    """Of the reward's own channel."""
+    experts: Mapping[str, Terms] = field(default_factory=dict)
+    period: float = 1.0
+    rounds: int | None = None
+    budget: float = float("inf")
+    budget_per_round: float = float("inf")
+    access: Access = "past"
+    design: Answer | None = None
+    """Observations made at time 0, before the play, to fit a prior to."""
+
+
+@runtime_checkable
+class Landscape(Protocol):
+    """A started environment: a pure function of points and time.
+
+    It may also have `observe(points, time, rng) -> Values`, where noise is the world's own, and
+    `coarse(resolution) -> Landscape`, the same world computed more cheaply.
+    """
+
+    @property
+    def domain(self) -> Domain:
+        """Where points may lie."""
+
+    def rewards(self, points: Points, time: float) -> Values:
+        """Give the noise-free reward at each row of *points*: (n,)."""
+
+    def best(self, time: float) -> tuple[Point, float]:
+        """Give a point of the highest reward, and that reward."""
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """A started optimizer: it chooses; it never waits and never sees a clock."""
+
+    def ask(self, now: float) -> Move:
+        """Choose what to play and whom to ask."""
+
+    def tell(self, reply: Reply) -> None:
+        """Take in a reply, which may come late, out of order, or never."""
+
+
+class World(Protocol):
+    """What a source may use while it answers one query."""
+
+    @property
+    def clock(self) -> Clock:
+        """Time: `now`, `sleep`, `until`, `gate`, `start`."""
+
+    @property
+    def rng(self) -> Generator:
+        """Chance of this query's own."""
+
+    @property
+    def domain(self) -> Domain:
+        """Where points may lie."""
+
+    def rewards(self, points: Points, time: float) -> Values:
+        """Give the noise-free reward at *points*, at any *time* from 0 to now."""
+
+    def coarse(self, resolution: float) -> Landscape:
+        """Give the same environment computed at another *resolution*, if it can be."""
+
+    async def ask(self, name: str, points: Points) -> tuple[Reply, ...]:
+        """Ask another expert, over its channel; all replies, in the order of the rows."""
+
+    def open(self, points: Points) -> Query:
+        """Open a query of the source's own, to send a reading that nobody asked for."""
+
+    def send(self, query: Query, estimate: Estimate) -> None:
+        """Put an estimate on the road to the agent, now."""
+
+    def note(self, **columns: float) -> None:
+        """Add numbers to the record of this reply."""
+
+    def stop(self, reason: str) -> None:
+        """End the play before its next round."""
+
+
+@runtime_checkable
+class Answering(Protocol):
+    """A started expert.
+
+    It may also have `async def broadcast(world) -> None`, which runs from the beginning of a
+    play and sends readings of its own accord, by `world.send(world.open(points), estimate)`.
+    """
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        """Estimate the reward at the query's points."""
+
+
+class Environment(Part):
+    """A drifting reward; its fields are its parameters, `start` makes one."""
+
+    def start(self, rng: Generator) -> Landscape:
+        """Make the landscape; all its chance comes from *rng*, now."""
+        raise NotImplementedError(f"{type(self).__name__} must define start(self, rng)")
+
+
+class Optimizer(Part):
+    """A way to choose; its fields are its parameters, `start` gives the agent that learns."""
+
+    def start(self, setting: Setting, rng: Generator) -> Agent:
+        """Make the agent for a play with this *setting*; *rng* is its own."""
+        raise NotImplementedError(f"{type(self).__name__} must define start(self, setting, rng)")
+
+
+class Expert(Part):
+    """A source of side information; its fields are its parameters.
+
+    Define `answer`, or, where there is state to hold, `start`, which gives what answers.
+    """
+
+    def start(self, setting: Setting) -> Answering:
+        """Make what answers in a play with this *setting*; by default, the model itself."""
+        return self
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        """Estimate the reward at the query's points."""
+        raise NotImplementedError(f"{type(self).__name__} must define answer or start")

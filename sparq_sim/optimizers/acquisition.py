@@ -1,0 +1,124 @@
+"""Acquisition: the point of the highest upper confidence bound."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+from pydantic import Field, PositiveInt
+
+from sparq_sim.domain import Box, Domain, Sites
+from sparq_sim.draws import Positive
+from sparq_sim.messages import Point, Points, Values
+from sparq_sim.models import Part
+
+TIE = 1e-9
+"""Scores this close, relatively, are equal: two exact ways to compute them part that far."""
+
+GRIDS = {1: 501, 2: 41}
+"""Points a dimension of the grid, unless given; beyond two dimensions there is none."""
+
+
+class Predictor(Protocol):
+    """What is believed of the reward: at the candidates, or at any points."""
+
+    def mean(self, points: ArrayLike | None = None) -> Values:
+        """Give the mean at *points* (n, d), or at the candidates."""
+
+    def std(self, points: ArrayLike | None = None) -> Values:
+        """Give the std at *points* (n, d), or at the candidates."""
+
+    def mean_gradient(self, point: Point) -> Point:
+        """Give the derivative (d,) of the mean by *point*."""
+
+    def std_gradient(self, point: Point) -> Point:
+        """Give the derivative (d,) of the std by *point*."""
+
+    @property
+    def log_determinant(self) -> float:
+        """Twice the information gain of what was observed."""
+
+
+class Acquisition(Part):
+    """Where the bound is maximised.
+
+    Exactly on sites and on a fixed grid, which is the default in one and two dimensions because
+    it keeps points either apart or equal; beyond, from a Sobol set by gradients.
+    """
+
+    grid: PositiveInt | None = Field(default=None, ge=2)
+    """Points a dimension; by default 501 in one and 41 in two dimensions."""
+    refine: bool = False
+    """Whether to climb from the best candidates; always so where there is no grid."""
+    candidates: PositiveInt = 512
+    """Sobol points, where there is no grid."""
+    starts: PositiveInt = 4
+    """From how many candidates to climb."""
+    merge: Positive = 1e-3
+    """Climbed points are rounded to multiples of this share of the range, to merge repeats."""
+
+    def climbs(self, domain: Domain) -> bool:
+        """Tell whether points off the candidates may be chosen."""
+        return isinstance(domain, Box) and (self.refine or not self._per_dimension(domain))
+
+    def candidate_points(self, domain: Domain) -> Points:
+        """Give the fixed candidates of *domain*."""
+        if isinstance(domain, Sites):
+            return domain.points
+        if per_dimension := self._per_dimension(domain):
+            return domain.grid(per_dimension)
+        from scipy.stats.qmc import Sobol  # here, because it takes a second to load
+
+        powers = max(1, (self.candidates - 1).bit_length())
+        unit = Sobol(domain.dimensions, scramble=False).random_base2(powers)
+        return self._snapped(domain.lower + unit * (domain.upper - domain.lower), domain)
+
+    def _per_dimension(self, domain: Box) -> int | None:
+        return self.grid or GRIDS.get(domain.dimensions)
+
+    def choose(
+        self, predictor: Predictor, width: float, *, domain: Domain, points: Points, rng: Generator
+    ) -> Point:
+        """Give the point with the highest mean + width std, a tie broken by *rng*."""
+        scores = predictor.mean() + width * predictor.std()
+        chosen: Point = points[pick(scores, rng)]
+        if isinstance(domain, Box) and self.climbs(domain):
+            return self._climb(predictor, width, domain, [chosen, *self._tops(points, scores)])
+        return chosen
+
+    def _tops(self, points: Points, scores: Values) -> list[Point]:
+        best = np.argpartition(-scores, min(self.starts, len(scores) - 1))[: self.starts - 1]
+        return list(points[best])
+
+    def _climb(self, predictor: Predictor, width: float, domain: Box, starts: list[Point]) -> Point:
+        from scipy.optimize import minimize  # here, because it takes half a second to load
+
+        def descent(point: Point) -> tuple[float, Point]:
+            score = predictor.mean(point[None])[0] + width * predictor.std(point[None])[0]
+            slope = predictor.mean_gradient(point) + width * predictor.std_gradient(point)
+            return -float(score), -slope
+
+        bounds = list(zip(domain.lower, domain.upper, strict=True))
+        tops = [
+            minimize(descent, start, jac=True, method="L-BFGS-B", bounds=bounds).x
+            for start in starts
+        ]
+        snapped = self._snapped(np.array([*tops, starts[0]]), domain)
+        scores = predictor.mean(snapped) + width * predictor.std(snapped)
+        climbed: Point = snapped[int(scores.argmax())]
+        return climbed
+
+    def _snapped(self, points: Points, domain: Box) -> Points:
+        steps = self.merge * (domain.upper - domain.lower)
+        near = domain.lower + np.round((points - domain.lower) / steps) * steps
+        inside: Points = np.clip(near, domain.lower, domain.upper)
+        return inside
+
+
+def pick(scores: Values, rng: Generator) -> int:
+    """Give the place of the highest score; among equals, *rng* decides, never the order."""
+    top = float(scores.max())
+    equals = np.flatnonzero(scores >= top - TIE * max(abs(top), 1e-300))
+    return int(equals[0] if len(equals) == 1 else equals[rng.integers(len(equals))])

@@ -1,0 +1,35 @@
+"""Fixed play: one point for ever."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from numpy.random import Generator
+from pydantic import Field, FiniteFloat
+
+from sparq_sim.messages import Move, Reply
+from sparq_sim.models import Agent, Optimizer, Setting
+
+
+class Fixed(Optimizer):
+    """Play *point* in every round, whatever comes back."""
+
+    point: Annotated[tuple[FiniteFloat, ...], Field(min_length=1)]
+
+    def start(self, setting: Setting, rng: Generator) -> Agent:
+        """Give an agent that learns nothing."""
+        point = setting.domain.check(np.array([self.point]), "the fixed point")[0]
+        return _FixedAgent(Move(point))
+
+
+class _FixedAgent:
+    def __init__(self, move: Move) -> None:
+        self._move = move
+
+    def ask(self, now: float) -> Move:
+        """Give the point."""
+        return self._move
+
+    def tell(self, reply: Reply) -> None:
+        """Take no notice."""

@@ -1,0 +1,13 @@
+"""GP-UCB: the upper confidence bound of a reward that stands still."""
+
+from __future__ import annotations
+
+from sparq_sim.optimizers.ucb import GPOptimizer
+
+
+class GPUCB(GPOptimizer):
+    """x_t = argmax mu_{t-1}(x) + beta_t sigma_{t-1}(x), all observations alike, however old.
+
+    Srinivas, Krause, Kakade and Seeger 2012. With the width of Chowdhury and Gopalan (2017) it is
+    IGP-UCB.
+    """

@@ -1,0 +1,106 @@
+"""Lengths: how many rounds a block or a window has, by the formulas of those who proposed them."""
+
+from __future__ import annotations
+
+from math import ceil, log, sqrt
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field, PositiveInt
+
+from sparq_sim.draws import Positive, is_number
+from sparq_sim.gp.kernels import Kernel, Matern12, Matern32, Matern52
+from sparq_sim.models import Part, Setting
+
+Share = Annotated[float, Field(gt=0, lt=1)]
+
+_SMOOTHNESS: dict[type[Kernel], float] = {Matern12: 0.5, Matern32: 1.5, Matern52: 2.5}
+
+
+class Length(Part):
+    """A number of rounds."""
+
+    def __call__(self, kernel: Kernel, setting: Setting) -> int:
+        """Give it for a play with this *kernel* and *setting*."""
+        raise NotImplementedError
+
+
+class GivenLength(Length):
+    """So many *rounds*."""
+
+    kind: Literal["given"] = "given"
+    rounds: PositiveInt
+
+    def __call__(self, kernel: Kernel, setting: Setting) -> int:
+        return self.rounds
+
+
+class ForgettingLength(Length):
+    """N = ceil(min(T, 12 epsilon^(-1/4))); 24 epsilon^(-1/(4 - c)) for Matern kernels.
+
+    Bogunovic, Scarlett and Cevher 2016, Corollary 4.1 with the constants of their experiments;
+    c = d (d + 1) / (2 nu + d (d + 1)).
+    """
+
+    kind: Literal["forgetting"] = "forgetting"
+    epsilon: Share
+
+    def __call__(self, kernel: Kernel, setting: Setting) -> int:
+        dimensions = setting.domain.dimensions
+        smoothness = _SMOOTHNESS.get(type(kernel))
+        if smoothness is None:
+            length = 12 / float(self.epsilon**0.25)
+        else:
+            squares = dimensions * (dimensions + 1)
+            power = 1 / (4 - squares / (2 * smoothness + squares))
+            length = 24 / float(self.epsilon**power)
+        return min(known_rounds(setting), ceil(length))
+
+
+class VariationLength(Length):
+    """H = W = gamma_T^(1/4) (T / B_T)^(1/2), or gamma_T^(1/4) T^(1/2) without a *budget* B_T.
+
+    Zhou and Shroff 2021, as Iwazaki and Takeno (2025) state it; the form without a budget follows
+    from the matching weight of Deng et al. (2022), Corollary 5. B_T bounds the sum of
+    |f_{t+1} - f_t|.
+    """
+
+    kind: Literal["variation"] = "variation"
+    budget: Positive | None = None
+
+    def __call__(self, kernel: Kernel, setting: Setting) -> int:
+        rounds = known_rounds(setting)
+        root = sqrt(rounds / (1.0 if self.budget is None else self.budget))
+        quartic = sqrt(sqrt(gain_order(kernel, setting)))
+        return max(1, min(rounds, ceil(quartic * root)))
+
+
+def gain_order(kernel: Kernel, setting: Setting) -> float:
+    """Give the order of the maximum information gain gamma_T.
+
+    log^(d+1) T for smooth kernels, T^(d/(2 nu + d)) log^(2 nu/(2 nu + d)) T for Matern ones.
+    """
+    rounds, dimensions = known_rounds(setting), setting.domain.dimensions
+    smoothness = _SMOOTHNESS.get(type(kernel))
+    if smoothness is None:
+        return float(log(rounds) ** (dimensions + 1))
+    share = dimensions / (2 * smoothness + dimensions)
+    return float(rounds**share * log(rounds) ** (1 - share))
+
+
+def known_rounds(setting: Setting) -> int:
+    """Give the number of rounds T, which a formula by authors needs beforehand."""
+    if setting.rounds is None:
+        raise ValueError("this length is a formula in the number of rounds: give rounds, or it")
+    return max(2, setting.rounds)
+
+
+def _as_given(given: Any) -> Any:
+    """Read a bare number as a given length."""
+    return {"kind": "given", "rounds": given} if is_number(given) else given
+
+
+AnyLength: TypeAlias = Annotated[
+    Annotated[GivenLength | ForgettingLength | VariationLength, Field(discriminator="kind")],
+    BeforeValidator(_as_given),
+]
+"""A length as a field: a number of rounds, or a table with a `kind`."""

@@ -1,0 +1,48 @@
+"""R-GP-UCB: GP-UCB that begins anew with each block of rounds."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import Generator
+from pydantic import NonNegativeInt
+
+from sparq_sim.models import Setting
+from sparq_sim.optimizers.acquisition import Predictor
+from sparq_sim.optimizers.lengths import AnyLength, VariationLength
+from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior
+
+
+class RGPUCB(GPOptimizer):
+    """GP-UCB in blocks of N rounds: when t mod N = 1, all observations are forgotten.
+
+    Bogunovic, Scarlett and Cevher 2016, with a `forgetting` length; Zhou and Shroff 2021, with a
+    `variation` one.
+    """
+
+    block: AnyLength = VariationLength()
+    """N, in rounds."""
+    carry: NonNegativeInt = 0
+    """How many of the newest observations a new block begins with. With none, as published, each
+    block begins with a blind play."""
+
+    def memory(self, prior: Prior, setting: Setting, rng: Generator) -> Memory:
+        """Remember the present block."""
+        return _BlockMemory(self, prior, setting)
+
+
+class _BlockMemory(Memory):
+    def __init__(self, model: RGPUCB, prior: Prior, setting: Setting) -> None:
+        super().__init__(prior, setting.period)
+        self._block = model.block(prior.kernel, setting)
+        self._carry = model.carry
+
+    def predictor(self, now: float) -> Predictor:
+        number = round(now / self.period, 6) // 1
+        first = (number - 1) // self._block * self._block + 1
+        # A late answer from an earlier block is forgotten like all others of that block.
+        times = np.array(self.times)
+        kept = times >= (first - 1e-6) * self.period
+        if self._carry and first > 1:
+            kept[np.flatnonzero(~kept)[np.argsort(times[~kept])][-self._carry :]] = True
+        self.keep(kept)
+        return self.posterior

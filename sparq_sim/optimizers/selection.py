@@ -1,0 +1,126 @@
+"""Selection: of all points played, the few to ask an expert about."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.random import Generator
+
+from sparq_sim.gp.divergence import SparseFit
+from sparq_sim.gp.dpp import ExactSampler, eigenfeatures
+from sparq_sim.gp.exchange import ExchangeChain
+from sparq_sim.gp.features import Features
+from sparq_sim.gp.kernels import Kernel
+from sparq_sim.gp.sparse import SCHUR_TOLERANCE, Rows, pivoted_cholesky
+from sparq_sim.messages import Matrix, Point, Points, Values
+
+Way: TypeAlias = Literal["greedy", "chain", "exact"]
+
+
+class Played:
+    """The distinct points played so far, how often each, and their kernel matrix."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+        self._rows: dict[bytes, int] = {}
+        self._points: list[Point] = []
+        self._counts: list[float] = []
+        self._matrix: Matrix = np.empty((16, 16))
+
+    def __len__(self) -> int:
+        return len(self._points)
+
+    @property
+    def points(self) -> Points:
+        """Where, (n, d), in the order of first play."""
+        return np.array(self._points)
+
+    @property
+    def counts(self) -> Values:
+        """How often, (n,)."""
+        return np.array(self._counts)
+
+    @property
+    def matrix(self) -> Matrix:
+        """K of the distinct points, (n, n)."""
+        return self._matrix[: len(self), : len(self)]
+
+    def add(self, point: Point) -> None:
+        """Count one play more."""
+        key = (point + 0.0).tobytes()
+        if key in self._rows:
+            self._counts[self._rows[key]] += 1.0
+            return
+        row = self._rows[key] = len(self)
+        self._points.append(point)
+        self._counts.append(1.0)
+        if row == len(self._matrix):
+            larger = np.empty((2 * row, 2 * row))
+            larger[:row, :row] = self._matrix
+            self._matrix = larger
+        covariances = self._kernel(point[None], self.points)[0]
+        self._matrix[row, : row + 1] = self._matrix[: row + 1, row] = covariances
+
+
+class Selector:
+    """Chooses rows of the points played, by one of three ways.
+
+    *greedy*: each with the largest variance given those before. *chain*: the lazy exchange chain,
+    of so many *steps* a round, from where the last round left it. *exact*: an independent draw of
+    the M-DPP on all plays. None exceeds the numerical rank.
+    """
+
+    def __init__(self, way: Way, *, steps: int, rng: Generator) -> None:
+        self._way = way
+        self._steps = steps
+        self._rng = rng
+        self._last: Rows = np.empty(0, dtype=np.intp)
+
+    def choose(self, played: Played, size: int, features: Features | None) -> Rows:
+        """Give up to *size* rows; *features* of a grid that holds all points save computing."""
+        size = min(size, len(played))
+        if size < 1:
+            return np.empty(0, dtype=np.intp)
+        match self._way:
+            case "greedy":
+                matrix = played.matrix
+                rows, _ = pivoted_cholesky(
+                    matrix.__getitem__,
+                    np.diagonal(matrix),
+                    size=size,
+                    tolerance=SCHUR_TOLERANCE,
+                    rng=self._rng,
+                )
+            case "chain":
+                chain = ExchangeChain(
+                    played.matrix, size, rng=self._rng, weights=played.counts, start=self._last
+                )
+                rows = chain.run(self._steps).rows
+            case "exact":
+                columns = _columns(played, features)
+                rows = ExactSampler(columns, size, weights=played.counts).sample(self._rng).rows
+        self._last = rows
+        return rows
+
+
+def _columns(played: Played, features: Features | None) -> Matrix:
+    if features is None:
+        return eigenfeatures(played.matrix)
+    return features.matrix[features.candidates.known_places(played.points)].T
+
+
+def diagnosis(played: Played, rows: Rows, variance: float) -> dict[str, float]:
+    """Say how near inference through *rows* is to that from all plays, answered by the expert.
+
+    `kl_bound` is tr(Sigma^-1 (K - Q)), which bounds the mean of `kl`, the divergence of the
+    variational posterior that the paper's proposition is about; `kl_subset` is that of the
+    posterior which knows the answers at *rows* and nothing else, as the algorithm's does. Means are
+    over the answers. Plays at one point are one observation of *variance* over their count.
+    """
+    fit = SparseFit(played.matrix, rows, noise_variances=variance / played.counts)
+    return {
+        "kl_bound": fit.weighted_trace_bound,
+        "kl": fit.expected_divergence,
+        "kl_subset": fit.subset_divergence,
+    }

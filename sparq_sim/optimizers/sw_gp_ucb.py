@@ -1,0 +1,34 @@
+"""SW-GP-UCB: GP-UCB that looks back over a window."""
+
+from __future__ import annotations
+
+from numpy.random import Generator
+
+from sparq_sim.models import Setting
+from sparq_sim.optimizers.acquisition import Predictor
+from sparq_sim.optimizers.lengths import AnyLength, VariationLength
+from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior
+
+
+class SWGPUCB(GPOptimizer):
+    """GP-UCB with the observations of the last W rounds only.
+
+    Zhou and Shroff 2021.
+    """
+
+    window: AnyLength = VariationLength()
+    """W, in rounds."""
+
+    def memory(self, prior: Prior, setting: Setting, rng: Generator) -> Memory:
+        """Remember the last W rounds."""
+        return _WindowMemory(prior, setting.period, self.window(prior.kernel, setting))
+
+
+class _WindowMemory(Memory):
+    def __init__(self, prior: Prior, period: float, window: int) -> None:
+        super().__init__(prior, period)
+        self._window = window
+
+    def predictor(self, now: float) -> Predictor:
+        self.keep(self.ages(now) < self._window - 1e-6)
+        return self.posterior

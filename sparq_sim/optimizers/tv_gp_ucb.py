@@ -1,0 +1,179 @@
+"""TV-GP-UCB: GP-UCB for a reward that forgets itself."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+from pydantic import Field
+
+from sparq_sim.gp.cholesky import CholeskyPosterior
+from sparq_sim.gp.features import FeaturePosterior, Features, KalmanPosterior
+from sparq_sim.gp.kernels import AnyKernel, Forgetting, SpaceTime, stamped
+from sparq_sim.gp.observations import OffCandidatesError
+from sparq_sim.messages import Answer, Point, Points, Values
+from sparq_sim.models import Setting
+from sparq_sim.optimizers.acquisition import Predictor
+from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior
+
+
+class TVGPUCB(GPOptimizer):
+    """GP-UCB under f_{t+1} = sqrt(1 - epsilon) f_t + sqrt(epsilon) g_{t+1}, g a fresh draw.
+
+    Bogunovic, Scarlett and Cevher 2016: the kernel k(x, x') (1 - epsilon)^(|t - t'| / 2). On
+    a grid or on sites it is a Kalman filter in the features of the candidates, which costs the
+    same in every round; elsewhere the dense posterior in space and time.
+    """
+
+    epsilon: Annotated[float, Field(ge=0, lt=1)] = 0.03
+    """How much of the reward is new in each round; theirs were 0.001 to 0.04."""
+
+    def memory(self, prior: Prior, setting: Setting, rng: Generator) -> Memory:
+        """Remember all, in space and time."""
+        if self.epsilon == 0:
+            return Memory(prior, setting.period)
+        return _TimeMemory(prior, setting.period, self.epsilon)
+
+
+class _TimeMemory(Memory):
+    """Filters while it can; a point off the candidates makes it go on densely."""
+
+    def __init__(self, prior: Prior, period: float, epsilon: float) -> None:
+        super().__init__(prior, period)
+        self._heard: list[Answer] = []
+        self._dense = _Dense(prior, period, epsilon)
+        self._filter: _Filter | None = None
+        if isinstance(self.posterior, FeaturePosterior):
+            self._filter = _Filter(prior, period, epsilon, self.posterior.features)
+
+    def learn(self, answer: Answer) -> None:
+        if self._filter is None:
+            self._dense.learn(answer)
+            return
+        self._heard.append(answer)
+        try:
+            self._filter.learn(answer)
+        except OffCandidatesError:
+            self._filter = None
+            for earlier in self._heard:
+                self._dense.learn(earlier)
+
+    def predictor(self, now: float) -> Predictor:
+        return (self._filter or self._dense).predictor(now)
+
+
+class _Filter:
+    """A Kalman filter that stands at the newest measurement, and predicts from there.
+
+    Answers in the order of their measurement are filtered exactly, however late they come. One
+    that was measured before the filter's time s, by a gap in which rho of the reward was kept,
+    says (y - m) / rho of f_s, with the variance ((1 - rho^2) k(x, x) + noise) / rho^2.
+    """
+
+    def __init__(self, prior: Prior, period: float, epsilon: float, features: Features) -> None:
+        self._prior = prior
+        self._period = period
+        self._kept_a_round = 1 - epsilon
+        self._features = features
+        self._filter = KalmanPosterior(features, mean=prior.mean)
+        self._time = 0.0
+
+    def learn(self, answer: Answer) -> None:
+        values, variances = answer.values, self._prior.variances(answer)
+        kept = self._kept(abs(answer.measured_at - self._time))
+        if answer.measured_at >= self._time:
+            self._filter.drift(kept**0.5, 1 - kept)
+            self._time = answer.measured_at
+        else:
+            scale = kept**0.5
+            values = self._prior.mean + (values - self._prior.mean) / scale
+            new = self._prior.kernel.diagonal(answer.points) * (1 - kept)
+            variances = (new + variances) / kept
+        self._filter.add(answer.points, values, variances=variances)
+
+    def predictor(self, now: float) -> Predictor:
+        return _Foreseen(self._filter, self._features, self._kept(now - self._time))
+
+    def _kept(self, duration: float) -> float:
+        """Give the share of the variance that outlives a *duration*, never quite nothing."""
+        return max(float(self._kept_a_round ** (duration / self._period)), 1e-12)
+
+
+class _Foreseen:
+    """What a filter believes, some time later."""
+
+    def __init__(self, belief: KalmanPosterior, features: Features, kept: float) -> None:
+        self._belief = belief
+        self._features = features
+        self._kept = kept
+
+    def mean(self, points: ArrayLike | None = None) -> Values:
+        prior = self._belief.prior_mean
+        mean: Values = prior + self._kept**0.5 * (self._belief.mean() - prior)
+        return mean
+
+    def std(self, points: ArrayLike | None = None) -> Values:
+        fresh = (1 - self._kept) * self._features.priors
+        stds: Values = np.sqrt(self._kept * np.square(self._belief.std()) + fresh)
+        return stds
+
+    def mean_gradient(self, point: Point) -> Point:
+        raise NotImplementedError("a filter knows its candidates only")
+
+    def std_gradient(self, point: Point) -> Point:
+        raise NotImplementedError("a filter knows its candidates only")
+
+    @property
+    def log_determinant(self) -> float:
+        return self._belief.log_determinant
+
+
+class _Dense:
+    """The posterior in space and time, for points anywhere."""
+
+    def __init__(self, prior: Prior, period: float, epsilon: float) -> None:
+        self._prior = prior
+        self._period = period
+        space: AnyKernel = prior.kernel  # type: ignore[assignment] # kernels of models are of these
+        kernel = SpaceTime(space=space, time=Forgetting(epsilon=epsilon))
+        self._dense = CholeskyPosterior(kernel, mean=prior.mean)
+
+    def learn(self, answer: Answer) -> None:
+        times = np.full(len(answer.values), answer.measured_at / self._period)
+        self._dense.add(
+            stamped(answer.points, times), answer.values, variances=self._prior.variances(answer)
+        )
+
+    def predictor(self, now: float) -> Predictor:
+        return _Now(self._dense, self._prior.candidates, now / self._period)
+
+
+class _Now:
+    """A posterior in space and time, at one time."""
+
+    def __init__(self, posterior: CholeskyPosterior, candidates: Points, time: float) -> None:
+        self._posterior = posterior
+        self._candidates = candidates
+        self._time = time
+
+    def mean(self, points: ArrayLike | None = None) -> Values:
+        return self._posterior.mean(self._stamped(points))
+
+    def std(self, points: ArrayLike | None = None) -> Values:
+        return self._posterior.std(self._stamped(points))
+
+    def mean_gradient(self, point: Point) -> Point:
+        return self._posterior.mean_gradient(np.append(point, self._time))[:-1]
+
+    def std_gradient(self, point: Point) -> Point:
+        return self._posterior.std_gradient(np.append(point, self._time))[:-1]
+
+    @property
+    def log_determinant(self) -> float:
+        return self._posterior.log_determinant
+
+    def _stamped(self, points: ArrayLike | None) -> Points:
+        rows = self._candidates if points is None else np.asarray(points, dtype=np.float64)
+        return stamped(rows, np.full(len(rows), self._time))

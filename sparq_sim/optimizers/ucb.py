@@ -1,0 +1,303 @@
+"""Upper confidence bounds: what all Gaussian-process optimizers share."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import compress
+from math import inf, sqrt
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from pydantic import FiniteFloat, PositiveInt
+
+from sparq_sim.draws import Positive
+from sparq_sim.gp.cholesky import CholeskyPosterior
+from sparq_sim.gp.kernels import AnyKernel, Kernel, SquaredExponential
+from sparq_sim.gp.likelihood import fit
+from sparq_sim.gp.observations import OffCandidatesError
+from sparq_sim.gp.posterior import Posterior, posterior
+from sparq_sim.messages import REWARD, Answer, Move, Notes, Point, Points, Query, Reply, Values
+from sparq_sim.models import Agent, Optimizer, Part, Setting
+from sparq_sim.optimizers.acquisition import Acquisition, Predictor
+from sparq_sim.optimizers.widths import AnyWidth, LogarithmicWidth, Occasion, Width
+
+EXACT = 1e-6
+"""An answer that claims to be exact is taken to be known to this share of the prior variance."""
+
+
+class PriorWarning(UserWarning):
+    """A prior does not go with what is observed, or with what is asked."""
+
+
+class Fitting(Part):
+    """How a kernel and a prior mean are found: by marginal likelihood, the noise being known.
+
+    They are fitted to the design of the play, or, where it has none, to the first *plays*
+    observations, of uniform play; and anew *every* so many rounds, to the newest *plays* or 200.
+    """
+
+    plays: PositiveInt = 10
+    every: PositiveInt | None = None
+    starts: PositiveInt = 5
+
+
+class GPOptimizer(Optimizer):
+    """What all Gaussian-process optimizers are told."""
+
+    kernel: AnyKernel | None = None
+    """How alike rewards are; by default a squared exponential, fitted."""
+    mean: FiniteFloat | None = None
+    """The prior mean; by default fitted with the kernel, or the design's average, or 0."""
+    noise_variance: Positive | None = None
+    """Of an observation; by default what its channel claims."""
+    width: AnyWidth = LogarithmicWidth()
+    """How many stds above the mean the bound lies."""
+    acquisition: Acquisition = Acquisition()
+    """Where the bound is maximised."""
+    fitting: Fitting = Fitting()
+    """How the kernel is found, where it is not given."""
+
+    def start(self, setting: Setting, rng: Generator) -> Agent:
+        """Give the agent: the same for all, but for what it remembers and how."""
+        return UCBAgent(self, setting, rng)
+
+    def memory(self, prior: Prior, setting: Setting, rng: Generator) -> Memory:
+        """Make what this optimizer remembers: the part that makes it what it is."""
+        return Memory(prior, setting.period)
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What is believed beforehand, and where it will be asked."""
+
+    kernel: Kernel
+    mean: float
+    noise_variance: float | None
+    width: Width
+    candidates: Points
+    on_candidates_only: bool
+    """Whether no other points will be played."""
+
+    def posterior(self) -> Posterior:
+        """Start a posterior in the way that costs least."""
+        if self.on_candidates_only:
+            return posterior(self.kernel, candidates=self.candidates, mean=self.mean)
+        return CholeskyPosterior(self.kernel, candidates=self.candidates, mean=self.mean)
+
+    def variances(self, answer: Answer) -> Values:
+        """Give the noise variance of each value: as claimed, unless one was given."""
+        if self.noise_variance is not None and answer.query.source == REWARD:
+            return np.full(len(answer.values), self.noise_variance)
+        floor = EXACT * float(self.kernel.diagonal(answer.points[:1])[0])
+        return np.maximum(answer.stds**2, floor)
+
+    def check(self, answer: Answer) -> None:
+        """Warn where the first observation is one that the prior all but rules out."""
+        spread = sqrt(float(self.kernel.diagonal(answer.points[:1])[0]))
+        reach = self.width(Occasion(1, len(self.candidates))) * spread
+        surprise = abs(float(answer.values[0]) - self.mean)
+        if surprise > 2 * (reach + spread) + 3 * float(answer.stds[0]):
+            warnings.warn(
+                f"the first reward, {answer.values[0]:.3g}, lies far from the prior mean "
+                f"{self.mean:.3g} beside the prior std {spread:.3g}: the agent may stick where it "
+                "began. A kernel fitted to centred data needs the mean it was fitted with; "
+                "give `mean`, or leave `kernel` out to have both fitted",
+                PriorWarning,
+                stacklevel=2,
+            )
+
+
+class Memory:
+    """What an optimizer remembers; this one remembers everything alike, as GP-UCB does.
+
+    *times* say when each observation in the posterior was measured.
+    """
+
+    waits = False
+    """Whether the move is held back until the queries of the round are answered."""
+
+    def __init__(self, prior: Prior, period: float) -> None:
+        self.prior = prior
+        self.period = period
+        self.times: list[float] = []
+        self.posterior = prior.posterior()
+
+    def learn(self, answer: Answer) -> None:
+        """Take in an answer, which may come late or out of order."""
+        self.add(answer.points, answer.values, self.prior.variances(answer))
+        self.times.extend([answer.measured_at] * len(answer.values))
+
+    def predictor(self, now: float) -> Predictor:
+        """Say what is believed of the reward in the round that begins *now*."""
+        return self.posterior
+
+    def play(self, point: Point) -> None:
+        """Take note that *point* is played."""
+
+    def queries(self, now: float) -> tuple[Query, ...]:
+        """Say what to ask experts in the round that begins *now*."""
+        return ()
+
+    def notes(self) -> Notes:
+        """Give numbers for the trace."""
+        return {}
+
+    def ages(self, now: float) -> Values:
+        """Give how many rounds old each observation is; those of the round before are new."""
+        return np.maximum((now - np.array(self.times)) / self.period - 1.0, 0.0)
+
+    def keep(self, kept: NDArray[np.bool_]) -> None:
+        """Forget all observations but those *kept*."""
+        if not kept.all():
+            self.times = list(compress(self.times, kept))
+            self.posterior.remove(np.flatnonzero(~kept))
+
+    def add(self, points: Points, values: Values, variances: Values) -> None:
+        """Add to the posterior, also what lies off the candidates."""
+        try:
+            self.posterior.add(points, values, variances=variances)
+        except OffCandidatesError:
+            seen = self.posterior.observations
+            self.prior = replace(self.prior, on_candidates_only=False)
+            self.posterior = self.prior.posterior()
+            if len(seen):
+                self.posterior.add(seen.points, seen.values, variances=seen.variances)
+            self.posterior.add(points, values, variances=variances)
+
+
+class UCBAgent:
+    """Plays where mean + width std is highest, given what its memory believes."""
+
+    def __init__(self, model: GPOptimizer, setting: Setting, rng: Generator) -> None:
+        self._model = model
+        self._setting = setting
+        self._rng = rng
+        self._candidates = model.acquisition.candidate_points(setting.domain)
+        self._round = 0
+        self._begun_at = -inf
+        self._heard: list[Answer] = []
+        self._unheard: set[int] = set()
+        self._checked = False
+        self._memory: Memory | None = None
+        if model.kernel is not None or setting.design is not None:
+            kernel, mean = found(model, setting.design, rng)
+            self._memory = self._remembering(kernel, mean)
+
+    def ask(self, now: float) -> Move:
+        """Choose; before there is a prior, uniformly."""
+        if now >= self._begun_at + self._setting.period * (1 - 1e-9):
+            self._begun_at = now
+            self._round += 1
+            self._revise()
+            if self._memory is not None and self._memory.waits:
+                queries = self._memory.queries(now)
+                self._unheard = {query.id for query in queries}
+                if queries:
+                    return Move(None, queries)
+        elif self._unheard:
+            return Move(None)
+        if self._memory is None:
+            return Move(self._candidates[self._rng.integers(len(self._candidates))])
+        return self._chosen(self._memory, now)
+
+    def _chosen(self, memory: Memory, now: float) -> Move:
+        predictor = memory.predictor(now)
+        occasion = Occasion(self._round, len(self._candidates), predictor)
+        width = memory.prior.width(occasion)
+        point = self._model.acquisition.choose(
+            predictor,
+            width,
+            domain=self._setting.domain,
+            points=self._candidates,
+            rng=self._rng,
+        )
+        memory.play(point)
+        queries = () if memory.waits else memory.queries(now)
+        return Move(point, queries, notes={"width": width, **memory.notes()})
+
+    def tell(self, reply: Reply) -> None:
+        """Learn from answers; what failed is simply absent."""
+        if reply.query.source != REWARD:
+            self._unheard.discard(reply.query.id)
+        if isinstance(reply, Answer):
+            if self._memory is None or self._model.fitting.every:
+                self._heard.append(reply)
+            if self._memory is not None:
+                self._learn(self._memory, reply)
+
+    def _learn(self, memory: Memory, answer: Answer) -> None:
+        if not self._checked and answer.query.source == REWARD:
+            self._checked = True
+            memory.prior.check(answer)
+        memory.learn(answer)
+
+    def _revise(self) -> None:
+        """Find the prior when there is enough to find it from, and anew when it is time."""
+        fitting = self._model.fitting
+        if self._memory is None:
+            due = sum(len(answer.values) for answer in self._heard) >= fitting.plays
+        else:
+            due = fitting.every is not None and self._round % fitting.every == 0
+        if due and self._heard:
+            newest = gathered(self._heard, most=max(200, fitting.plays))
+            kernel, mean = found(self._model, newest, self._rng, anew=True)
+            self._memory = self._remembering(kernel, mean)
+            for answer in self._heard:
+                self._learn(self._memory, answer)
+            if not fitting.every:
+                self._heard.clear()
+
+    def _remembering(self, kernel: Kernel, mean: float) -> Memory:
+        model, setting = self._model, self._setting
+        prior = Prior(
+            kernel=kernel,
+            mean=mean,
+            noise_variance=model.noise_variance,
+            width=model.width.prepared(kernel, mean, setting.design),
+            candidates=self._candidates,
+            on_candidates_only=not model.acquisition.climbs(setting.domain),
+        )
+        return model.memory(prior, setting, self._rng)
+
+
+def found(
+    model: GPOptimizer, design: Answer | None, rng: Generator, *, anew: bool = False
+) -> tuple[Kernel, float]:
+    """Give the kernel and the prior mean: as given, or fitted to the *design*."""
+    if model.kernel is not None and not anew:
+        if model.mean is not None:
+            return model.kernel, model.mean
+        return model.kernel, 0.0 if design is None else float(design.values.mean())
+    assert design is not None, "without a kernel there is a design"
+    reach = np.ptp(design.points, axis=0)
+    reach = np.where(reach > 0, reach, 1.0)
+    variance = max(float(design.values.var()), 1e-12)
+    scales = tuple(reach / 5) if len(reach) > 1 else float(reach[0]) / 5
+    kernel = model.kernel or SquaredExponential(variance=variance, length_scale=scales)
+    variances = np.maximum(design.stds**2, EXACT * variance)
+    if model.noise_variance is not None:
+        variances = np.full(len(design.values), model.noise_variance)
+    fitted = fit(
+        kernel,
+        design.points,
+        design.values,
+        rng=rng,
+        variances=variances,
+        mean=model.mean,
+        starts=model.fitting.starts,
+    )
+    return fitted.kernel, fitted.mean
+
+
+def gathered(answers: Sequence[Answer], *, most: int) -> Answer:
+    """Put the newest *most* values of several answers together, as if to one query."""
+    points = np.concatenate([answer.points for answer in answers])[-most:]
+    query = Query(answers[-1].query.id, REWARD, points, answers[-1].asked_at)
+    return query.answer(
+        np.concatenate([answer.values for answer in answers])[-most:],
+        stds=np.concatenate([answer.stds for answer in answers])[-most:],
+        arrived_at=max(answer.arrived_at for answer in answers),
+    )

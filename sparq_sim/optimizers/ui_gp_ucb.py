@@ -1,0 +1,38 @@
+"""UI-GP-UCB: uncertainty injection alone, without an expert."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import Generator
+
+from sparq_sim.draws import Amount
+from sparq_sim.messages import Values
+from sparq_sim.models import Setting
+from sparq_sim.optimizers.ageing import AgeingMemory
+from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior
+
+
+class UIGPUCB(GPOptimizer):
+    """GP-UCB where an observation of age a has the noise variance s^2 + rate a^2.
+
+    The first step of SparQ-GP-UCB (Mauduit, Berthier and Simonetto 2025), who take rate = s^2, as
+    if the reward changed by one std of the noise each round. Nothing is discarded or asked.
+    """
+
+    rate: Amount | None = None
+    """In squared reward units a squared round; by default the noise variance s^2."""
+
+    def memory(self, prior: Prior, setting: Setting, rng: Generator) -> Memory:
+        """Remember all, ageing."""
+        return _InjectingMemory(prior, setting.period, self.rate)
+
+
+class _InjectingMemory(AgeingMemory):
+    def __init__(self, prior: Prior, period: float, rate: float | None) -> None:
+        super().__init__(prior, period)
+        self._rate = rate
+
+    def aged(self, variances: Values, ages: Values) -> Values:
+        rate = variances if self._rate is None else self._rate
+        injected: Values = variances + rate * np.square(ages)
+        return injected

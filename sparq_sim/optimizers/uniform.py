@@ -1,0 +1,29 @@
+"""Uniform play: the level that every optimizer should beat."""
+
+from __future__ import annotations
+
+from numpy.random import Generator
+
+from sparq_sim.messages import Move, Reply
+from sparq_sim.models import Agent, Optimizer, Setting
+
+
+class Uniform(Optimizer):
+    """Play points drawn uniformly from the domain, whatever comes back."""
+
+    def start(self, setting: Setting, rng: Generator) -> Agent:
+        """Give an agent that learns nothing."""
+        return _UniformAgent(setting, rng)
+
+
+class _UniformAgent:
+    def __init__(self, setting: Setting, rng: Generator) -> None:
+        self._domain = setting.domain
+        self._rng = rng
+
+    def ask(self, now: float) -> Move:
+        """Draw a point."""
+        return Move(self._domain.sample(self._rng, 1)[0])
+
+    def tell(self, reply: Reply) -> None:
+        """Take no notice."""

@@ -1,0 +1,88 @@
+"""W-GP-UCB: GP-UCB with weights that fall geometrically with age."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+from pydantic import Field
+
+from sparq_sim.draws import Positive
+from sparq_sim.gp.posterior import Posterior
+from sparq_sim.messages import Point, Values
+from sparq_sim.models import Setting
+from sparq_sim.optimizers.acquisition import Predictor
+from sparq_sim.optimizers.ageing import AgeingMemory
+from sparq_sim.optimizers.lengths import gain_order, known_rounds
+from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior
+
+
+class WGPUCB(GPOptimizer):
+    """Weighted regression with w_s = eta^-s and lambda_t = lambda w_t.
+
+    Deng, Zhou, Kim and others 2022. Dividing by w_t makes it a Gaussian process in which an
+    observation of age a has the noise variance lambda eta^-a: no weight ever overflows. lambda is
+    the noise variance. The width sees the determinant of doubly weighted observations,
+    det(I + W^2 K W^2 / (lambda w_t^2)), as theirs does.
+    """
+
+    weight: Annotated[float, Field(gt=0, le=1)] | None = None
+    """eta; by default 1 - gamma_T^(-1/4) (B_T / T)^(1/2), their Corollary 5."""
+    budget: Positive | None = None
+    """B_T, a bound on the sum of |f_{t+1} - f_t|; if unknown, 1 stands in for it."""
+
+    def memory(self, prior: Prior, setting: Setting, rng: Generator) -> Memory:
+        """Remember all, weighted."""
+        weight = self.weight
+        if weight is None:
+            share = (1.0 if self.budget is None else self.budget) / known_rounds(setting)
+            weight = max(0.1, 1 - gain_order(prior.kernel, setting) ** -0.25 * share**0.5)
+        return _WeightedMemory(prior, setting.period, weight)
+
+
+class _WeightedMemory(AgeingMemory):
+    def __init__(self, prior: Prior, period: float, weight: float) -> None:
+        super().__init__(prior, period)
+        self._weight = weight
+
+    def aged(self, variances: Values, ages: Values) -> Values:
+        with np.errstate(over="ignore"):  # What overflows is worthless, and dropped as such.
+            weighted: Values = variances * self._weight**-ages
+        return weighted
+
+    def predictor(self, now: float) -> Predictor:
+        super().predictor(now)
+        return _Weighted(self, now)
+
+
+class _Weighted:
+    """The posterior, with the determinant of doubly weighted observations, computed if needed."""
+
+    def __init__(self, memory: _WeightedMemory, now: float) -> None:
+        self._memory = memory
+        self._now = now
+        self._posterior: Posterior = memory.posterior
+
+    def mean(self, points: ArrayLike | None = None) -> Values:
+        return self._posterior.mean(points)
+
+    def std(self, points: ArrayLike | None = None) -> Values:
+        return self._posterior.std(points)
+
+    def mean_gradient(self, point: Point) -> Point:
+        return self._posterior.mean_gradient(point)
+
+    def std_gradient(self, point: Point) -> Point:
+        return self._posterior.std_gradient(point)
+
+    @property
+    def log_determinant(self) -> float:
+        seen = self._posterior.observations
+        if not len(seen):
+            return 0.0
+        doubly = self._memory.prior.posterior()
+        twice = self._memory.aged(seen.variances, self._memory.ages(self._now))
+        doubly.add(seen.points, seen.values, variances=np.minimum(twice, 1e300))
+        return doubly.log_determinant

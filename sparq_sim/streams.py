@@ -1,0 +1,61 @@
+"""Streams: random generators keyed by name, so that nobody's draws shift anybody else's."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator, Philox
+
+
+class Streams:
+    """All the chance of one play, from one *seed* and the number of its *replication*."""
+
+    def __init__(self, seed: int, replication: int = 0) -> None:
+        for name, number in (("seed", seed), ("replication", replication)):
+            if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+                raise ValueError(f"{name} must be a whole number from 0 on, not {number!r}")
+        self._root = f"{seed}/{replication}/".encode()
+
+    def key(self, name: str) -> np.ndarray[Any, np.dtype[np.uint64]]:
+        """Hash seed, replication and *name* to a key of Philox."""
+        digest = blake2b(self._root + name.encode(), digest_size=16).digest()
+        return np.frombuffer(digest, dtype="<u8").astype(np.uint64)
+
+    def generator(self, name: str) -> Generator:
+        """Give the stream called *name*, from its beginning."""
+        return Generator(Philox(key=self.key(name)))
+
+    def by_round(self, name: str) -> RoundStream:
+        """Give a stream called *name* that begins anew with each round."""
+        return RoundStream(self.key(name))
+
+
+class RoundStream:
+    """A stream that begins anew with each round, so that a round owes nothing to those before."""
+
+    def __init__(self, key: np.ndarray[Any, np.dtype[np.uint64]]) -> None:
+        self._bits = Philox(key=key)
+        self._generator = Generator(self._bits)
+        self._round = 0
+        self._counter = [0, 0, 0, 0]
+        # Setting the state of one generator takes a tenth of the time of making another,
+        # and from lists of whole numbers half the time that it takes from arrays.
+        self._state: Any = {
+            "bit_generator": "Philox",
+            "state": {"counter": self._counter, "key": key.tolist()},
+            "buffer": [0, 0, 0, 0],
+            "buffer_pos": 4,
+            "has_uint32": 0,
+            "uinteger": 0,
+        }
+
+    def at(self, number: int) -> Generator:
+        """Give the generator of round *number*; within that round it goes on, not back."""
+        if number != self._round:
+            self._round = number
+            # The low words count draws; the third is the round: 2**128 draws apart.
+            self._counter[2] = number
+            self._bits.state = self._state
+        return self._generator

@@ -1,0 +1,39 @@
+"""What several tests share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import settings
+
+from sparq_sim.clock import Clock, LiveClock, SimClock
+from sparq_sim.testing import WaitlessLoop
+
+T = TypeVar("T")
+Main = Callable[[Clock], Coroutine[Any, Any, T]]
+Run = Callable[[Main[Any]], Any]
+
+# A law either holds or not, however busy the machine is.
+settings.register_profile("sparq", deadline=None, derandomize=True)
+settings.load_profile("sparq")
+
+
+def on_sim_clock(main: Main[T], period: float | None = None) -> T:
+    clock = SimClock(period)
+    return clock.run(main(clock))
+
+
+def on_live_clock(main: Main[T], period: float | None = None) -> T:
+    clock = LiveClock(period)
+    with asyncio.Runner(loop_factory=WaitlessLoop) as runner:
+        return runner.run(clock.run(main(clock)))
+
+
+@pytest.fixture(params=[on_sim_clock, on_live_clock], ids=["sim", "live"])
+def run(request: pytest.FixtureRequest) -> Run:
+    """Run a process under either clock, without waiting."""
+    chosen: Run = request.param
+    return chosen

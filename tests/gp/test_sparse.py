@@ -1,0 +1,191 @@
+"""Greedy selection, merging and spectra."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sparq_sim.gp.sparse import (
+    greedy,
+    greedy_points,
+    merge,
+    numerical_rank,
+    pivoted_cholesky,
+    tail_sum,
+)
+from sparq_sim.messages import Matrix
+from tests.gp.squared_exponential import SquaredExponential
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def brute_force_determinants(matrix: Matrix, size: int) -> list[float]:
+    """Follow the largest determinant, one row more at a time."""
+    chosen: list[int] = []
+    determinants = []
+    for _ in range(size):
+        others = [row for row in range(len(matrix)) if row not in chosen]
+        values = [np.linalg.det(matrix[np.ix_([*chosen, row], [*chosen, row])]) for row in others]
+        chosen.append(others[int(np.argmax(values))])
+        determinants.append(max(values))
+    return determinants
+
+
+def test_merging_counts_repeats_in_the_order_of_their_coming() -> None:
+    points = np.array([[2.0, 1.0], [0.0, 5.0], [2.0, 1.0], [-0.0, 5.0], [2.0, 0.0]])
+    distinct = merge(points)
+    assert distinct.points.tolist() == [[2.0, 1.0], [0.0, 5.0], [2.0, 0.0]]
+    assert distinct.counts.tolist() == [2, 2, 1]
+    assert distinct.firsts.tolist() == [0, 1, 4]
+    assert distinct.members.tolist() == [0, 1, 0, 1, 2]
+
+
+@given(seeds, st.integers(0, 30), st.integers(1, 3))
+def test_merging_can_be_undone(seed: int, count: int, dimensions: int) -> None:
+    points = np.random.default_rng(seed).integers(0, 3, (count, dimensions)).astype(np.float64)
+    distinct = merge(points)
+    assert np.array_equal(distinct.points[distinct.members], points)
+    assert np.array_equal(distinct.points, points[distinct.firsts])
+    assert len({tuple(point) for point in points}) == len(distinct.points)
+    assert distinct.counts.sum() == count
+
+
+@settings(max_examples=50, deadline=None)
+@given(seeds)
+def test_greedy_is_brute_force_greedy(seed: int) -> None:
+    points = np.random.default_rng(seed).uniform(0, 4, (10, 2))
+    matrix = SquaredExponential()(points, points)
+    rows = greedy(matrix, 5).rows
+    found = [np.linalg.det(matrix[np.ix_(rows[:m], rows[:m])]) for m in range(1, 6)]
+    assert found == pytest.approx(brute_force_determinants(matrix, 5), rel=1e-9)
+
+
+def test_greedy_from_columns_is_greedy_from_the_matrix(
+    rng: np.random.Generator, kernel: SquaredExponential
+) -> None:
+    points = rng.uniform(0, 30, (200, 1))
+    selection = greedy_points(kernel, points, size=20)
+    assert selection.rows.tolist() == greedy(kernel(points, points), 20).rows.tolist()
+    assert selection.capped_by is None
+
+
+def test_factor_reproduces_the_matrix_at_full_rank(
+    rng: np.random.Generator, kernel: SquaredExponential
+) -> None:
+    points = rng.uniform(0, 30, (25, 1))
+    matrix = kernel(points, points)
+    _, factor = pivoted_cholesky(matrix.__getitem__, np.diagonal(matrix), size=25, tolerance=1e-13)
+    assert factor.T @ factor == pytest.approx(matrix, abs=1e-12)
+
+
+def test_greedy_stops_at_the_rank_of_a_linear_kernel(rng: np.random.Generator) -> None:
+    features = rng.normal(size=(3, 40)) * rng.uniform(1e-3, 1e3, 40)
+    selection = greedy(features.T @ features, 10)
+    assert len(selection) == 3
+    assert selection.capped_by == "rank"
+
+
+def test_greedy_chooses_no_point_twice_and_names_what_was_missing(
+    kernel: SquaredExponential,
+) -> None:
+    points = np.array([[0.0], [5.0], [0.0], [5.0], [0.0], [9.0]])
+    selection = greedy_points(kernel, points, size=5)
+    assert sorted(selection.rows) == [0, 1, 5]
+    assert selection.capped_by == "points"
+    assert greedy(kernel(points, points), 5).capped_by == "rank"
+
+
+def test_greedy_stops_before_nearly_coincident_points(kernel: SquaredExponential) -> None:
+    points = np.linspace(0, 10, 500)[:, None]
+    selection = greedy_points(kernel, points, size=100)
+    assert 10 < len(selection) < 30
+    assert selection.capped_by == "rank"
+    block = kernel(points[selection.rows], points[selection.rows])
+    assert np.linalg.cond(block) < 1e10
+
+
+def test_finer_tolerance_chooses_more(kernel: SquaredExponential) -> None:
+    points = np.linspace(0, 10, 300)[:, None]
+    sizes = [len(greedy_points(kernel, points, size=99, tolerance=t)) for t in (1e-2, 1e-6, 1e-12)]
+    assert sizes == sorted(set(sizes))
+
+
+def test_ties_are_broken_by_the_generator(kernel: SquaredExponential) -> None:
+    matrix = kernel(np.arange(0.0, 90, 10)[:, None], np.arange(0.0, 90, 10)[:, None])
+    matrix *= 1 + 1e-12 * np.arange(9)
+    assert greedy(np.eye(9), 1).rows.tolist() == [0]
+    first = {int(greedy(matrix, 1, rng=np.random.default_rng(seed)).rows[0]) for seed in range(99)}
+    assert first == set(range(9))
+
+
+@pytest.mark.parametrize("size", [0, 1, 7])
+def test_one_point_and_none_are_handled(kernel: SquaredExponential, size: int) -> None:
+    one, none = np.zeros((1, 2)), np.zeros((0, 2))
+    assert greedy_points(kernel, one, size=size).rows.tolist() == [0][:size]
+    assert greedy_points(kernel, none, size=size).rows.tolist() == []
+    assert len(greedy(np.zeros((0, 0)), size)) == 0
+    assert len(greedy(np.zeros((3, 3)), size)) == 0
+
+
+def test_bad_matrices_are_refused() -> None:
+    with pytest.raises(ValueError, match="positive semidefinite"):
+        greedy(np.array([[1.0, 2.0], [2.0, 1.0]]), 2)
+    with pytest.raises(ValueError, match="not symmetric"):
+        greedy(np.array([[1.0, 0.5], [0.1, 1.0]]), 2)
+    with pytest.raises(ValueError, match="eigenvalue -1"):
+        numerical_rank(np.array([[1.0, 2.0], [2.0, 1.0]]))
+    with pytest.raises(ValueError, match="not symmetric"):
+        numerical_rank(np.array([[1.0, 0.5], [0.1, 1.0]]))
+    with pytest.raises(ValueError, match="not finite"):
+        greedy(np.array([[1.0, np.nan], [np.nan, 1.0]]), 2)
+    with pytest.raises(ValueError, match="not finite"):
+        numerical_rank(np.array([[1.0, np.inf], [np.inf, 1.0]]))
+    with pytest.raises(ValueError, match="negative"):
+        greedy(np.array([[-1.0]]), 1)
+    with pytest.raises(ValueError, match="not square"):
+        greedy(np.ones((2, 3)), 1)
+
+
+def test_bad_numbers_are_refused(kernel: SquaredExponential) -> None:
+    with pytest.raises(ValueError, match="size is -1"):
+        greedy(np.eye(2), -1)
+    with pytest.raises(ValueError, match="tolerance is 0"):
+        greedy(np.eye(2), 1, tolerance=0)
+    with pytest.raises(ValueError, match="size is -2"):
+        tail_sum(np.eye(2), -2)
+    with pytest.raises(ValueError, match="shape"):
+        merge(np.array([1.0, 2.0]))
+    with pytest.raises(ValueError, match="finite"):
+        greedy_points(kernel, np.array([[np.nan]]), size=1)
+
+
+def test_rank_counts_eigenvalues_that_float64_can_know(rng: np.random.Generator) -> None:
+    basis, _ = np.linalg.qr(rng.normal(size=(6, 6)))
+    matrix = basis * np.array([1, 1e-3, 1e-6, 1e-9, 1e-12, 1e-15]) @ basis.T
+    matrix = (matrix + matrix.T) / 2
+    assert numerical_rank(matrix) == 5
+    assert numerical_rank(matrix, tolerance=1e-7) == 3
+    assert numerical_rank(np.zeros((4, 4))) == 0
+    assert numerical_rank(np.zeros((0, 0))) == 0
+
+
+def test_tail_sum_leaves_out_the_largest() -> None:
+    matrix = np.diag([4.0, 1.0, 3.0, 2.0])
+    assert [tail_sum(matrix, size) for size in range(6)] == [10, 6, 3, 1, 0, 0]
+
+
+def test_expected_trace_of_the_dpp_keeps_its_tail_bound(
+    rng: np.random.Generator, kernel: SquaredExponential
+) -> None:
+    points = rng.uniform(0, 5, (9, 1))
+    matrix = kernel(points, points)
+    for size in (1, 2, 3, 4):
+        weights, traces = [], []
+        for rows in combinations(range(9), size):
+            block, columns = matrix[np.ix_(rows, rows)], matrix[list(rows)]
+            weights.append(np.linalg.det(block))
+            traces.append(np.trace(matrix - columns.T @ np.linalg.solve(block, columns)))
+        mean = np.average(traces, weights=weights)
+        assert tail_sum(matrix, size) <= mean <= (size + 1) * tail_sum(matrix, size)

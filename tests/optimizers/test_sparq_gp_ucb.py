@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil, log, sqrt
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from numpy.typing import NDArray
+
+from sparq_environments.synthetic import Synthetic
+from sparq_sim import Channel, PluginError, Rules, Trace, play
+from sparq_sim.gp.kernels import SquaredExponential
+from sparq_sim.measures import average_regret, regret, tally
+from sparq_sim.optimizers.sparq_gp_ucb import Discard, SparQGPUCB
+from sparq_sim.testing import Slope, Teller
+
+VARIANCE, SCALE, MEAN, NOISE = 0.25, 4.0, 1.5, 0.01
+KERNEL = SquaredExponential(variance=VARIANCE, length_scale=SCALE)
+FEEDBACK = Channel(noise=0.1)
+GRID = np.linspace(-50.0, 50.0, 501)
+
+
+def played(model: SparQGPUCB, rounds: int, *, channel: Channel = FEEDBACK, seed: int = 0) -> Trace:
+    return play(
+        model,
+        Synthetic(),
+        Rules(rounds=rounds),
+        experts={"expert": (Teller(), channel)},
+        feedback=FEEDBACK,
+        seed=seed,
+    )
+
+
+# Algorithm 1, transcribed with nothing but numpy.
+
+
+def kernel(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    matrix: NDArray[np.float64] = VARIANCE * np.exp(
+        -((a[:, None] - b[None, :]) ** 2) / (2 * SCALE**2)
+    )
+    return matrix
+
+
+def upper_bounds(
+    points: NDArray[np.float64], values: NDArray[np.float64], noise: NDArray[np.float64], t: int
+) -> NDArray[np.float64]:
+    """mu_t + beta_{t+1} sigma_t on the grid, from (K + Sigma)^-1 as it stands in the paper."""
+    inverse = np.linalg.inv(kernel(points, points) + np.diag(noise))
+    cross = kernel(GRID, points)
+    mean = MEAN + cross @ inverse @ (values - MEAN)
+    variance = VARIANCE - np.einsum("ij,jk,ik->i", cross, inverse, cross)
+    bounds: NDArray[np.float64] = mean + sqrt(0.8 * log(4 * (t + 1))) * np.sqrt(variance)
+    return bounds
+
+
+def check_greedy(past: NDArray[np.float64], chosen: NDArray[np.float64]) -> None:
+    """Each chosen point has the largest Schur complement given those before it, or one as large."""
+    for m in range(len(chosen)):
+        before = chosen[:m]
+        cross = kernel(past, before)
+        block = np.linalg.inv(kernel(before, before)) if m else np.zeros((0, 0))
+        schur = VARIANCE - np.einsum("ij,jk,ik->i", cross, block, cross)
+        assert schur[past == chosen[m]][0] >= schur.max() - 1e-6 * VARIANCE
+    assert len(np.unique(chosen)) == len(chosen)
+
+
+def replies_of(trace: Trace, source: str, t: int) -> Mapping[str, NDArray[np.float64]]:
+    rows = (trace.replies["source"] == source) & (trace.replies["round"] == t)
+    return {name: trace.replies[name][rows] for name in ("x", "value", "row")}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_with_instant_answers_it_is_algorithm_1_to_the_letter(seed: int) -> None:
+    # Teacher-forced: each move is compared with the one that the transcription makes from the
+    # same history, because rounding at 1e-12 decides where two bounds are equal to that.
+    trace = played(SparQGPUCB(kernel=KERNEL, mean=MEAN), 200, seed=seed)
+    plays = trace.points[:, 0]
+    observed = np.array([replies_of(trace, "reward", t)["value"][0] for t in range(1, 201)])
+    decided = 0
+    for t in range(1, 200):
+        # Observe y_t; discard what has a variance above sigma^2 log t, but for the newest.
+        ages = np.arange(t - 1, -1, -1.0)
+        noise = NOISE * (ages**2 + 1)
+        kept = noise <= NOISE * log(t)
+        kept[-1] = True
+        # Sparse inference on X_t, and the expert's answers about f_t.
+        expert = replies_of(trace, "expert", t)
+        order = np.argsort(expert["row"])
+        past = np.unique(plays[:t])
+        wanted = min(ceil(6 * log(t)), len(past))
+        assert len(order) <= wanted
+        if len(order) < wanted:  # The numerical rank was reached: all else is known, to 1e-8.
+            block = kernel(expert["x"], expert["x"])
+            cross = kernel(past, expert["x"])
+            left = VARIANCE - np.einsum("ij,ij->i", cross, np.linalg.solve(block, cross.T).T)
+            assert left.max() < 1e-6
+        check_greedy(past, expert["x"][order])
+        # Update, and choose x_{t+1}.
+        bounds = upper_bounds(
+            np.concatenate([plays[:t][kept], expert["x"]]),
+            np.concatenate([observed[:t][kept], expert["value"]]),
+            np.concatenate([noise[kept], np.full(len(order), NOISE)]),
+            t,
+        )
+        mine = np.abs(GRID - plays[t]).argmin()
+        assert bounds[mine] >= bounds.max() - 1e-9
+        ties = (bounds >= bounds.max() - 1e-7).sum()
+        if ties == 1:
+            assert GRID[bounds.argmax()] == plays[t]
+            decided += 1
+    # Where the bounds are equal the agent's own stream decides; that is rare.
+    assert decided > 150
+
+
+# Ways to choose.
+
+
+@pytest.mark.parametrize("selection", ["greedy", "chain", "exact"])
+def test_all_ways_to_choose_ask_about_distinct_past_points(selection: str) -> None:
+    model = SparQGPUCB(kernel=KERNEL, mean=MEAN, selection=selection, steps=100)
+    trace = played(model, 60)
+    asked = trace.replies["source"] == "expert"
+    assert set(trace.replies["fate"][asked]) == {"answered"}
+    for t in range(2, 61):
+        of_round = trace.replies["x"][asked & (trace.replies["round"] == t)]
+        assert len(np.unique(of_round)) == len(of_round) <= ceil(6 * log(t))
+
+
+@pytest.mark.parametrize("selection", ["greedy", "chain", "exact"])
+def test_all_ways_to_choose_track_the_optimum(selection: str) -> None:
+    long = SquaredExponential(variance=0.23, length_scale=5.7)
+    model = SparQGPUCB(kernel=long, mean=MEAN, selection=selection, steps=200)
+    assert average_regret(played(model, 300))[-1] < 0.12
+
+
+def test_the_growth_of_queries_follows_the_schedule() -> None:
+    schedule = {"kind": "every", "rounds": 5, "schedule": {"kind": "constant", "count": 3}}
+    trace = played(SparQGPUCB(kernel=KERNEL, mean=MEAN, schedule=schedule), 40)
+    rounds = trace.replies["round"][trace.replies["source"] == "expert"]
+    assert_array_equal(np.unique(rounds), [5, 10, 15, 20, 25, 30, 35, 40])
+    assert tally(trace).asked == 8 * 3
+
+
+# What is kept.
+
+
+def test_the_newest_observation_is_always_kept_and_the_window_grows_as_published() -> None:
+    kept = played(SparQGPUCB(kernel=KERNEL, mean=MEAN), 160).rounds["note_kept"]
+    # Ages a with a^2 + 1 <= log t: 0 up to t = 7, 1 from 8, 2 from 149 on; the floor before 3.
+    assert kept[0] == 0
+    assert_array_equal(kept[1:8], 1)
+    assert_array_equal(kept[8:149], 2)
+    assert_array_equal(kept[149:], 3)
+
+
+@pytest.mark.parametrize(
+    ("discard", "kept"),
+    [(Discard(kind="never"), 49), (Discard(factor=100.0), 20), (Discard(kind="power"), 2)],
+)
+def test_other_rules_of_discarding_keep_more_or_less(discard: Discard, kept: int) -> None:
+    trace = played(SparQGPUCB(kernel=KERNEL, mean=MEAN, discard=discard), 50)
+    assert trace.rounds["note_kept"][-1] == kept
+
+
+# Late, lost, waiting.
+
+
+def test_late_answers_have_aged_by_when_they_come() -> None:
+    long = SquaredExponential(variance=0.23, length_scale=5.7)
+    regrets = [
+        average_regret(
+            played(
+                SparQGPUCB(kernel=long, mean=MEAN),
+                250,
+                channel=Channel(noise=0.1, transit=1.0 + late),
+            )
+        )[-1]
+        for late in (0.0, 2.0, 10.0)
+    ]
+    assert regrets[0] < regrets[1] < regrets[2]
+
+
+def test_without_an_expert_or_with_one_who_is_silent_it_goes_on() -> None:
+    model = SparQGPUCB(kernel=KERNEL, mean=MEAN)
+    alone = play(model, Synthetic(), Rules(rounds=40), feedback=FEEDBACK)
+    silent = played(model, 40, channel=Channel(loss=1.0))
+    assert_array_equal(alone.points[:2], silent.points[:2])
+    assert tally(silent).lost == tally(silent).asked > 0
+
+
+def test_waiting_it_plays_on_answers_about_today() -> None:
+    long = SquaredExponential(variance=0.23, length_scale=5.7)
+    road = Channel(noise=0.1, transit=0.25)
+    clocked = played(SparQGPUCB(kernel=long, mean=MEAN), 300, channel=road)
+    waiting = played(SparQGPUCB(kernel=long, mean=MEAN, waits=True), 300, channel=road)
+    assert set(waiting.rounds["played_at"][5:] % 1) == {0.25}
+    assert waiting.rounds["moved"].all()
+    # Once the hill is found: before that, both search alike.
+    assert regret(waiting)[150:].mean() < regret(clocked)[150:].mean()
+
+
+def test_waiting_for_what_is_lost_ends_with_the_round() -> None:
+    model = SparQGPUCB(kernel=KERNEL, mean=MEAN, waits=True)
+    trace = played(model, 30, channel=Channel(loss=0.5, transit=0.25))
+    assert 0.2 < trace.rounds["moved"].mean() < 1
+
+
+def test_answers_can_be_retained_beyond_the_newest() -> None:
+    few = {"kind": "constant", "count": 2}
+    long = SquaredExponential(variance=0.23, length_scale=5.7)
+    forgetful = SparQGPUCB(kernel=long, mean=MEAN, schedule=few)
+    retentive = SparQGPUCB(kernel=long, mean=MEAN, schedule=few, retain=10)
+    assert average_regret(played(retentive, 300))[-1] < average_regret(played(forgetful, 300))[-1]
+
+
+# Notes and errors.
+
+
+def test_divergences_are_noted_and_their_bound_holds() -> None:
+    model = SparQGPUCB(kernel=KERNEL, mean=MEAN, diagnose=True)
+    notes = played(model, 60).rounds
+    told = notes["note_queries"] > 0
+    assert told.sum() > 50
+    assert (notes["note_kl"][told] <= notes["note_kl_bound"][told] + 1e-12).all()
+    assert (notes["note_kl"][told] <= notes["note_kl_subset"][told] + 1e-9).all()
+
+
+@pytest.mark.parametrize(
+    ("expert", "message"),
+    [(None, "there are several experts"), ("senser", "did you mean 'sensor'")],
+)
+def test_whom_to_ask_must_be_clear(expert: str | None, message: str) -> None:
+    model = SparQGPUCB(kernel=KERNEL, expert=expert)
+    with pytest.raises(PluginError, match=message):
+        play(model, Slope(), Rules(rounds=3), experts={"sensor": Teller(), "other": Teller()})

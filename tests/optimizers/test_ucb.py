@@ -1,0 +1,274 @@
+"""What all Gaussian-process optimizers share."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from sparq_environments.synthetic import Synthetic
+from sparq_sim import Box, Channel, Query, Rules, Setting, Sites, play
+from sparq_sim.gp.kernels import Matern12, Matern32, Matern52, SquaredExponential
+from sparq_sim.measures import average_regret
+from sparq_sim.optimizers.fixed import Fixed
+from sparq_sim.optimizers.gp_ucb import GPUCB
+from sparq_sim.optimizers.r_gp_ucb import RGPUCB
+from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
+from sparq_sim.optimizers.sw_gp_ucb import SWGPUCB
+from sparq_sim.optimizers.tv_gp_ucb import TVGPUCB
+from sparq_sim.optimizers.ucb import Fitting, GPOptimizer, Prior, PriorWarning
+from sparq_sim.optimizers.ui_gp_ucb import UIGPUCB
+from sparq_sim.optimizers.w_gp_ucb import WGPUCB
+from sparq_sim.optimizers.widths import LogarithmicWidth
+from sparq_sim.testing import Slope, Teller, check_optimizer
+
+KERNEL = SquaredExponential(variance=0.23, length_scale=5.7)
+NOISE = Channel(noise=0.1)
+
+ALL = [
+    GPUCB(),
+    RGPUCB(),
+    RGPUCB(block=5, carry=1),
+    SWGPUCB(),
+    WGPUCB(),
+    TVGPUCB(),
+    UIGPUCB(),
+    SparQGPUCB(),
+    SparQGPUCB(selection="chain", steps=50),
+    SparQGPUCB(selection="exact"),
+    SparQGPUCB(waits=True),
+]
+
+
+def name(optimizer: GPOptimizer) -> str:
+    changed = optimizer.model_dump(exclude_unset=True)
+    return f"{type(optimizer).__name__}{changed or ''}"
+
+
+@pytest.mark.parametrize("optimizer", ALL, ids=name)
+def test_each_obeys_the_laws_of_optimizers(optimizer: GPOptimizer) -> None:
+    # A play of 15 rounds on few observations may find a prior that the next one contradicts.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PriorWarning)
+        check_optimizer(optimizer)
+
+
+SAME = {
+    "R-GP-UCB with one block": RGPUCB(kernel=KERNEL, mean=1.5, width=1.5, block=150),
+    "SW-GP-UCB with a window of all": SWGPUCB(kernel=KERNEL, mean=1.5, width=1.5, window=150),
+    "W-GP-UCB with weight 1": WGPUCB(kernel=KERNEL, mean=1.5, width=1.5, weight=1.0),
+    "TV-GP-UCB that forgets nothing": TVGPUCB(kernel=KERNEL, mean=1.5, width=1.5, epsilon=0.0),
+    "UI without ageing": UIGPUCB(kernel=KERNEL, mean=1.5, width=1.5, rate=0.0),
+}
+
+
+@pytest.mark.parametrize("optimizer", SAME.values(), ids=SAME.keys())
+@pytest.mark.parametrize("replication", range(3))
+def test_without_forgetting_each_is_gp_ucb_move_by_move(
+    optimizer: GPOptimizer, replication: int
+) -> None:
+    rules = Rules(rounds=150)
+    plain = GPUCB(kernel=KERNEL, mean=1.5, width=1.5)
+    expected = play(plain, Synthetic(), rules, feedback=NOISE, replication=replication)
+    got = play(optimizer, Synthetic(), rules, feedback=NOISE, replication=replication)
+    assert_array_equal(got.points, expected.points)
+
+
+def test_tv_gp_ucb_that_hardly_forgets_hardly_differs_from_gp_ucb() -> None:
+    # The filter itself, not the short cut for epsilon 0.
+    rules = Rules(rounds=40)
+    plain = play(GPUCB(kernel=KERNEL, mean=1.5), Synthetic(), rules, feedback=NOISE)
+    tiny = TVGPUCB(kernel=KERNEL, mean=1.5, epsilon=1e-14)
+    assert_array_equal(play(tiny, Synthetic(), rules, feedback=NOISE).points, plain.points)
+
+
+@pytest.mark.parametrize("late", [0.0, 2.0])
+def test_tv_gp_ucb_filters_to_the_dense_posterior_also_when_observations_are_late(
+    late: float,
+) -> None:
+    trace = play(
+        TVGPUCB(kernel=KERNEL, mean=1.5, epsilon=0.05),
+        Synthetic(),
+        Rules(rounds=80),
+        feedback=Channel(noise=0.1, transit=late),
+    )
+    domain = Box(-50.0, 50.0)
+    by_filter, dense = (
+        TVGPUCB(epsilon=0.05).memory(
+            Prior(
+                kernel=KERNEL,
+                mean=1.5,
+                noise_variance=None,
+                width=LogarithmicWidth(),
+                candidates=domain.grid(501),
+                on_candidates_only=on_candidates,
+            ),
+            Setting(domain),
+            _rng(),
+        )
+        for on_candidates in (True, False)
+    )
+    replies = trace.replies
+    for row in np.flatnonzero(replies["fate"] == "answered"):
+        now = float(replies["arrived_at"][row])
+        query = Query(int(row) + 1, "reward", np.array([[replies["x"][row]]]), 0.0)
+        answer = query.answer(
+            [replies["value"][row]],
+            stds=0.1,
+            measured_at=float(replies["measured_at"][row]),
+            arrived_at=now,
+        )
+        for memory in (by_filter, dense):
+            memory.learn(answer)
+        first, second = by_filter.predictor(now + 1.0), dense.predictor(now + 1.0)
+        np.testing.assert_allclose(first.mean(), second.mean(), atol=1e-9)
+        np.testing.assert_allclose(first.std(), second.std(), atol=1e-9)
+        assert first.log_determinant == pytest.approx(second.log_determinant, abs=1e-8)
+
+
+# Settings of findings on the paper's function: kernel fitted to centred data, practical widths.
+LEVELS = {
+    "gp-ucb": (GPUCB(kernel=KERNEL, mean=1.5, width=1.5), 0.349, 0.053),
+    "r-gp-ucb": (RGPUCB(kernel=KERNEL, mean=1.5, width=1.5, block=8, carry=1), 0.158, 0.019),
+    "ui-gp-ucb": (UIGPUCB(kernel=KERNEL, mean=1.5, width=1.5, rate=1e-3), 0.154, 0.011),
+    "sw-gp-ucb": (SWGPUCB(kernel=KERNEL, mean=1.5, width=1.5, window=8), 0.134, 0.016),
+    "tv-gp-ucb": (TVGPUCB(kernel=KERNEL, mean=1.5, epsilon=0.1), 0.132, 0.014),
+    "w-gp-ucb": (WGPUCB(kernel=KERNEL, mean=1.5, width=1.5, weight=0.7), 0.124, 0.013),
+    "sparq-gp-ucb": (SparQGPUCB(kernel=KERNEL, mean=1.5), 0.034, 0.009),
+}
+
+
+@pytest.mark.parametrize(("optimizer", "level", "std"), LEVELS.values(), ids=LEVELS.keys())
+def test_tuned_optimizers_reach_their_known_levels_on_the_papers_function(
+    optimizer: GPOptimizer, level: float, std: float
+) -> None:
+    landscape = Synthetic().start(np.random.default_rng(0))
+    finals = [
+        average_regret(
+            play(
+                optimizer,
+                Synthetic(),
+                Rules(rounds=500),
+                experts={"expert": (Teller(), NOISE)},
+                feedback=NOISE,
+                replication=replication,
+                landscape=landscape,
+            )
+        )[-1]
+        for replication in range(12)
+    ]
+    assert abs(np.mean(finals) - level) < 2 * std
+
+
+# Domains and kernels.
+
+
+@pytest.mark.parametrize("kind", [SquaredExponential, Matern12, Matern32, Matern52])
+@pytest.mark.parametrize("dimensions", [1, 2, 3, 6])
+def test_a_quiet_hill_is_climbed_in_any_dimension_under_any_kernel(
+    dimensions: int, kind: type[SquaredExponential | Matern12 | Matern32 | Matern52]
+) -> None:
+    kernel = kind(variance=1.0, length_scale=2.0 * dimensions**0.5)
+    model = GPUCB(kernel=kernel, mean=0.0, width=0.2)
+    agent = model.start(Setting(Box(np.zeros(dimensions), np.ones(dimensions))), _rng())
+    values = []
+    for t in range(1, 41):
+        point = agent.ask(float(t)).point
+        assert point is not None
+        values.append(1 - ((point - 0.3) ** 2).sum() / dimensions)
+        agent.tell(Query(t, "reward", point[None], float(t)).answer([values[-1]], stds=0.01))
+    assert np.mean(values[-5:]) > 0.95
+
+
+@pytest.mark.parametrize("optimizer", ALL, ids=name)
+def test_each_plays_in_four_dimensions(optimizer: GPOptimizer) -> None:
+    optimizer = optimizer.model_copy(update={"kernel": SquaredExponential(), "mean": 0.0})
+    setting = Setting(Box(np.zeros(4), np.ones(4)), experts={}, rounds=20)
+    agent = optimizer.start(setting, _rng())
+    for t in range(1, 21):
+        point = agent.ask(float(t)).point
+        assert point is not None
+        setting.domain.check(point[None])
+        agent.tell(Query(t, "reward", point[None], float(t)).answer([point.sum()], stds=0.1))
+
+
+def test_sites_are_played_as_they_are() -> None:
+    sites = Sites(np.random.default_rng(1).random((28, 2)), coordinates=["lat", "lon"])
+    agent = SparQGPUCB().start(Setting(sites, rounds=30), _rng())
+    for t in range(1, 31):
+        point = agent.ask(float(t)).point
+        assert point is not None
+        (site,) = sites.index(point[None])
+        agent.tell(Query(t, "reward", point[None], float(t)).answer([point[0]], stds=0.01))
+    assert site == sites.points[:, 0].argmax()
+
+
+def test_an_answer_off_the_grid_is_taken_in() -> None:
+    for optimizer in (GPUCB, SWGPUCB, WGPUCB, UIGPUCB, TVGPUCB, SparQGPUCB):
+        model = optimizer(kernel=SquaredExponential(length_scale=0.2), mean=0.0)
+        agent = model.start(Setting(Box(0.0, 1.0), rounds=10), _rng())
+        off = np.array([[0.1234567]])
+        for t in range(1, 6):
+            agent.tell(Query(t, "expert", off, float(t)).answer([3.0], stds=0.01))
+            agent.tell(Query(t, "reward", np.array([[0.9]]), float(t)).answer([0.0], stds=0.01))
+        point = agent.ask(6.0).point
+        assert point is not None
+        assert abs(point[0] - 0.12) < 0.15
+
+
+# Priors.
+
+
+def test_kernel_and_mean_are_fitted_to_the_design() -> None:
+    trace = play(GPUCB(), Synthetic(), Rules(rounds=60, design=100), feedback=NOISE)
+    plays = play(GPUCB(), Synthetic(), Rules(rounds=60), feedback=NOISE)
+    # Without a design, the first ten rounds go into one.
+    assert trace.rounds["note_width"][0] > 0
+    assert np.isnan(plays.rounds["note_width"][:10]).all()
+    assert not np.isnan(plays.rounds["note_width"][10])
+
+
+def test_a_prior_can_be_fitted_anew_every_so_many_rounds() -> None:
+    model = GPUCB(fitting=Fitting(plays=5, every=10))
+    trace = play(model, Slope(), Rules(rounds=35), feedback=Channel(noise=0.01))
+    assert average_regret(trace)[-1] < 0.15
+
+
+def test_a_prior_that_rules_out_what_is_seen_gives_a_warning_that_says_so() -> None:
+    model = GPUCB(kernel=SquaredExponential(variance=0.01, length_scale=5.7), mean=0.0)
+    with pytest.warns(PriorWarning, match="needs the mean it was fitted with"):
+        play(model, Synthetic(), Rules(rounds=3), feedback=NOISE)
+
+
+def test_queries_below_the_rank_under_a_width_from_theory_give_a_warning() -> None:
+    width = {"kind": "paper", "norm": 4.0}
+    kernel = SquaredExponential(variance=0.25, length_scale=2.0)
+    model = SparQGPUCB(kernel=kernel, mean=1.5, width=width)
+    with pytest.warns(PriorWarning, match="queries a round do not reach the"):
+        play(model, Synthetic(), Rules(rounds=3), experts={"expert": Teller()}, feedback=NOISE)
+
+
+def test_exact_observations_are_no_trouble() -> None:
+    trace = play(GPUCB(), Slope(), Rules(rounds=40), feedback=Channel())
+    assert np.isfinite(trace.rounds["regret"]).all()
+
+
+def test_all_observations_equal_are_no_trouble() -> None:
+    agent = GPUCB().start(Setting(Box(0.0, 1.0)), _rng())
+    for t in range(1, 31):
+        point = agent.ask(float(t)).point
+        assert point is not None
+        agent.tell(Query(t, "reward", point[None], float(t)).answer([1.0], stds=0.1))
+
+
+def test_a_fixed_point_is_played_for_ever_and_one_outside_refused() -> None:
+    trace = play(Fixed(point=(0.25,)), Slope(), Rules(rounds=20))
+    assert_array_equal(trace.points, np.full((20, 1), 0.25))
+    with pytest.raises(ValueError, match="the fixed point"):
+        play(Fixed(point=(2.0,)), Slope(), Rules(rounds=20))
+
+
+def _rng() -> np.random.Generator:
+    return np.random.default_rng(3)

@@ -1,0 +1,478 @@
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Generator
+from math import inf
+from typing import Any
+
+import pytest
+import simpy
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparq_sim.clock import AGENT, ARRIVAL, DEADLINE, Clock, LiveClock, SimClock
+from sparq_sim.errors import LiveOnlyError, StuckError
+from tests.conftest import Run, on_live_clock, on_sim_clock
+
+moments = st.floats(0, 1e6, allow_nan=False)
+
+
+@given(st.lists(moments, min_size=1, max_size=8))
+def test_a_moment_is_met_exactly_from_wherever_one_waits(times: list[float]) -> None:
+    async def main(clock: Clock) -> list[float]:
+        met = []
+        for moment in sorted(times):
+            await clock.until(moment)
+            met.append(clock.now)
+        return met
+
+    assert on_sim_clock(main) == sorted(times)
+    assert on_live_clock(main) == sorted(times)
+
+
+def test_at_one_instant_arrivals_come_first_then_deadlines_then_agents(run: Run) -> None:
+    async def main(clock: Clock) -> list[str]:
+        log: list[str] = []
+        for name, order in (("agent", AGENT), ("deadline", DEADLINE), ("arrival", ARRIVAL)):
+            clock.call_at(1.0, lambda name=name: log.append(name), order)  # type: ignore[misc] # bound now
+        await clock.sleep(2)
+        return log
+
+    assert run(main) == ["arrival", "deadline", "agent"]
+
+
+def test_equal_arrivals_keep_the_order_of_their_scheduling(run: Run) -> None:
+    async def main(clock: Clock) -> list[int]:
+        log: list[int] = []
+
+        async def arrive(number: int) -> None:
+            await clock.until(1.0)
+            log.append(number)
+
+        for number in range(20):
+            clock.start(arrive(number))
+        await clock.sleep(2)
+        return log
+
+    assert run(main) == list(range(20))
+
+
+def test_an_agent_comes_after_a_whole_chain_of_its_instant(run: Run) -> None:
+    async def main(clock: Clock) -> list[str]:
+        log: list[str] = []
+        gate = clock.gate(1)
+
+        async def link(number: int) -> None:
+            await clock.until(1.0)
+            async with gate:
+                inner = clock.start(leaf(number))
+                await inner
+
+        async def leaf(number: int) -> None:
+            signal = clock.signal()
+            clock.call_at(clock.now, signal.set)
+            await signal
+            log.append(f"link {number}")
+
+        async def agent() -> None:
+            await clock.until(1.0, AGENT)
+            log.append("agent")
+
+        clock.start(agent())
+        for number in range(5):
+            clock.start(link(number))
+        await clock.sleep(2)
+        return log
+
+    assert run(main) == [f"link {i}" for i in range(5)] + ["agent"]
+
+
+def test_a_moment_that_has_come_is_not_waited_for(run: Run) -> None:
+    async def main(clock: Clock) -> float:
+        await clock.sleep(3)
+        await clock.until(1)
+        return clock.now
+
+    assert run(main) == 3
+
+
+@pytest.mark.parametrize("duration", [-1.0, float("nan")])
+def test_a_duration_that_is_none_is_refused_with_its_value(run: Run, duration: float) -> None:
+    async def main(clock: Clock) -> None:
+        await clock.sleep(duration)
+
+    with pytest.raises(ValueError, match=str(duration)):
+        run(main)
+
+
+@pytest.mark.parametrize("period", [0.0, -1.0, float("nan"), inf])
+def test_a_period_that_is_none_is_refused_with_its_value(period: float) -> None:
+    with pytest.raises(ValueError, match=str(period)):
+        SimClock(period)
+
+
+@pytest.mark.parametrize("period", [1.0, 0.1, 1 / 3, 1e-3, 86400.0])
+def test_sums_that_mean_the_start_of_a_round_are_the_start_of_that_round(period: float) -> None:
+    clock = SimClock(period)
+    for start in range(1, 400):
+        for rounds in range(11):
+            assert clock.align(start * period + rounds * period) == (start + rounds) * period
+            assert clock.align(period * start + 0.37 * period) == period * start + 0.37 * period
+
+
+def test_a_gate_serves_in_the_order_of_coming(run: Run) -> None:
+    async def main(clock: Clock) -> list[tuple[int, float]]:
+        gate, log = clock.gate(2), []
+
+        async def customer(number: int) -> None:
+            async with gate:
+                log.append((number, clock.now))
+                await clock.sleep(3)
+
+        for number in range(5):
+            clock.start(customer(number))
+        await clock.sleep(100)
+        return log
+
+    assert run(main) == [(0, 0.0), (1, 0.0), (2, 3.0), (3, 3.0), (4, 6.0)]
+
+
+def test_a_gate_needs_a_slot(run: Run) -> None:
+    async def main(clock: Clock) -> None:
+        clock.gate(0)
+
+    with pytest.raises(ValueError, match="at least 1, not 0"):
+        run(main)
+
+
+def test_one_who_gives_up_in_line_leaves_the_others_their_turn(run: Run) -> None:
+    async def main(clock: Clock) -> list[str]:
+        gate, log = clock.gate(1), []
+
+        async def customer(name: str) -> None:
+            async with gate:
+                log.append(name)
+                await clock.sleep(3)
+
+        clock.start(customer("first"))
+        impatient = clock.start(customer("impatient"))
+        clock.start(customer("last"))
+        await clock.sleep(1)
+        impatient.cancel()
+        await clock.sleep(100)
+        return log
+
+    assert run(main) == ["first", "last"]
+
+
+def test_a_slot_handed_over_at_the_instant_of_giving_up_is_passed_on(run: Run) -> None:
+    async def main(clock: Clock) -> list[str]:
+        gate, log = clock.gate(1), []
+
+        async def customer(name: str) -> None:
+            async with gate:
+                log.append(name)
+                await clock.sleep(3)
+
+        def hand_over_and_cancel() -> None:
+            gate.leave()
+            impatient.cancel()
+
+        clock.start(customer("first"))
+        impatient = clock.start(customer("impatient"))
+        clock.start(customer("last"))
+        await clock.sleep(1)
+        # In line before the slot's owner leaves at 3, so that both happen in one step.
+        clock.call_at(3.0, hand_over_and_cancel)
+        await clock.sleep(100)
+        return log
+
+    assert run(main) == ["first", "last"]
+
+
+def test_cancelling_reaches_past_except_exception_and_frees_the_slot(run: Run) -> None:
+    # SimPy's own Interrupt is an Exception, and would be swallowed here.
+    async def main(clock: Clock) -> list[str]:
+        gate, log = clock.gate(1), []
+
+        async def stubborn() -> None:
+            async with gate:
+                try:
+                    await clock.sleep(inf)
+                except Exception:
+                    log.append("swallowed")
+                    await clock.sleep(inf)
+
+        async def next_one() -> None:
+            async with gate:
+                log.append("served")
+
+        process = clock.start(stubborn())
+        clock.start(next_one())
+        await clock.sleep(1)
+        process.cancel()
+        await clock.sleep(1)
+        return log
+
+    assert run(main) == ["served"]
+
+
+class FussyError(Exception):
+    """Cannot be copied from its arguments, as SimPy would."""
+
+    def __init__(self, code: int, *, why: str) -> None:
+        super().__init__(f"{code}: {why}")
+
+
+def test_a_crash_in_a_started_process_ends_the_run_with_that_very_error(run: Run) -> None:
+    crash = FussyError(7, why="a bug")
+
+    async def main(clock: Clock) -> None:
+        async def crashes() -> None:
+            await clock.sleep(1)
+            raise crash
+
+        clock.start(crashes())
+        await clock.sleep(5)
+
+    with pytest.raises(FussyError) as caught:
+        run(main)
+    assert caught.value is crash
+
+
+def test_what_is_under_way_at_the_end_is_cancelled_not_waited_for(run: Run) -> None:
+    async def main(clock: Clock) -> list[str]:
+        log: list[str] = []
+
+        async def endless() -> None:
+            try:
+                await clock.sleep(inf)
+            finally:
+                log.append("cancelled")
+
+        clock.start(endless())
+        await clock.sleep(1)
+        return log
+
+    assert run(main) == ["cancelled"]
+
+
+def test_a_process_gives_its_result_to_all_who_await_it(run: Run) -> None:
+    async def main(clock: Clock) -> list[int | None]:
+        async def work() -> int:
+            await clock.sleep(2)
+            return 42
+
+        process = clock.start(work())
+        results: list[int | None] = []
+
+        async def wait() -> None:
+            results.append(await process)
+
+        clock.start(wait())
+        clock.start(wait())
+        await clock.sleep(3)
+        results.append(await process)
+        return results
+
+    assert run(main) == [42, 42, 42]
+
+
+def test_a_cancelled_process_gives_none(run: Run) -> None:
+    async def main(clock: Clock) -> None:
+        async def work() -> int:
+            await clock.sleep(inf)
+            return 42
+
+        process = clock.start(work())
+        clock.call_at(1.0, process.cancel)
+        assert await process is None
+        process.cancel()
+
+    run(main)
+
+
+def test_a_process_cancelled_before_it_began_never_runs(run: Run) -> None:
+    async def main(clock: Clock) -> list[str]:
+        log: list[str] = []
+
+        async def work() -> None:
+            log.append("ran")
+
+        clock.start(work()).cancel()
+        await clock.sleep(1)
+        return log
+
+    assert run(main) == []
+
+
+def test_waiting_for_what_never_comes_is_an_error_in_virtual_time() -> None:
+    async def main(clock: Clock) -> None:
+        await clock.sleep(4)
+        await clock.signal()
+
+    with pytest.raises(StuckError, match=r"at 4\.0 nothing is left"):
+        on_sim_clock(main)
+
+
+def test_a_real_await_under_virtual_time_says_so() -> None:
+    async def main(clock: Clock) -> None:
+        await asyncio.sleep(0)
+
+    with pytest.raises(LiveOnlyError, match="real time only"):
+        on_sim_clock(main)
+
+
+@pytest.mark.asyncio
+async def test_a_real_await_under_virtual_time_says_so_within_a_running_loop_too() -> None:
+    async def main(clock: Clock) -> None:
+        await asyncio.sleep(1)
+
+    with pytest.raises(LiveOnlyError, match=r"real time only.*world\.clock\.sleep"):
+        on_sim_clock(main)
+
+
+# Classic SimPy.
+
+
+def test_a_simpy_process_function_runs_on_the_virtual_clock() -> None:
+    def classic(env: simpy.Environment) -> Generator[simpy.Event, Any, str]:
+        yield env.timeout(2.5)
+        return f"done at {env.now}"
+
+    async def main(clock: Clock) -> str:
+        await clock.sleep(1)
+        return await clock.follow(classic)
+
+    assert on_sim_clock(main) == "done at 3.5"
+
+
+def test_an_error_in_a_simpy_process_arrives_as_itself_not_as_a_copy() -> None:
+    crash = FussyError(7, why="a bug")
+
+    def classic(env: simpy.Environment) -> Generator[simpy.Event, Any, str]:
+        yield env.timeout(1)
+        raise crash
+
+    async def main(clock: Clock) -> None:
+        with pytest.raises(FussyError) as caught:
+            await clock.follow(classic)
+        assert caught.value is crash
+
+    on_sim_clock(main)
+
+
+def test_giving_up_on_a_simpy_process_interrupts_it() -> None:
+    log: list[object] = []
+
+    def classic(env: simpy.Environment) -> Generator[simpy.Event, Any, None]:
+        try:
+            yield env.timeout(100)
+        except simpy.Interrupt as interrupt:
+            log.append(interrupt.cause)
+            raise
+
+    async def main(clock: Clock) -> None:
+        async def follower() -> None:
+            await clock.follow(classic)
+
+        process = clock.start(follower())
+        await clock.sleep(1)
+        process.cancel()
+        await clock.sleep(1)
+
+    on_sim_clock(main)
+    assert log == ["given up"]
+
+
+def test_a_simpy_process_function_is_refused_in_real_time() -> None:
+    def classic(env: simpy.Environment) -> Generator[simpy.Event, Any, None]:
+        yield env.timeout(1)
+
+    async def main(clock: Clock) -> None:
+        await clock.follow(classic)
+
+    with pytest.raises(LiveOnlyError, match="virtual time only"):
+        on_live_clock(main)
+
+
+# Real time.
+
+
+@pytest.mark.asyncio
+async def test_real_time_passes_at_the_rate_of_seconds_a_unit() -> None:
+    clock = LiveClock(seconds=0.01)
+
+    async def main() -> float:
+        await clock.sleep(10)
+        return clock.now
+
+    began = time.perf_counter()
+    now = await clock.run(main())
+    assert time.perf_counter() - began >= 0.099
+    assert now >= 10
+
+
+@pytest.mark.asyncio
+async def test_real_awaits_and_clock_awaits_mix_in_real_time() -> None:
+    clock = LiveClock(seconds=0.01)
+
+    async def main() -> list[str]:
+        log: list[str] = []
+
+        async def real() -> None:
+            await asyncio.sleep(0.02)
+            log.append("real")
+
+        async def ours() -> None:
+            await clock.sleep(4)
+            log.append("ours")
+
+        first, second = clock.start(real()), clock.start(ours())
+        await first
+        await second
+        return log
+
+    assert await clock.run(main()) == ["real", "ours"]
+
+
+@pytest.mark.asyncio
+async def test_thinking_in_real_time_holds_up_nobody() -> None:
+    clock = LiveClock(seconds=0.01)
+
+    async def main() -> list[str]:
+        log: list[str] = []
+
+        async def arrival() -> None:
+            await clock.sleep(1)
+            log.append("arrival")
+
+        def think(now: float) -> None:
+            time.sleep(0.1)
+            log.append("thought")
+
+        clock.start(arrival())
+        await clock.compute(think, clock.now)
+        return log
+
+    assert await clock.run(main()) == ["arrival", "thought"]
+
+
+@pytest.mark.asyncio
+async def test_agents_come_after_arrivals_in_real_time_too() -> None:
+    clock = LiveClock(seconds=0.001)
+
+    async def main() -> list[str]:
+        log: list[str] = []
+
+        async def one(name: str, order: Any) -> None:
+            await clock.until(20.0, order)
+            log.append(name)
+
+        for name, order in (("agent", AGENT), ("arrival", ARRIVAL), ("another", ARRIVAL)):
+            clock.start(one(name, order))
+        await clock.sleep(40)
+        return log
+
+    assert await clock.run(main()) == ["arrival", "another", "agent"]

@@ -1,0 +1,628 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from functools import partial
+from itertools import count, pairwise
+from math import inf, nan
+from pickle import PicklingError
+from time import perf_counter, sleep
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import pytest
+from numpy.random import Generator
+from pydantic import PrivateAttr
+
+from sparq_environments.synthetic import Synthetic
+from sparq_experts.truth import Truth
+from sparq_sim import (
+    Answer,
+    Box,
+    Environment,
+    Estimate,
+    Expert,
+    Failure,
+    Move,
+    Optimizer,
+    PluginError,
+    Query,
+    Setting,
+    World,
+)
+from sparq_sim.messages import Point, Points, Reply, Values
+from sparq_sim.models import Agent, Answering, Landscape
+from sparq_sim.optimizers.uniform import Uniform
+from sparq_sim.testing import (
+    Asker,
+    LawError,
+    Slope,
+    Teller,
+    WaitlessLoop,
+    check_environment,
+    check_expert,
+    check_optimizer,
+)
+
+T = TypeVar("T")
+
+SLOPE = Slope().start(np.random.default_rng(0))
+
+
+# The sound ones pass.
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [Slope(), Slope(place="square"), Slope(place="sites"), Synthetic()],
+    ids=str,
+)
+def test_sound_environments_pass(environment: Environment) -> None:
+    check_environment(environment)
+
+
+@pytest.mark.parametrize("expert", [Teller(), Truth()])
+def test_sound_experts_pass(expert: Expert) -> None:
+    check_expert(expert)
+    check_expert(expert, Synthetic())
+
+
+@pytest.mark.parametrize("optimizer", [Asker(), Asker(batch=1), Uniform()], ids=str)
+def test_sound_optimizers_pass(optimizer: Optimizer) -> None:
+    check_optimizer(optimizer)
+
+
+# Environments that break one law.
+
+
+class Ground:
+    """A slope; each offender below spoils one thing."""
+
+    domain = Box(0.0, 1.0)
+
+    def rewards(self, points: Points, time: float) -> Values:
+        return SLOPE.rewards(points, time)
+
+    def best(self, time: float) -> tuple[Point, float]:
+        return SLOPE.best(time)
+
+
+class Fatiguing(Ground):
+    """Gives a little less each time that it is asked."""
+
+    def __init__(self) -> None:
+        self._calls = count()
+
+    def rewards(self, points: Points, time: float) -> Values:
+        return super().rewards(points, time) - 1e-6 * next(self._calls)
+
+
+class Marching(Ground):
+    """Steps forward in time, and never back."""
+
+    def __init__(self) -> None:
+        self._reached = 0.0
+
+    def rewards(self, points: Points, time: float) -> Values:
+        self._reached = max(self._reached, time)
+        return super().rewards(points, self._reached)
+
+
+class Sociable(Ground):
+    """Gives more to points in company."""
+
+    def rewards(self, points: Points, time: float) -> Values:
+        return super().rewards(points, time) - 1e-3 / len(points)
+
+
+class Upright(Ground):
+    """Gives a column."""
+
+    def rewards(self, points: Points, time: float) -> Values:
+        return super().rewards(points, time)[:, None]
+
+
+class Listing(Ground):
+    """Gives a list."""
+
+    def rewards(self, points: Points, time: float) -> Values:
+        return super().rewards(points, time).tolist()  # type: ignore[no-any-return] # on purpose
+
+
+class Holed(Ground):
+    """Does not know what is where time is late."""
+
+    def rewards(self, points: Points, time: float) -> Values:
+        return np.where(points[:, 0] > 0.5, nan if time > 5 else 1.0, super().rewards(points, time))
+
+
+class Meddling(Ground):
+    """Rounds the points that it is given."""
+
+    def rewards(self, points: Points, time: float) -> Values:
+        values = super().rewards(points, time)
+        points[:] = np.round(points, 2)
+        return values
+
+
+class Modest(Ground):
+    """Calls a point best that is not."""
+
+    def best(self, time: float) -> tuple[Point, float]:
+        point = np.array([0.1])
+        return point, float(self.rewards(point[None], time)[0])
+
+
+class Boasting(Ground):
+    """Promises more than its best point gives."""
+
+    def best(self, time: float) -> tuple[Point, float]:
+        point, value = super().best(time)
+        return point, value + 0.1
+
+
+class Elsewhere(Ground):
+    """Has its best point beyond the fence."""
+
+    def best(self, time: float) -> tuple[Point, float]:
+        return np.array([1.5]), 1.0
+
+
+class Moody(Ground):
+    """Comes out otherwise each time that it is made."""
+
+    _made = count()
+
+    def __init__(self) -> None:
+        self._mood = 1e-6 * next(self._made)
+
+    def rewards(self, points: Points, time: float) -> Values:
+        return super().rewards(points, time) - self._mood
+
+
+class Grounded(Environment):
+    """Starts the landscape that it is told to."""
+
+    ground: Callable[[], object]
+
+    def start(self, rng: Generator) -> Landscape:
+        return self.ground()  # type: ignore[return-value] # not always one, on purpose
+
+
+def test_the_ground_of_the_offenders_is_sound() -> None:
+    check_environment(Grounded(ground=Ground))
+
+
+@pytest.mark.parametrize(
+    ("ground", "law"),
+    [
+        (Fatiguing, "rewards at 0.0 do not depend on what was asked before"),
+        (Marching, "rewards at 0.0 do not depend on what was asked before"),
+        (Moody, "equal rng, equal landscape"),
+        (Sociable, "a point has the same reward alone and among others"),
+        (Upright, r"rewards of 9 points have shape \(9,\)"),
+        (Listing, r"rewards of 9 points have shape \(9,\)"),
+        (Holed, "rewards are finite"),
+        (Meddling, "leaves the points as they were"),
+        (Modest, "no point beats best"),
+        (Boasting, "best's reward is its value"),
+        (dict, "start gives a Landscape"),
+    ],
+)
+def test_an_environment_that_breaks_a_law_is_told_which(
+    ground: Callable[[], object], law: str
+) -> None:
+    with pytest.raises(LawError, match=rf"tests\.test_testing\.Grounded: {law}; seen: "):
+        check_environment(Grounded(ground=ground))
+
+
+def test_a_best_point_outside_the_domain_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match=r"Grounded: best point: \[1\.5\] lies outside the domain"):
+        check_environment(Grounded(ground=Elsewhere))
+
+
+# Experts that break one law.
+
+
+class Gives(Expert):
+    """Answers what a function makes of the number of points."""
+
+    function: Callable[[int], Any]
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        return self.function(len(query.points))  # type: ignore[no-any-return] # or something else
+
+
+def number(points: int) -> float:
+    return 1.5
+
+
+def one_too_many(points: int) -> Estimate:
+    return Estimate(np.zeros(points + 1))
+
+
+def one_for_all(points: int) -> Estimate:
+    return Estimate(np.zeros(1))
+
+
+def nothing_known(points: int) -> Estimate:
+    return Estimate(np.full(points, nan))
+
+
+def negative_std(points: int) -> Estimate:
+    return Estimate(np.zeros(points), stds=-1.0)
+
+
+def prophecy(points: int) -> Estimate:
+    return Estimate(np.zeros(points), measured_at=99.0)
+
+
+def accident(points: int) -> Estimate:
+    raise KeyError("sensor 7")
+
+
+@pytest.mark.parametrize(
+    ("function", "points", "seen"),
+    [
+        (number, 1, "expert gave 1.5; expected an Estimate of 1 values"),
+        (one_too_many, 1, r"expert gave values \(2,\) and stds \(\); expected \(1,\)"),
+        (one_for_all, 4, r"expert gave values \(1,\) and stds \(\); expected \(4,\)"),
+        (nothing_known, 1, "expert gave nan with std 0.0; expected finite numbers"),
+        (negative_std, 1, "expert gave 0.0 with std -1.0; expected finite numbers"),
+        (prophecy, 1, "expert measured at 99.0; expected a moment from 0 to now"),
+        (accident, 1, "expert raised KeyError: 'sensor 7'"),
+    ],
+)
+def test_an_expert_that_gives_no_sound_estimate_is_told_so(
+    function: Callable[[int], object], points: int, seen: str
+) -> None:
+    law = f"answers an Estimate of {points} finite values, measured by now"
+    with pytest.raises(LawError, match=rf"test_testing\.Gives: {law}; seen: .*{seen}"):
+        check_expert(Gives(function=function))
+
+
+class Silent(Expert):
+    """Never answers."""
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        await world.clock.sleep(inf)
+        raise AssertionError("never")
+
+
+class Counting(Expert):
+    """Counts the queries, on itself."""
+
+    queries: int = 0
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        object.__setattr__(self, "queries", self.queries + 1)
+        return Estimate(np.zeros(len(query.points)))
+
+
+class SecretlyCounting(Expert):
+    """Counts the queries where few would look."""
+
+    _queries: int = PrivateAttr(0)
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        self._queries += 1
+        return Estimate(np.zeros(len(query.points)))
+
+
+class Tiring(Expert):
+    """Answers a little less each time, also from one play to the next."""
+
+    _queries: ClassVar[Iterator[int]] = count()
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        return Estimate(np.full(len(query.points), -float(next(self._queries))))
+
+
+class Guessing(Expert):
+    """Guesses, by a generator that it made itself."""
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        return Estimate(np.random.default_rng().random(len(query.points)))
+
+
+class Undocumented(Expert):
+    async def answer(self, query: Query, world: World) -> Estimate:
+        return Estimate(np.zeros(len(query.points)))
+
+
+class Functional(Teller):
+    """Has a function for a field."""
+
+    function: Callable[..., Any]
+
+
+class Unique(Teller):
+    """Hashes as itself alone."""
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+@pytest.mark.parametrize(
+    ("expert", "law"),
+    [
+        (Silent(), "answers at least once in 12 rounds"),
+        (Counting(), "keeps no state on the model"),
+        (SecretlyCounting(), "keeps no state on the model"),
+        (Tiring(), "the same play gives the same answers"),
+        (Guessing(), "the same play gives the same answers: chance from world.rng only"),
+        (Undocumented(), "has a docstring"),
+        (Functional(function=partial(max, 0)), "equals its pickled self"),
+        (Unique(), "hashes as its pickled self does"),
+    ],
+)
+def test_an_expert_that_breaks_a_law_is_told_which(expert: Expert, law: str) -> None:
+    with pytest.raises(LawError, match=rf"{type(expert).__name__}: {law}.*; seen: "):
+        check_expert(expert)
+
+
+def test_an_expert_that_cannot_be_pickled_is_refused() -> None:
+    with pytest.raises((LawError, PicklingError, AttributeError), match=r"[Pp]ickle.*lambda"):
+        check_expert(Functional(function=lambda: 0))
+
+
+class Running(Expert):
+    """Holds its state where it belongs: in what it starts."""
+
+    def start(self, setting: Setting) -> Answering:
+        return RunningExpert()
+
+
+class RunningExpert:
+    def __init__(self) -> None:
+        self._queries = 0
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        self._queries += 1
+        return Estimate(world.rng.normal(float(self._queries), size=len(query.points)))
+
+
+def test_an_expert_may_have_state_and_chance_where_they_belong() -> None:
+    check_expert(Running())
+
+
+# Optimizers that break one law.
+
+
+class Agile:
+    """Plays at random and asks all experts; each offender below spoils one thing."""
+
+    def __init__(self, setting: Setting, rng: Generator) -> None:
+        self.setting = setting
+        self.rng = rng
+        self._asker = Asker().start(setting, rng)
+
+    def ask(self, now: float) -> Move:
+        return self._asker.ask(now)
+
+    def tell(self, reply: Reply) -> None:
+        """Take no notice."""
+
+
+class Straying(Agile):
+    """Steps over the fence."""
+
+    def ask(self, now: float) -> Move:
+        return Move(np.full(self.setting.domain.dimensions, 1.5))
+
+
+class Roaming(Agile):
+    """Takes every place for a box."""
+
+    def ask(self, now: float) -> Move:
+        return Move(np.full(self.setting.domain.dimensions, 0.3))
+
+
+class Gambling(Agile):
+    """Throws numpy's own dice, and does not look."""
+
+    def ask(self, now: float) -> Move:
+        np.random.random()  # noqa: NPY002 - on purpose
+        return super().ask(now)
+
+
+class Fickle(Agile):
+    """Moves by a generator that it made itself."""
+
+    def ask(self, now: float) -> Move:
+        return Move(self.setting.domain.sample(np.random.default_rng(), 1)[0])
+
+
+class Trusting(Agile):
+    """Takes every reply for an answer."""
+
+    def tell(self, reply: Reply) -> None:
+        reply.values.sum()  # type: ignore[union-attr] # on purpose
+
+
+class Hasty(Agile):
+    """Expects each observation before the next move."""
+
+    def __init__(self, setting: Setting, rng: Generator) -> None:
+        super().__init__(setting, rng)
+        self._observed = self._moves = 0
+
+    def ask(self, now: float) -> Move:
+        if self._observed < self._moves:
+            raise IndexError("fewer observations than moves")
+        self._moves += 1
+        return super().ask(now)
+
+    def tell(self, reply: Reply) -> None:
+        self._observed += reply.query.source == "reward"
+
+
+class Mute(Agile):
+    """Says nothing."""
+
+    def ask(self, now: float) -> Move:
+        return None  # type: ignore[return-value] # on purpose
+
+
+class Made(Optimizer):
+    """Starts the agent that it is told to."""
+
+    agent: Callable[[Setting, Generator], Agent]
+
+    def start(self, setting: Setting, rng: Generator) -> Agent:
+        return self.agent(setting, rng)
+
+
+def test_the_agent_of_the_offenders_is_sound() -> None:
+    check_optimizer(Made(agent=Agile))
+
+
+@pytest.mark.parametrize(
+    ("agent", "error", "message"),
+    [
+        (Straying, PluginError, r"Straying: point of a move: \[1.5\] lies outside the domain"),
+        (Roaming, PluginError, r"Roaming: point of a move: \[0.3, 0.3\] is none of the 9 sites"),
+        (Mute, PluginError, r"Mute.ask gave None; expected a Move"),
+        (Gambling, LawError, "Made: takes chance from its own rng, never from numpy.random; seen"),
+        (Fickle, LawError, r"Made: the same seed gives the same play \(line, experts prompt\)"),
+        (Trusting, AttributeError, "'Failure' object has no attribute 'values'"),
+        (Hasty, IndexError, "fewer observations than moves"),
+    ],
+)
+def test_an_optimizer_that_breaks_a_law_is_told_which(
+    agent: Callable[[Setting, Generator], Agent], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        check_optimizer(Made(agent=agent))
+
+
+class Unsaid(Uniform):
+    pass
+
+
+def test_an_optimizer_without_a_docstring_is_told_so() -> None:
+    with pytest.raises(LawError, match="Unsaid: has a docstring"):
+        check_optimizer(Unsaid())
+
+
+def test_what_the_optimizer_hears_is_late_lost_refused_and_prompt() -> None:
+    heard: list[Reply] = []
+
+    class Listening(Agile):
+        def tell(self, reply: Reply) -> None:
+            heard.append(reply)
+
+    LISTENERS.append(Listening)
+    check_optimizer(Made(agent=latest_listener))
+    answers = [reply for reply in heard if isinstance(reply, Answer)]
+    assert {reply.reason for reply in heard if isinstance(reply, Failure)} == {"outage"}
+    assert {reply.arrived_at == reply.asked_at for reply in answers} == {True, False}
+    assert {reply.query.points.shape[1] for reply in heard} == {1, 2}
+
+
+LISTENERS: list[Callable[[Setting, Generator], Agent]] = []
+
+
+def latest_listener(setting: Setting, rng: Generator) -> Agent:
+    """Start the latest of the listeners, which could not be pickled itself."""
+    return LISTENERS[-1](setting, rng)
+
+
+# The loop that skips its waits.
+
+
+def in_no_time(main: Coroutine[Any, Any, T]) -> T:
+    """Run on a waitless loop, and see that it takes far less than the hour it is about."""
+    began = perf_counter()
+    with asyncio.Runner(loop_factory=WaitlessLoop) as runner:
+        result = runner.run(main)
+    assert perf_counter() - began < 60
+    return result
+
+
+def test_an_hour_of_sleep_passes_at_once() -> None:
+    async def main() -> float:
+        await asyncio.sleep(3600)
+        return asyncio.get_running_loop().time()
+
+    assert in_no_time(main()) == 3600.0
+
+
+def test_sleepers_wake_in_the_order_of_their_moments() -> None:
+    async def main() -> list[tuple[int, float]]:
+        loop = asyncio.get_running_loop()
+        woken: list[tuple[int, float]] = []
+
+        async def sleeper(hours: int) -> None:
+            await asyncio.sleep(3600 * hours)
+            woken.append((hours, loop.time()))
+
+        await asyncio.gather(*(sleeper(hours) for hours in (3, 1, 2)))
+        return woken
+
+    assert in_no_time(main()) == [(1, 3600.0), (2, 7200.0), (3, 10800.0)]
+
+
+def test_timers_fire_at_their_very_moment() -> None:
+    moments = [0.1 * 3.1**k for k in range(14)]
+    missed = [now + (then - now) != then for now, then in pairwise(moments)]
+    assert any(missed)  # So that adding up what is left to wait would not do.
+
+    async def main() -> list[float]:
+        loop = asyncio.get_running_loop()
+        fired: list[float] = []
+        for moment in moments:
+            loop.call_at(moment, lambda: fired.append(loop.time()))
+        await asyncio.sleep(1e6)
+        return fired
+
+    assert in_no_time(main()) == moments
+
+
+def test_a_timer_that_was_cancelled_does_not_fire() -> None:
+    async def main() -> float:
+        loop = asyncio.get_running_loop()
+        loop.call_at(5.0, pytest.fail, "fired").cancel()
+        async with asyncio.timeout(3000):
+            await asyncio.sleep(10)
+        return loop.time()
+
+    assert in_no_time(main()) == 10.0
+
+
+def test_a_timeout_comes_in_virtual_time() -> None:
+    async def main() -> float:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asyncio.Event().wait(), 3600)
+        return asyncio.get_running_loop().time()
+
+    assert in_no_time(main()) == 3600.0
+
+
+def test_time_stands_still_while_a_thread_works() -> None:
+    async def main() -> tuple[float, float]:
+        loop = asyncio.get_running_loop()
+        timer = asyncio.create_task(asyncio.sleep(3600))
+        await asyncio.sleep(0)
+        await asyncio.to_thread(sleep, 0.05)
+        after_work = loop.time()
+        await timer
+        return after_work, loop.time()
+
+    assert in_no_time(main()) == (0.0, 3600.0)
+
+
+def test_time_goes_on_when_the_last_of_several_threads_is_done() -> None:
+    async def main() -> list[float]:
+        loop = asyncio.get_running_loop()
+
+        async def work(seconds: float) -> float:
+            await asyncio.to_thread(sleep, seconds)
+            return loop.time()
+
+        timer = asyncio.create_task(asyncio.sleep(3600))
+        times = await asyncio.gather(work(0.01), work(0.05))
+        await timer
+        return [*times, loop.time()]
+
+    assert in_no_time(main()) == [0.0, 0.0, 3600.0]
