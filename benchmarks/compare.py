@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
+from math import log
 from statistics import median
 from time import process_time
 from typing import Literal
@@ -59,6 +60,8 @@ class Pair:
     peer: Work
     goal: Goal
     units: int = 1
+    repetitions: int | None = None
+    """How often both are timed, if not as often as the others."""
 
 
 @dataclass(frozen=True)
@@ -96,13 +99,25 @@ def _time(work: Work) -> float:
     return process_time() - began
 
 
-def main(title: str, pairs: Iterable[Pair], *, repetitions: int = 7) -> None:
-    """Compare all *pairs* as the command line says, and exit."""
+def growth(what: str, work: Callable[[int], object], *, sizes: tuple[int, int], most: float) -> Row:
+    """Measure the exponent with which the time of *work* grows between two sizes."""
+    small, large = (_time(lambda size=size: work(size)) for size in sizes)  # type: ignore[misc] # bound now
+    exponent = log(large / small) / log(sizes[1] / sizes[0])
+    return Row(what, large, small, exponent, f"exponent at most {most:g}", exponent <= most)
+
+
+def main(title: str, pairs: Iterable[Pair | Callable[[], Row]], *, repetitions: int = 7) -> None:
+    """Compare all *pairs* as the command line says, take rows of other kinds as made, and exit."""
     parser = argparse.ArgumentParser(description=title)
     parser.add_argument("--check", action="store_true", help="exit with 1 if a goal is missed")
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
     options = parser.parse_args()
-    rows = [compare(pair, repetitions=repetitions) for pair in pairs]
+    rows = [
+        compare(pair, repetitions=pair.repetitions or repetitions)
+        if isinstance(pair, Pair)
+        else pair()
+        for pair in pairs
+    ]
     if options.json:
         print(json.dumps([asdict(row) for row in rows], indent=2))
     else:
@@ -122,7 +137,7 @@ def table(title: str, rows: Iterable[Row]) -> Table:
         else:
             holds = "[green]yes[/]" if row.holds else "[bold red]no[/]"
             times = duration(row.ours), duration(row.peer)
-            laid.add_row(row.what, *times, f"{row.ratio:.2f} x", row.goal, holds)
+            laid.add_row(row.what, *times, f"{row.ratio:.3g} x", row.goal, holds)
     return laid
 
 

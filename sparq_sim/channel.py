@@ -55,7 +55,7 @@ class Channel(Part):
             cost=self.cost.expected,
             cost_per_point=self.cost_per_point.expected,
             std=self.noise.expected_std,
-            latency=self.service.expected + self.transit.expected,
+            latency=self.service.expected + self.service_per_point.expected + self.transit.expected,
             split=self.split,
         )
 

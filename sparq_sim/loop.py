@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from math import inf, nan
+from math import ceil, inf, nan
 from time import perf_counter
 from typing import Annotated
 
@@ -80,6 +80,12 @@ class Rules(Part):
     thinking: AnyDraw = Constant(value=0.0)
     """From being asked to playing, a model of the agent's computing time; the first move is
     thought out before the play begins."""
+
+    @property
+    def most_rounds(self) -> int:
+        """How many rounds there are at most."""
+        before_horizon = inf if self.horizon == inf else ceil(self.horizon / self.period) - 1
+        return int(min(before_horizon, inf if self.rounds is None else self.rounds))
 
     @model_validator(mode="after")
     def _must_end(self) -> Rules:
@@ -216,7 +222,7 @@ class _Table:
             observation=feedback.terms,
             experts={name: channel.terms for name, (_, channel) in pairs.items()},
             period=self._rules.period,
-            rounds=self._rules.rounds,
+            rounds=self._rules.most_rounds,
             budget=self._rules.budget,
             budget_per_round=self._rules.budget_per_round,
             access=self._rules.access,

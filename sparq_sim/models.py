@@ -36,7 +36,7 @@ class Terms:
     std: float = 0.0
     """Claimed, of an answer's value."""
     latency: float = 0.0
-    """Expected service and transit, in clock units; waiting for a slot comes on top."""
+    """Expected service and transit of one point, in clock units; waiting comes on top."""
     split: bool = False
     """Whether each point of a query is answered on its own."""
 

@@ -270,6 +270,7 @@ def test_the_budget_of_a_round_is_new_with_each_round() -> None:
 
 @pytest.mark.parametrize(("horizon", "rounds"), [(5.0, 4), (5.5, 5), (1.2, 1)])
 def test_no_round_begins_at_or_after_the_horizon(horizon: float, rounds: int) -> None:
+    assert Rules(horizon=horizon).most_rounds == rounds
     trace = scripted(lambda n, now, _: Move(HALF), Rules(horizon=horizon))
     assert (len(trace), trace.ended) == (rounds, "horizon")
 

@@ -301,6 +301,6 @@ class _Cache:
 
 
 def _roomier(array: Matrix, shape: tuple[int, ...]) -> Matrix:
-    larger = np.zeros(shape)
+    larger = np.empty(shape)
     larger[tuple(slice(length) for length in array.shape)] = array
     return larger

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparq_sim.gp.kernels import Kernel
-from sparq_sim.messages import Points, Values
+from sparq_sim.messages import Points, Values, all_finite
 
 # A variance below the rounding of the prior variance acts as that rounding: float64 knows no finer.
 RESOLUTION = float(np.finfo(np.float64).eps)
@@ -26,7 +26,7 @@ def checked_points(points: ArrayLike) -> Points:
     array = np.array(points, dtype=np.float64, ndmin=2) + 0.0  # -0.0 and 0.0 are one place
     if array.ndim != 2:
         raise ValueError(f"points of shape {array.shape}: give (n, d), or (d,) for one point")
-    if not np.isfinite(array).all():
+    if not all_finite(array):
         raise ValueError(f"a point is not finite: {array[~np.isfinite(array).all(axis=1)][0]}")
     return array
 
@@ -39,7 +39,7 @@ def checked_values(values: ArrayLike, count: int) -> Values:
             f"values of shape {array.shape} for {count} points: give one value for each point "
             "(points are (n, d), also where d is 1)"
         )
-    if not np.isfinite(array).all():
+    if not all_finite(array):
         raise ValueError(
             f"a value of {array[~np.isfinite(array)][0]}: leave the observation out, "
             "it carries no information"
@@ -56,7 +56,7 @@ def checked_variances(variances: ArrayLike, count: int) -> Values:
             "give one number, or one for each observation"
         )
     good = (array > 0) & (array < np.inf)
-    if not good.all():
+    if np.count_nonzero(good) != good.size:
         raise ValueError(
             f"a noise variance of {array[~good][0]}: give a positive, finite one. "
             "Leave an observation of infinite variance out; "

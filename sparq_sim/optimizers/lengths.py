@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BeforeValidator, Field, PositiveInt
 
 from sparq_sim.draws import Positive, is_number
+from sparq_sim.errors import PluginError
 from sparq_sim.gp.kernels import Kernel, Matern12, Matern32, Matern52
 from sparq_sim.models import Part, Setting
 
@@ -90,7 +91,10 @@ def gain_order(kernel: Kernel, setting: Setting) -> float:
 def known_rounds(setting: Setting) -> int:
     """Give the number of rounds T, which a formula by authors needs beforehand."""
     if setting.rounds is None:
-        raise ValueError("this length is a formula in the number of rounds: give rounds, or it")
+        raise PluginError(
+            "the number of rounds, on which the authors' formula depends, is not known: "
+            "give rounds or a horizon in the rules, or the length itself"
+        )
     return max(2, setting.rounds)
 
 

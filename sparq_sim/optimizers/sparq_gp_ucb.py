@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from itertools import compress, count
+from collections.abc import Mapping
+from itertools import compress
 from math import inf, log
 from typing import Annotated, Literal
 
@@ -16,7 +17,7 @@ from sparq_sim.draws import Amount, Positive
 from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.gp.features import FeaturePosterior
 from sparq_sim.gp.sparse import greedy_points
-from sparq_sim.messages import REWARD, Answer, Notes, Point, Points, Query, Values
+from sparq_sim.messages import REWARD, Answer, Notes, Point, Points, Values
 from sparq_sim.models import Part, Setting
 from sparq_sim.optimizers.acquisition import Predictor
 from sparq_sim.optimizers.schedules import Logarithmic, QuerySchedule
@@ -94,7 +95,6 @@ class _SparQMemory(Memory):
         self._answers = _Pool()
         self._played = Played(prior.kernel)
         self._selector = Selector(model.selection, steps=model.steps, rng=rng)
-        self._ids = count(1)
         self._notes: dict[str, float] = {}
         if self._expert is not None:
             _warn_of_gaps(model, prior, setting)
@@ -135,20 +135,19 @@ class _SparQMemory(Memory):
     def play(self, point: Point) -> None:
         self._played.add(point)
 
-    def queries(self, now: float) -> tuple[Query, ...]:
+    def questions(self, now: float) -> Mapping[str, Points]:
         if self._expert is None:
-            return ()
+            return {}
         wanted = self._model.schedule(self._number(now))
         features = self.posterior.features if isinstance(self.posterior, FeaturePosterior) else None
         rows = self._selector.choose(self._played, wanted, features)
         self._notes["queries"] = float(len(rows))
         if not len(rows):
-            return ()
+            return {}
         if self._model.diagnose:
             variance = min(self._answers.variances, default=max(self._own.variances, default=1.0))
             self._notes |= diagnosis(self._played, rows, variance)
-        points = self._played.points[rows]
-        return (Query(next(self._ids), self._expert, points, now),)
+        return {self._expert: self._played.points[rows]}
 
     def notes(self) -> Notes:
         return dict(self._notes)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
+from itertools import compress, count
 from math import inf, sqrt
 
 import numpy as np
@@ -137,9 +137,9 @@ class Memory:
     def play(self, point: Point) -> None:
         """Take note that *point* is played."""
 
-    def queries(self, now: float) -> tuple[Query, ...]:
-        """Say what to ask experts in the round that begins *now*."""
-        return ()
+    def questions(self, now: float) -> Mapping[str, Points]:
+        """Say which expert to ask about which points in the round that begins *now*."""
+        return {}
 
     def notes(self) -> Notes:
         """Give numbers for the trace."""
@@ -179,7 +179,9 @@ class UCBAgent:
         self._round = 0
         self._begun_at = -inf
         self._heard: list[Answer] = []
-        self._unheard: set[int] = set()
+        self._past: list[Point] = []
+        self._ids = count(1)
+        self._unheard: dict[int, int] = {}
         self._checked = False
         self._memory: Memory | None = None
         if model.kernel is not None or setting.design is not None:
@@ -193,15 +195,28 @@ class UCBAgent:
             self._round += 1
             self._revise()
             if self._memory is not None and self._memory.waits:
-                queries = self._memory.queries(now)
-                self._unheard = {query.id for query in queries}
+                queries = self._queries(self._memory, now)
+                self._unheard = {query.id: len(query.points) for query in queries}
                 if queries:
                     return Move(None, queries)
         elif self._unheard:
             return Move(None)
-        if self._memory is None:
-            return Move(self._candidates[self._rng.integers(len(self._candidates))])
-        return self._chosen(self._memory, now)
+        if self._memory is not None:
+            move = self._chosen(self._memory, now)
+        else:
+            move = Move(self._candidates[self._rng.integers(len(self._candidates))])
+        if move.point is not None and self._keeps_all:
+            self._past.append(move.point)
+        return move
+
+    @property
+    def _keeps_all(self) -> bool:
+        """Whether a memory is yet to be made, and then must learn what went before."""
+        return self._memory is None or self._model.fitting.every is not None
+
+    def _queries(self, memory: Memory, now: float) -> tuple[Query, ...]:
+        asked = memory.questions(now).items()
+        return tuple(Query(next(self._ids), name, points, now) for name, points in asked)
 
     def _chosen(self, memory: Memory, now: float) -> Move:
         predictor = memory.predictor(now)
@@ -215,15 +230,17 @@ class UCBAgent:
             rng=self._rng,
         )
         memory.play(point)
-        queries = () if memory.waits else memory.queries(now)
+        queries = () if memory.waits else self._queries(memory, now)
         return Move(point, queries, notes={"width": width, **memory.notes()})
 
     def tell(self, reply: Reply) -> None:
         """Learn from answers; what failed is simply absent."""
-        if reply.query.source != REWARD:
-            self._unheard.discard(reply.query.id)
+        if reply.query.source != REWARD and reply.query.id in self._unheard:
+            self._unheard[reply.query.id] -= len(reply.rows)
+            if self._unheard[reply.query.id] <= 0:
+                del self._unheard[reply.query.id]
         if isinstance(reply, Answer):
-            if self._memory is None or self._model.fitting.every:
+            if self._keeps_all:
                 self._heard.append(reply)
             if self._memory is not None:
                 self._learn(self._memory, reply)
@@ -237,18 +254,22 @@ class UCBAgent:
     def _revise(self) -> None:
         """Find the prior when there is enough to find it from, and anew when it is time."""
         fitting = self._model.fitting
+        own = [answer for answer in self._heard if answer.query.source == REWARD]
         if self._memory is None:
-            due = sum(len(answer.values) for answer in self._heard) >= fitting.plays
+            due = len(own) >= fitting.plays
         else:
-            due = fitting.every is not None and self._round % fitting.every == 0
-        if due and self._heard:
-            newest = gathered(self._heard, most=max(200, fitting.plays))
+            due = fitting.every is not None and self._round % fitting.every == 0 and bool(own)
+        if due:
+            newest = gathered(own[-max(200, fitting.plays) :])
             kernel, mean = found(self._model, newest, self._rng, anew=True)
             self._memory = self._remembering(kernel, mean)
+            for point in self._past:
+                self._memory.play(point)
             for answer in self._heard:
                 self._learn(self._memory, answer)
-            if not fitting.every:
+            if not self._keeps_all:
                 self._heard.clear()
+                self._past.clear()
 
     def _remembering(self, kernel: Kernel, mean: float) -> Memory:
         model, setting = self._model, self._setting
@@ -292,12 +313,12 @@ def found(
     return fitted.kernel, fitted.mean
 
 
-def gathered(answers: Sequence[Answer], *, most: int) -> Answer:
-    """Put the newest *most* values of several answers together, as if to one query."""
-    points = np.concatenate([answer.points for answer in answers])[-most:]
+def gathered(answers: Sequence[Answer]) -> Answer:
+    """Put several answers together, as if to one query."""
+    points = np.concatenate([answer.points for answer in answers])
     query = Query(answers[-1].query.id, REWARD, points, answers[-1].asked_at)
     return query.answer(
-        np.concatenate([answer.values for answer in answers])[-most:],
-        stds=np.concatenate([answer.stds for answer in answers])[-most:],
+        np.concatenate([answer.values for answer in answers]),
+        stds=np.concatenate([answer.stds for answer in answers]),
         arrived_at=max(answer.arrived_at for answer in answers),
     )

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field
 
 from sparq_sim.draws import Amount, Positive, is_number
+from sparq_sim.errors import PluginError
 from sparq_sim.gp.kernels import Kernel
 from sparq_sim.messages import Answer
 from sparq_sim.models import Part
@@ -94,7 +95,7 @@ class _Normed(Width):
         if self.norm is not None:
             return self
         if design is None:
-            raise ValueError(
+            raise PluginError(
                 f"a {type(self).__name__} needs the norm of the reward: give `norm`, "
                 "or a design in the rules of the play to take it from"
             )

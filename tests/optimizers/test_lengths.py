@@ -5,7 +5,7 @@ from math import ceil, log
 import pytest
 from pydantic import TypeAdapter
 
-from sparq_sim import Box, Setting
+from sparq_sim import Box, PluginError, Setting
 from sparq_sim.gp.kernels import Matern52, SquaredExponential
 from sparq_sim.optimizers.lengths import AnyLength, ForgettingLength, Length, VariationLength
 from sparq_sim.optimizers.ucb import Prior
@@ -41,7 +41,7 @@ def test_no_length_exceeds_the_play() -> None:
 
 
 def test_a_formula_in_the_rounds_needs_the_rounds() -> None:
-    with pytest.raises(ValueError, match="give rounds"):
+    with pytest.raises(PluginError, match="give rounds or a horizon"):
         VariationLength()(SMOOTH, Setting(Box(0.0, 1.0)))
 
 

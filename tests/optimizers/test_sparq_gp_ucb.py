@@ -13,6 +13,7 @@ from sparq_sim import Channel, PluginError, Rules, Trace, play
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.measures import average_regret, regret, tally
 from sparq_sim.optimizers.sparq_gp_ucb import Discard, SparQGPUCB
+from sparq_sim.optimizers.ucb import Fitting
 from sparq_sim.testing import Slope, Teller
 
 VARIANCE, SCALE, MEAN, NOISE = 0.25, 4.0, 1.5, 0.01
@@ -204,6 +205,28 @@ def test_waiting_for_what_is_lost_ends_with_the_round() -> None:
     model = SparQGPUCB(kernel=KERNEL, mean=MEAN, waits=True)
     trace = played(model, 30, channel=Channel(loss=0.5, transit=0.25))
     assert 0.2 < trace.rounds["moved"].mean() < 1
+
+
+def test_waiting_over_a_channel_that_splits_it_waits_for_every_row() -> None:
+    road = Channel(split=True, service={"kind": "uniform", "high": 0.4}, noise=0.1)
+    trace = played(SparQGPUCB(kernel=KERNEL, mean=MEAN, waits=True), 30, channel=road)
+    for t in range(5, 31):
+        asked = (trace.replies["source"] == "expert") & (trace.replies["round"] == t)
+        assert trace.rounds["played_at"][t - 1] == trace.replies["arrived_at"][asked].max()
+
+
+def test_points_played_before_there_was_a_prior_are_asked_about_too() -> None:
+    trace = played(SparQGPUCB(schedule={"kind": "constant", "count": 50}), 14)
+    asked = trace.replies["x"][trace.replies["source"] == "expert"]
+    assert set(trace.points[:10, 0]) <= set(asked)
+
+
+def test_a_prior_fitted_anew_forgets_no_points_and_reuses_no_ids() -> None:
+    model = SparQGPUCB(fitting=Fitting(every=10))
+    trace = played(model, 45)
+    of_last = (trace.replies["source"] == "expert") & (trace.replies["round"] == 45)
+    assert of_last.sum() > 8
+    assert average_regret(trace)[-1] < 1.0
 
 
 def test_answers_can_be_retained_beyond_the_newest() -> None:

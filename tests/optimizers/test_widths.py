@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
+from sparq_sim import PluginError
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.gp.posterior import CholeskyPosterior
 from sparq_sim.messages import Query
@@ -74,7 +75,7 @@ def test_the_norm_of_a_function_in_the_space_is_found_from_a_design() -> None:
 
 
 def test_a_norm_that_is_neither_given_nor_to_be_found_is_asked_for() -> None:
-    with pytest.raises(ValueError, match="give `norm`, or a design"):
+    with pytest.raises(PluginError, match="give `norm`, or a design"):
         PaperWidth().prepared(KERNEL, 0.0, None)
 
 
