@@ -204,12 +204,13 @@ class CholeskyPosterior:
             cross = cache.projected[:row, place].copy()
         else:
             cross = self._projected(point)[:, 0]
-        latent = seen.priors[row] - cross @ cross
-        if latent + seen.variances[row] < FAINT * seen.priors[row]:
+        prior, value = float(seen.priors[row]), float(seen.values[row])
+        total = prior - float(cross @ cross) + float(seen.variances[row])
+        if total < FAINT * prior:
             self._start_over()
             return
-        pivot = sqrt(latent + seen.variances[row])
-        surprise = seen.values[row] - self.prior_mean - cross @ self._whitened[:row]
+        pivot = sqrt(total)
+        surprise = value - self.prior_mean - float(cross @ self._whitened[:row])
         self._lower[row, :row] = cross
         self._lower[row, row] = pivot
         self._whitened[row] = surprise / pivot

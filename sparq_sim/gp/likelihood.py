@@ -51,7 +51,7 @@ class Gamma(Part):
 class LogNormal(Part):
     """A prior of x where log x is normal with *log_mean* and *log_std*."""
 
-    kind: Literal["log-normal"] = "log-normal"
+    kind: Literal["lognormal"] = "lognormal"
     log_mean: float
     log_std: Positive
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +15,7 @@ from sparq_sim.messages import Points, Values, all_finite
 # A variance below the rounding of the prior variance acts as that rounding: float64 knows no finer.
 RESOLUTION = float(np.finfo(np.float64).eps)
 
+Number = TypeVar("Number", bound=np.generic)
 Positions = int | slice | Sequence[int] | NDArray[np.intp]
 
 
@@ -23,7 +25,8 @@ class OffCandidatesError(ValueError):
 
 def checked_points(points: ArrayLike) -> Points:
     """Give *points* as (n, d), one point (d,) as (1, d); refuse what is not finite."""
-    array = np.array(points, dtype=np.float64, ndmin=2) + 0.0  # -0.0 and 0.0 are one place
+    array = np.array(points, dtype=np.float64, ndmin=2)
+    array += 0.0  # -0.0 and 0.0 are one place
     if array.ndim != 2:
         raise ValueError(f"points of shape {array.shape}: give (n, d), or (d,) for one point")
     if not all_finite(array):
@@ -50,6 +53,8 @@ def checked_values(values: ArrayLike, count: int) -> Values:
 def checked_variances(variances: ArrayLike, count: int) -> Values:
     """Give *variances*, one or one for each observation; refuse zero, infinity and nan."""
     array = np.asarray(variances, dtype=np.float64)
+    if not array.ndim and 0 < array < np.inf:  # The common case, in every round of a play.
+        return array
     if array.shape not in ((), (count,)):
         raise ValueError(
             f"variances of shape {array.shape} for {count} observations: "
@@ -116,7 +121,11 @@ class Observations:
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
         self._count = 0
-        self._rows: NDArray[np.void] = np.empty(0, dtype=[])  # the first points say how wide
+        self._points: Points = np.empty((0, 0))  # the first points say how wide
+        self._values: Values = np.empty(0)
+        self._variances: Values = np.empty(0)
+        self._priors: Values = np.empty(0)
+        self._places: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 
     def __len__(self) -> int:
         return self._count
@@ -124,27 +133,27 @@ class Observations:
     @property
     def points(self) -> Points:
         """Where, (n, d)."""
-        return self._column("point")
+        return self._points[: self._count]
 
     @property
     def values(self) -> Values:
         """What, (n,)."""
-        return self._column("value")
+        return self._values[: self._count]
 
     @property
     def variances(self) -> Values:
         """How noisily, (n,)."""
-        return self._column("variance")
+        return self._variances[: self._count]
 
     @property
     def priors(self) -> Values:
         """The prior variances of the reward there, (n,)."""
-        return self._column("prior")
+        return self._priors[: self._count]
 
     @property
     def places(self) -> NDArray[np.intp]:
         """Which candidate, -1 for none, (n,)."""
-        return self._column("place").astype(np.intp, copy=False)
+        return self._places[: self._count]
 
     def add(
         self, points: Points, values: ArrayLike, *, variances: ArrayLike, places: Sequence[int]
@@ -154,20 +163,20 @@ class Observations:
         variances = checked_variances(variances, len(points))
         first, last = self._count, self._count + len(points)
         self._make_room(last, points.shape[1])
-        new = self._rows[first:last]
-        new["point"] = points
-        new["value"] = values
-        new["prior"] = self._kernel.diagonal(points)
-        new["variance"] = np.maximum(variances, RESOLUTION * new["prior"])
-        new["place"] = places
+        priors = self._kernel.diagonal(points)
+        self._points[first:last] = points
+        self._values[first:last] = values
+        self._priors[first:last] = priors
+        self._variances[first:last] = np.maximum(variances, RESOLUTION * priors)
+        self._places[first:last] = places
         self._count = last
 
     def replace(self, position: int, value: float, *, variance: float) -> int:
         """Put another value and variance at *position*; give it counted from 0."""
         position = range(self._count)[position]
-        row = self._rows[position]
-        row["value"] = checked_values(value, 1)[0]
-        row["variance"] = np.maximum(checked_variances(variance, 1), RESOLUTION * row["prior"])
+        (noise,) = np.atleast_1d(checked_variances(variance, 1))
+        self._values[position] = checked_values(value, 1)[0]
+        self._variances[position] = max(noise, RESOLUTION * self._priors[position])
         return position
 
     def remove(self, positions: Positions) -> int:
@@ -175,9 +184,11 @@ class Observations:
         kept = np.ones(self._count, dtype=bool)
         kept[positions] = False
         first = self._count if kept.all() else int(kept.argmin())
-        stay = self._rows[: self._count][kept]
-        self._rows[: len(stay)] = stay  # The room stays too: removing often goes with adding.
-        self._count = len(stay)
+        stay = int(kept.sum())
+        # The room stays: removing often goes with adding.
+        for column in self._columns():
+            column[:stay] = column[: self._count][kept]
+        self._count = stay
         return first
 
     def set_variances(self, variances: ArrayLike) -> int:
@@ -187,24 +198,28 @@ class Observations:
             return 0
         after = np.maximum(checked, RESOLUTION * self.priors)
         changed = after != self.variances
-        self._column("variance")[:] = after
+        self.variances[:] = after
         return int(changed.argmax()) if changed.any() else self._count
 
-    def _column(self, name: str) -> Values:
-        if not self._rows.dtype.names:
-            return np.empty((0, 0) if name == "point" else 0)
-        column: Values = self._rows[name][: self._count]
-        return column
+    def _columns(self) -> tuple[NDArray[np.generic], ...]:
+        return self._points, self._values, self._variances, self._priors, self._places
 
     def _make_room(self, count: int, dimensions: int) -> None:
-        if not self._rows.dtype.names:
-            columns = [("point", "f8", dimensions), ("place", np.intp)]
-            columns += [(name, "f8") for name in ("value", "variance", "prior")]
-            self._rows = np.empty(max(16, count), dtype=columns)
-        known = self._rows["point"].shape[1]
-        if known != dimensions:
+        if not self._points.shape[1]:
+            self._points = np.empty((0, dimensions))
+        elif self._points.shape[1] != dimensions:
+            known = self._points.shape[1]
             raise ValueError(f"points of {dimensions} coordinates join points of {known}")
-        if count > len(self._rows):
-            larger = np.empty(max(2 * len(self._rows), count), dtype=self._rows.dtype)
-            larger[: self._count] = self._rows[: self._count]
-            self._rows = larger
+        if count > len(self._values):
+            room = max(16, 2 * len(self._values), count)
+            self._points = _roomier(self._points, room)
+            self._values = _roomier(self._values, room)
+            self._variances = _roomier(self._variances, room)
+            self._priors = _roomier(self._priors, room)
+            self._places = _roomier(self._places, room)
+
+
+def _roomier(column: NDArray[Number], room: int) -> NDArray[Number]:
+    larger = np.empty((room, *column.shape[1:]), dtype=column.dtype)
+    larger[: len(column)] = column
+    return larger

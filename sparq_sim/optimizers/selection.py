@@ -9,7 +9,7 @@ from numpy.random import Generator
 
 from sparq_sim.gp.divergence import SparseFit
 from sparq_sim.gp.dpp import ExactSampler, eigenfeatures
-from sparq_sim.gp.exchange import ExchangeChain
+from sparq_sim.gp.exchange import ExchangeChain, mixing_steps
 from sparq_sim.gp.features import Features
 from sparq_sim.gp.kernels import Kernel
 from sparq_sim.gp.sparse import SCHUR_TOLERANCE, Rows, pivoted_cholesky
@@ -67,13 +67,15 @@ class Selector:
     """Chooses rows of the points played, by one of three ways.
 
     *greedy*: each with the largest variance given those before. *chain*: the lazy exchange chain,
-    of so many *steps* a round, from where the last round left it. *exact*: an independent draw of
-    the M-DPP on all plays. None exceeds the numerical rank.
+    of so many *steps* a round, or fewer where those bring it within *epsilon* of the M-DPP, from
+    where the last round left it. *exact*: an independent draw of the M-DPP on all plays. None
+    exceeds the numerical rank.
     """
 
-    def __init__(self, way: Way, *, steps: int, rng: Generator) -> None:
+    def __init__(self, way: Way, *, steps: int, epsilon: float | None, rng: Generator) -> None:
         self._way = way
         self._steps = steps
+        self._epsilon = epsilon
         self._rng = rng
         self._last: Rows = np.empty(0, dtype=np.intp)
 
@@ -96,7 +98,10 @@ class Selector:
                 chain = ExchangeChain(
                     played.matrix, size, rng=self._rng, weights=played.counts, start=self._last
                 )
-                rows = chain.run(self._steps).rows
+                steps = self._steps
+                if self._epsilon is not None:
+                    steps = mixing_steps(len(played), size, epsilon=self._epsilon, most=steps)
+                rows = chain.run(steps).rows
             case "exact":
                 columns = _columns(played, features)
                 rows = ExactSampler(columns, size, weights=played.counts).sample(self._rng).rows

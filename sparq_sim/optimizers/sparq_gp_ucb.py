@@ -67,7 +67,9 @@ class SparQGPUCB(GPOptimizer):
     """How they are chosen: greedily, by the exchange chain of the paper's appendix, or as an exact
     draw of the determinantal process that the chain approximates."""
     steps: NonNegativeInt = 1000
-    """Of the chain, in each round."""
+    """Of the chain, in each round, at most."""
+    epsilon: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """How near to the determinantal process, in total variation, the chain need come."""
     rate: Amount | None = None
     """Of ageing, in squared reward units a squared round; by default s^2, as in the paper. The
     square of the change of the reward in a round is better, where it is known."""
@@ -94,7 +96,9 @@ class _SparQMemory(Memory):
         self._own = _Pool()
         self._answers = _Pool()
         self._played = Played(prior.kernel)
-        self._selector = Selector(model.selection, steps=model.steps, rng=rng)
+        self._selector = Selector(
+            model.selection, steps=model.steps, epsilon=model.epsilon, rng=rng
+        )
         self._notes: dict[str, float] = {}
         if self._expert is not None:
             _warn_of_gaps(model, prior, setting)

@@ -16,7 +16,7 @@ from pydantic import FiniteFloat, PositiveInt
 from sparq_sim.draws import Positive
 from sparq_sim.gp.cholesky import CholeskyPosterior
 from sparq_sim.gp.kernels import AnyKernel, Kernel, SquaredExponential
-from sparq_sim.gp.likelihood import fit
+from sparq_sim.gp.likelihood import AnyPrior, fit
 from sparq_sim.gp.observations import OffCandidatesError
 from sparq_sim.gp.posterior import Posterior, posterior
 from sparq_sim.messages import REWARD, Answer, Move, Notes, Point, Points, Query, Reply, Values
@@ -33,7 +33,7 @@ class PriorWarning(UserWarning):
 
 
 class Fitting(Part):
-    """How a kernel and a prior mean are found: by marginal likelihood, the noise being known.
+    """How a kernel and a prior mean are found: by marginal likelihood.
 
     They are fitted to the design of the play, or, where it has none, to the first *plays*
     observations, of uniform play; and anew *every* so many rounds, to the newest *plays* or 200.
@@ -42,6 +42,11 @@ class Fitting(Part):
     plays: PositiveInt = 10
     every: PositiveInt | None = None
     starts: PositiveInt = 5
+    """From how many kernels to climb."""
+    length_scale: AnyPrior | None = None
+    """A prior density of the length scales."""
+    free_noise: bool = False
+    """Whether the noise is fitted too; over time it then takes drift for noise."""
 
 
 class GPOptimizer(Optimizer):
@@ -185,8 +190,7 @@ class UCBAgent:
         self._checked = False
         self._memory: Memory | None = None
         if model.kernel is not None or setting.design is not None:
-            kernel, mean = found(model, setting.design, rng)
-            self._memory = self._remembering(kernel, mean)
+            self._memory = self._remembering(found(model, setting.design, rng))
 
     def ask(self, now: float) -> Move:
         """Choose; before there is a prior, uniformly."""
@@ -261,8 +265,7 @@ class UCBAgent:
             due = fitting.every is not None and self._round % fitting.every == 0 and bool(own)
         if due:
             newest = gathered(own[-max(200, fitting.plays) :])
-            kernel, mean = found(self._model, newest, self._rng, anew=True)
-            self._memory = self._remembering(kernel, mean)
+            self._memory = self._remembering(found(self._model, newest, self._rng, anew=True))
             for point in self._past:
                 self._memory.play(point)
             for answer in self._heard:
@@ -271,46 +274,59 @@ class UCBAgent:
                 self._heard.clear()
                 self._past.clear()
 
-    def _remembering(self, kernel: Kernel, mean: float) -> Memory:
+    def _remembering(self, found: Found) -> Memory:
         model, setting = self._model, self._setting
         prior = Prior(
-            kernel=kernel,
-            mean=mean,
-            noise_variance=model.noise_variance,
-            width=model.width.prepared(kernel, mean, setting.design),
+            kernel=found.kernel,
+            mean=found.mean,
+            noise_variance=found.noise_variance,
+            width=model.width.prepared(found.kernel, found.mean, setting.design),
             candidates=self._candidates,
             on_candidates_only=not model.acquisition.climbs(setting.domain),
         )
         return model.memory(prior, setting, self._rng)
 
 
+@dataclass(frozen=True)
+class Found:
+    """What a prior is made of; without a noise variance, sources are believed."""
+
+    kernel: Kernel
+    mean: float
+    noise_variance: float | None
+
+
 def found(
     model: GPOptimizer, design: Answer | None, rng: Generator, *, anew: bool = False
-) -> tuple[Kernel, float]:
-    """Give the kernel and the prior mean: as given, or fitted to the *design*."""
+) -> Found:
+    """Give kernel, prior mean and noise: as given, or fitted to the *design*."""
     if model.kernel is not None and not anew:
-        if model.mean is not None:
-            return model.kernel, model.mean
-        return model.kernel, 0.0 if design is None else float(design.values.mean())
-    assert design is not None, "without a kernel there is a design"
+        average = 0.0 if design is None else float(design.values.mean())
+        mean = average if model.mean is None else model.mean
+        return Found(model.kernel, mean, model.noise_variance)
+    if design is None:
+        raise ValueError("there is nothing to fit a kernel to: give a kernel or a design")
     reach = np.ptp(design.points, axis=0)
     reach = np.where(reach > 0, reach, 1.0)
     variance = max(float(design.values.var()), 1e-12)
     scales = tuple(reach / 5) if len(reach) > 1 else float(reach[0]) / 5
     kernel = model.kernel or SquaredExponential(variance=variance, length_scale=scales)
-    variances = np.maximum(design.stds**2, EXACT * variance)
+    variances: Values | None = np.maximum(design.stds**2, EXACT * variance)
     if model.noise_variance is not None:
         variances = np.full(len(design.values), model.noise_variance)
+    fitting = model.fitting
     fitted = fit(
         kernel,
         design.points,
         design.values,
         rng=rng,
-        variances=variances,
+        variances=None if fitting.free_noise else variances,
         mean=model.mean,
-        starts=model.fitting.starts,
+        priors={} if fitting.length_scale is None else {"length_scale": fitting.length_scale},
+        starts=fitting.starts,
     )
-    return fitted.kernel, fitted.mean
+    noise = fitted.noise_variance if fitting.free_noise else model.noise_variance
+    return Found(fitted.kernel, fitted.mean, noise)
 
 
 def gathered(answers: Sequence[Answer]) -> Answer:

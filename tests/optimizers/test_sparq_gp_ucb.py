@@ -135,6 +135,11 @@ def test_all_ways_to_choose_track_the_optimum(selection: str) -> None:
     assert average_regret(played(model, 300))[-1] < 0.12
 
 
+def test_the_chain_stops_where_it_is_near_enough() -> None:
+    steps = SparQGPUCB(kernel=KERNEL, mean=MEAN, selection="chain", steps=10**6, epsilon=0.5)
+    assert tally(played(steps, 12)).asked > 0
+
+
 def test_the_growth_of_queries_follows_the_schedule() -> None:
     schedule = {"kind": "every", "rounds": 5, "schedule": {"kind": "constant", "count": 3}}
     trace = played(SparQGPUCB(kernel=KERNEL, mean=MEAN, schedule=schedule), 40)

@@ -18,7 +18,7 @@ from sparq_sim.optimizers.r_gp_ucb import RGPUCB
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.optimizers.sw_gp_ucb import SWGPUCB
 from sparq_sim.optimizers.tv_gp_ucb import TVGPUCB
-from sparq_sim.optimizers.ucb import Fitting, GPOptimizer, Prior, PriorWarning
+from sparq_sim.optimizers.ucb import Fitting, GPOptimizer, Prior, PriorWarning, found
 from sparq_sim.optimizers.ui_gp_ucb import UIGPUCB
 from sparq_sim.optimizers.w_gp_ucb import WGPUCB
 from sparq_sim.optimizers.widths import LogarithmicWidth
@@ -234,6 +234,19 @@ def test_a_prior_can_be_fitted_anew_every_so_many_rounds() -> None:
     model = GPUCB(fitting=Fitting(plays=5, every=10))
     trace = play(model, Slope(), Rules(rounds=35), feedback=Channel(noise=0.01))
     assert average_regret(trace)[-1] < 0.15
+
+
+def test_noise_can_be_fitted_and_length_scales_have_a_prior() -> None:
+    design = Query(1, "reward", np.linspace(0, 1, 60)[:, None], 0.0)
+    rng = _rng()
+    values = np.sin(6 * design.points[:, 0]) + 0.2 * rng.normal(size=60)
+    told = design.answer(values, stds=0.01)  # It claims to know better than it does.
+    free = found(GPUCB(fitting=Fitting(free_noise=True)), told, rng)
+    assert free.noise_variance == pytest.approx(0.04, rel=0.4)
+    tight = {"kind": "lognormal", "log_mean": np.log(0.05), "log_std": 0.01}
+    held = found(GPUCB(fitting={"length_scale": tight, "free_noise": True}), told, rng)
+    assert isinstance(held.kernel, SquaredExponential)
+    assert held.kernel.length_scale == pytest.approx(0.05, rel=0.05)
 
 
 def test_a_prior_that_rules_out_what_is_seen_gives_a_warning_that_says_so() -> None:
