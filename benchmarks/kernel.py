@@ -167,14 +167,14 @@ def pairs() -> list[Pair]:
     return [
         Pair("a wait", wait_ours, wait_peer, at_most(2), units=WAITS),
         Pair(
-            f"a round, {POINTS} points in one query",
+            f"a round, {POINTS} points joint",
             lambda: round_ours(JOINT_ROUNDS, split=False),
             lambda: joint_peer(joint),
             at_most(25),
             units=JOINT_ROUNDS,
         ),
         Pair(
-            f"a round, {POINTS} points split, {CAPACITY} at a time",
+            f"a round, {POINTS} points split",
             lambda: round_ours(SPLIT_ROUNDS, split=True),
             lambda: split_peer(split),
             at_most(4),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import TypeAlias
 
 import numpy as np
@@ -33,6 +34,8 @@ def frozen_array(numbers: ArrayLike) -> NDArray[np.float64]:
 
 def all_finite(array: NDArray[np.float64]) -> bool:
     """Tell whether *array* holds neither NaN nor infinity."""
+    if array.size == 1:
+        return isfinite(array.item())
     # To count takes half the time of `all` where arrays are small, as they are here.
     return bool(np.count_nonzero(np.isfinite(array)) == array.size)
 

@@ -205,12 +205,12 @@ class CholeskyPosterior:
         else:
             cross = self._projected(point)[:, 0]
         prior, value = float(seen.priors[row]), float(seen.values[row])
-        total = prior - float(cross @ cross) + float(seen.variances[row])
+        total = prior - float(cross.dot(cross)) + float(seen.variances[row])
         if total < FAINT * prior:
             self._start_over()
             return
         pivot = sqrt(total)
-        surprise = value - self.prior_mean - float(cross @ self._whitened[:row])
+        surprise = value - self.prior_mean - float(cross.dot(self._whitened[:row]))
         self._lower[row, :row] = cross
         self._lower[row, row] = pivot
         self._whitened[row] = surprise / pivot
