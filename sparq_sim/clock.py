@@ -144,7 +144,7 @@ class Aligned:
     def align(self, moment: float) -> float:
         """Give *moment*, or the start of the round that it was meant to be."""
         period = self._period
-        if period is None or moment == inf:
+        if period is None or not moment < 2**52 * period:  # Beyond, rounds have no digits left.
             return moment
         start = round(moment / period) * period
         return start if abs(moment - start) <= max(1e-9 * period, 4 * ulp(moment)) else moment

@@ -129,6 +129,10 @@ class Connection:
         self._service_counts_points = not _nothing(channel.service_per_point)
         self._lossless = channel.loss.lossless
         self._silent = channel.noise.silent
+        try:
+            channel.noise.stds(stage.landscape.domain.cover(1)[:1], np.zeros(1))
+        except ValueError as error:
+            raise PluginError(f"the channel to {name!r}: {error}") from error
         self._lucks: dict[str, Luck] = {}
         self._chances = channel.loss.start(stage.streams.generator(f"{name}/spells"))
         stage.connections[name] = self
@@ -151,8 +155,7 @@ class Connection:
                 self._refuse(parcel, OUTAGE)
             elif self._paid(parcel):
                 parcel.process = self.stage.clock.start(self._carry(parcel))
-                if self.channel.patience < inf:
-                    self._limit(parcel)
+                self._limit(parcel, query.asked_at)
 
     def parcel(self, query: Query) -> Parcel:
         """Make the parcel for an answer to a query that the source opened itself."""
@@ -161,12 +164,22 @@ class Connection:
 
     def send(self, parcel: Parcel, estimate: Estimate) -> None:
         """Put an estimate on the road that the source sends of its own accord."""
-        if parcel.process is not None or self._paid(parcel):
-            now = self.stage.clock.now
-            parcel.served_at = now if isnan(parcel.served_at) else parcel.served_at
-            parcel.sent_at = now if isnan(parcel.sent_at) else parcel.sent_at
-            process = self.stage.clock.start(self._travel(parcel, estimate))
-            parcel.process = parcel.process or process
+        now = self.stage.clock.now
+        own = parcel.process is None
+        if own and not self._admitted(parcel, now):
+            return
+        parcel.served_at = now if isnan(parcel.served_at) else parcel.served_at
+        parcel.sent_at = now if isnan(parcel.sent_at) else parcel.sent_at
+        process = self.stage.clock.start(self._travel(parcel, estimate))
+        if own:
+            parcel.process = process
+            self._limit(parcel, now)
+
+    def _admitted(self, parcel: Parcel, now: float) -> bool:
+        """Let a parcel of the source's own onto the road, if it was not refused already."""
+        if parcel.open and self.channel.out_at(now):
+            self._refuse(parcel, OUTAGE)
+        return parcel.open and self._paid(parcel)
 
     def _paid(self, parcel: Parcel) -> bool:
         if self.stage.purse.pay(parcel.cost, parcel.round):
@@ -179,9 +192,10 @@ class Connection:
         parcel.cost = 0.0
         parcel.fail(reason, reason, now=self.stage.clock.now)
 
-    def _limit(self, parcel: Parcel) -> None:
-        deadline = parcel.query.asked_at + self.channel.patience
-        self.stage.clock.call_at(deadline, lambda: self._give_up(parcel), DEADLINE)
+    def _limit(self, parcel: Parcel, begun_at: float) -> None:
+        if self.channel.patience < inf:
+            deadline = begun_at + self.channel.patience
+            self.stage.clock.call_at(deadline, lambda: self._give_up(parcel), DEADLINE)
 
     def _parcels(
         self, query: Query, asker: str, *, split: bool, hear: Hear | None = None
@@ -270,8 +284,9 @@ class Connection:
     def _arrive(self, parcel: Parcel, measured: Measured | str) -> None:
         now = self.stage.clock.now
         if not parcel.open:
-            parcel.cost = 0.0
-            parcel.fail(DUPLICATE, "answered twice", now=now, heard=False)
+            if parcel.answered:  # Otherwise it was given up, and all has been said of it.
+                parcel.cost = 0.0
+                parcel.fail(DUPLICATE, "answered twice", now=now, heard=False)
         elif parcel.lost:
             # Where patience is finite, its end tells the asker.
             if self.channel.patience == inf:
@@ -300,10 +315,20 @@ class Connection:
             self.stage.clock.start(self._broadcasting(broadcast))
 
     async def _broadcasting(self, broadcast: Callable[..., object]) -> None:
-        coroutine = broadcast(QueryWorld(self, None))
+        world = QueryWorld(self, None)
+        coroutine = broadcast(world)
         if not inspect.iscoroutine(coroutine):
             raise PluginError(f"expert {self.name!r}: broadcast must be an async method")
-        await coroutine
+        try:
+            await coroutine
+        except LiveOnlyError:
+            raise
+        except Exception as error:
+            # The play goes on without it; the point of the record says nothing.
+            parcel = self.parcel(world.open(self.stage.landscape.domain.cover(1)[:1]))
+            parcel.cost = 0.0
+            reason = examine(error, 1, self.stage.clock.now)
+            parcel.fail(INVALID, f"{self.name} {reason}", now=self.stage.clock.now)
 
 
 @lru_cache
@@ -391,7 +416,9 @@ class QueryWorld:
 
         def hear(record: Record) -> None:
             stage.hear(record)
-            if record.heard:
+            # Of a loss one hears when the answer would have come: an expert that waited for ever
+            # would hold its slot for ever.
+            if record.heard or record.fate == LOST:
                 replies.append(record.reply)
                 if sum(len(reply.rows) for reply in replies) == len(query.points):
                     complete.set()

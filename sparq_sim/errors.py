@@ -22,6 +22,17 @@ class StuckError(SparqError):
     """Nothing is left to happen, yet somebody waits."""
 
 
+class ScenarioError(SparqError):
+    """A scenario that cannot be played; *problems* are all that is wrong with it, a line each."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__(*problems)
+        self.problems = problems
+
+    def __str__(self) -> str:
+        return "\n".join(self.problems)
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Say which known word was meant, or which there are."""
     names = sorted(known)

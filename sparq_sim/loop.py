@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from math import ceil, inf, nan
+from dataclasses import replace
+from math import ceil, inf, isfinite, nan
 from time import perf_counter
 from typing import Annotated
 
@@ -84,8 +85,12 @@ class Rules(Part):
     @property
     def most_rounds(self) -> int:
         """How many rounds there are at most."""
-        before_horizon = inf if self.horizon == inf else ceil(self.horizon / self.period) - 1
-        return int(min(before_horizon, inf if self.rounds is None else self.rounds))
+        if self.horizon == inf:
+            return self.rounds or 0
+        last = ceil(self.horizon / self.period)
+        while last * self.period >= self.horizon:  # As the play itself will find.
+            last -= 1
+        return last if self.rounds is None else min(last, self.rounds)
 
     @model_validator(mode="after")
     def _must_end(self) -> Rules:
@@ -284,7 +289,10 @@ class _Table:
         moved = notes is not None
         if self._point is None:
             raise PluginError("the agent waits out the first round; it must play in it")
+        if not moved:
+            await self._clock.until(end, AGENT)
         played_at = self._clock.now if moved else end
+        reward, best = self._judged(self._point, played_at)
         self._recorder.turn(
             turn := Turn(
                 round=number,
@@ -292,8 +300,8 @@ class _Table:
                 played_at=played_at,
                 moved=moved,
                 point=self._point,
-                reward=float(self._landscape.rewards(self._point[None], played_at)[0]),
-                best=self._landscape.best(played_at)[1],
+                reward=reward,
+                best=best,
                 spent=self._stage.purse.spent,
                 wall=self._wall,
                 notes=notes or {},
@@ -302,13 +310,26 @@ class _Table:
         if self._watch is not None:
             self._watch(turn)
 
+    def _judged(self, point: Point, time: float) -> tuple[float, float]:
+        """Give the reward at *point* and the best there is; refuse what is no number."""
+        rewards = np.asarray(self._landscape.rewards(point[None], time), dtype=float)
+        best = float(self._landscape.best(time)[1])
+        if rewards.shape != (1,) or not (isfinite(rewards[0]) and isfinite(best)):
+            raise PluginError(
+                f"{type(self._landscape).__name__} gives the reward {rewards} and the best {best} "
+                f"at {time}; expected finite numbers, one for each point"
+            )
+        return float(rewards[0]), best
+
     async def _turn(self, end: float) -> Mapping[str, float] | None:
         """Ask the agent until it plays; give the notes of its move, or None if it did not."""
         for _ in range(MOST_ASKS):
             if self._thought is None:
+                if self._clock.now >= end:  # In real time, a slow agent has missed the round.
+                    return None
                 self._thought = await self._think()
             move, ready_at = self._thought
-            if ready_at >= end:
+            if max(ready_at, self._clock.now) >= end:
                 return None
             if ready_at > self._clock.now:
                 await self._clock.until(ready_at, AGENT)
@@ -318,7 +339,7 @@ class _Table:
             for query in move.queries:
                 self._consult(query)
             if move.point is not None:
-                return move.notes
+                return dict(move.notes)
             if not await self._reply_before(end):
                 return None
         raise PluginError(
@@ -332,7 +353,7 @@ class _Table:
         began = perf_counter()
         move = await self._clock.compute(lambda now: self._told_and_asked(heard, now), now)
         self._wall += perf_counter() - began
-        self._check(move, now)
+        move = self._checked(move, now)
         if number == 1:
             return move, now
         if self._thought_lasts is not None:
@@ -344,7 +365,7 @@ class _Table:
             self._agent.tell(record.reply)
         return self._agent.ask(now)
 
-    def _check(self, move: Move, now: float) -> None:
+    def _checked(self, move: Move, now: float) -> Move:
         """Refuse a move that no agent may make; this is the door for what optimizers say."""
         who = type(self._agent).__name__
         if not isinstance(move, Move):
@@ -363,6 +384,11 @@ class _Table:
                 raise PluginError(f"{who} dates a query {query.asked_at}; now is {now}")
             self._asked.add(query.id)
         try:
+            if move.notes:
+                move = replace(move, notes={k: float(v) for k, v in move.notes.items()})
+        except (TypeError, ValueError, AttributeError) as error:
+            raise PluginError(f"{who} notes what is no number: {error}") from error
+        try:
             domain = self._landscape.domain
             for query in move.queries:
                 domain.check(query.points, f"{who}: points of query {query.id}")
@@ -370,6 +396,7 @@ class _Table:
                 domain.check(np.asarray(move.point)[None], f"{who}: point of a move")
         except ValueError as error:
             raise PluginError(str(error)) from error
+        return move
 
     def _play(self, point: Point) -> None:
         self._point = frozen_array(point)

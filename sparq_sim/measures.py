@@ -74,7 +74,9 @@ def tally(trace: Trace, source: str | None = None) -> Tally:
 def _asked(trace: Trace, source: str | None) -> NDArray[np.bool_]:
     sources, fates = trace.replies["source"], trace.replies["fate"]
     chosen = sources != REWARD if source is None else sources == source
-    return np.asarray(chosen & (fates != DUPLICATE), dtype=bool)
+    # What a source sends of its own accord, nobody asked for.
+    unasked = trace.replies["asker"] == sources
+    return np.asarray(chosen & ~unasked & (fates != DUPLICATE), dtype=bool)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,10 @@ FATES = (ANSWERED, LOST, LATE, OUTAGE, BUDGET, ACCESS, INVALID, UNANSWERED, DUPL
 """All that can become of a row that was asked for; a duplicate was not."""
 
 
+LARGEST = 1e150
+"""Of a value or std; the square of a larger one overflows in every calculation downstream."""
+
+
 @dataclass(slots=True, eq=False)
 class Record:
     """What a trace keeps of a reply: more than the asker hears."""
@@ -54,27 +58,41 @@ class Measured:
 def examine(given: object, count: int, now: float) -> Measured | str:
     """Take in what a source gave for *count* points, or say what is wrong with it."""
     if isinstance(given, Exception):
-        return f"raised {type(given).__name__}: {given}"
+        return f"raised {type(given).__name__}: {_shown(given, str)}"
     if not isinstance(given, Estimate):
-        return f"gave {given!r:.80}; expected an Estimate of {count} values"
-    exact = isinstance(given.stds, float) and not given.stds
+        return f"gave {_shown(given, repr)}; expected an Estimate of {count} values"
     try:
-        values = np.array(given.values, dtype=np.float64)
-        stds = None if exact else np.array(given.stds, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        return f"gave values that are no numbers: {error}"
+        return _measured(given, count, now)
+    except Exception as error:  # Whatever a plug-in may put into an Estimate.
+        return f"gave an Estimate that is none: {type(error).__name__}: {_shown(error, str)}"
+
+
+def _shown(given: object, show: Callable[[object], str]) -> str:
+    try:
+        return f"{show(given):.80}"
+    except Exception:
+        return f"a {type(given).__name__} that cannot be shown"
+
+
+def _measured(given: Estimate, count: int, now: float) -> Measured | str:
+    exact = isinstance(given.stds, float) and not given.stds
+    if np.iscomplexobj(given.values) or np.iscomplexobj(given.stds):
+        return "gave complex numbers; expected real ones"
+    values = np.array(given.values, dtype=np.float64)
+    stds = None if exact else np.array(given.stds, dtype=np.float64)
     shape = () if stds is None else stds.shape
     if values.shape != (count,) or shape not in ((count,), ()):
         return f"gave values {values.shape} and stds {shape}; expected ({count},)"
-    measured_at = now if given.measured_at is None else given.measured_at
+    notes = {str(name): float(number) for name, number in given.notes.items()}
+    measured_at = now if given.measured_at is None else float(given.measured_at)
     if not 0 <= measured_at <= now:
         return f"measured at {measured_at}; expected a moment from 0 to now, which is {now}"
-    good = np.isfinite(values)
+    good = np.abs(values) <= LARGEST
     if stds is not None:
         stds = stds if shape else np.full(count, stds)
-        good &= (stds >= 0) & (stds < np.inf)
+        good &= (stds >= 0) & (stds <= LARGEST)
     if np.count_nonzero(good) == count:
-        return Measured(values, stds, measured_at, given.notes)
+        return Measured(values, stds, measured_at, notes)
     bad = ~good
     row = int(np.argmax(bad))
     std = 0.0 if stds is None else stds[row]
@@ -82,7 +100,7 @@ def examine(given: object, count: int, now: float) -> Measured | str:
     # What is refused must not make numpy warn on its way out.
     values = np.where(good, values, 0.0)
     stds = None if stds is None else np.where(good, stds, 0.0)
-    return Measured(values, stds, measured_at, given.notes, bad, reason)
+    return Measured(values, stds, measured_at, notes, bad, reason)
 
 
 @dataclass(slots=True, eq=False)
@@ -105,6 +123,7 @@ class Parcel:
     """Unit noise for each row; None where there is no noise."""
     hear: Hear
     open: bool = True
+    answered: bool = False
     served_at: float = nan
     sent_at: float = nan
     process: Process[None] | None = None
@@ -127,6 +146,10 @@ class Parcel:
             good = ~bad
             rows, values, stds = rows[good], values[good], stds[good]
         if len(rows):
+            self.answered = True
+            # What an agent is told is what the trace keeps.
+            values.setflags(write=False)
+            stds.setflags(write=False)
             # By position: keywords would add a quarter to the time of the commonest message.
             answer = Answer(
                 self.query,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Literal, TypeAlias, overload
 
@@ -53,6 +55,19 @@ def load(
         owners = ", ".join(sorted(f"{claim.value} ({_distribution(claim)})" for claim in claims))
         raise PluginError(f"{kind} {name!r} is claimed twice: {owners}; uninstall or rename one")
     return _checked(kind, name, claims[0])
+
+
+@lru_cache(maxsize=1024)
+def name_of(plugin: type[Environment] | type[Expert] | type[Optimizer]) -> str:
+    """Give the name under which a class is installed, or else `module:Class`."""
+    (kind,) = (kind for kind, base in _BASES.items() if issubclass(plugin, base))
+    path = f"{plugin.__module__}:{plugin.__qualname__}"
+    for entry in sorted(_entries(kind), key=lambda entry: entry.name):
+        # An entry point may name a package that only passes the class on.
+        module = sys.modules.get(entry.module)
+        if entry.value == path or getattr(module, entry.attr, None) is plugin:
+            return entry.name
+    return path
 
 
 def _group(kind: Kind) -> str:

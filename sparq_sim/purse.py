@@ -32,6 +32,8 @@ class Purse:
             return True
         if number != self._round:
             self._round, self._spent_in_round = number, Fraction(0)
+        if cost == inf:
+            return False
         amount = Fraction(cost)
         if self._spent + amount > self._budget:
             self.exhausted = True

@@ -277,9 +277,13 @@ def _consultation(expert: Expert, environment: Environment, batch: int) -> Trace
 
 def _check_model(model: Part) -> None:
     """Check that a model is its parameters: equal to its copy, hashable and documented."""
-    copy = pickle.loads(pickle.dumps(model))
+    try:
+        copy = pickle.loads(pickle.dumps(model))
+        hashes = hash(copy), hash(model)
+    except Exception as error:
+        raise LawError(f"{_name(model)}: can be pickled and hashed; seen: {error}") from error
     _law(copy == model, model, "equals its pickled self", copy)
-    _law(hash(copy) == hash(model), model, "hashes as its pickled self does", copy)
+    _law(hashes[0] == hashes[1], model, "hashes as its pickled self does", copy)
     _law(bool(type(model).__doc__), model, "has a docstring", None)
 
 

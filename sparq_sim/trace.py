@@ -78,7 +78,7 @@ class Recorder:
     def __init__(self, coordinates: Sequence[str]) -> None:
         self._coordinates = tuple(coordinates)
         columns = _round_columns([], ()).keys() | _reply_columns([], ()).keys()
-        if taken := sorted(columns & set(coordinates)):
+        if taken := [c for c in coordinates if c in columns or c.startswith(NOTE)]:
             raise ValueError(f"traces have a column {taken[0]!r}; call the coordinate otherwise")
         self._turns: list[Turn] = []
         self._records: list[Record] = []

@@ -237,13 +237,20 @@ class Gives(Expert):
         (Estimate(np.zeros(3)), r"gave values \(3,\) and stds \(\); expected \(2,\)"),
         (Estimate(np.zeros((2, 1))), r"gave values \(2, 1\)"),
         (Estimate(np.zeros(2), stds=np.zeros(1)), r"stds \(1,\)"),
-        (Estimate("ab"), "no numbers"),  # type: ignore[arg-type] # on purpose
+        (Estimate("ab"), "an Estimate that is none: ValueError"),  # type: ignore[arg-type] # on purpose
         (
             Estimate(np.zeros(2), measured_at=7.0),
             "measured at 7.0; expected a moment from 0 to now",
         ),
         (Estimate(np.zeros(2), measured_at=-1.0), "measured at -1.0"),
         (Estimate(np.zeros(2), measured_at=nan), "measured at nan"),
+        (Estimate(np.zeros(2), measured_at="x"), "an Estimate that is none: ValueError"),  # type: ignore[arg-type] # on purpose
+        (Estimate(np.zeros(2), notes=None), "an Estimate that is none: AttributeError"),  # type: ignore[arg-type] # on purpose
+        (Estimate(np.zeros(2), notes={"a": "b"}), "could not convert string"),  # type: ignore[dict-item] # on purpose
+        (Estimate([10**400, 1]), "an Estimate that is none: OverflowError"),  # type: ignore[arg-type] # on purpose
+        (Estimate(np.array([1j, 1])), "gave complex numbers"),
+        (Estimate(np.array([1e200, 1e200])), "gave 1e.200 with std 0.0; expected finite"),
+        (Estimate(np.zeros(2), stds=1e200), "with std 1e.200"),
         (KeyError("sensor 7"), "raised KeyError: 'sensor 7'"),
         (ZeroDivisionError(), "raised ZeroDivisionError"),
     ],
@@ -276,6 +283,76 @@ def test_a_value_that_is_no_number_fails_alone(run: Run, bad: float) -> None:
 def test_a_std_that_is_none_fails(run: Run, std: float) -> None:
     line = listen(run, Channel(), source=Gives(what=Estimate(np.zeros(1), stds=std)))
     assert line.fates == ["invalid"]
+
+
+class SilentError(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+def test_an_error_that_cannot_be_shown_is_a_failure_all_the_same(run: Run) -> None:
+    (failure,) = listen(run, Channel(), source=Gives(what=SilentError())).failures
+    assert failure.reason == "expert raised SilentError: a SilentError that cannot be shown"
+
+
+def test_a_broadcast_that_raises_is_recorded_and_the_play_goes_on(run: Run) -> None:
+    class Broken(Expert):
+        async def answer(self, query: Query, world: World) -> Estimate:
+            return Estimate(np.zeros(1))
+
+        async def broadcast(self, world: World) -> None:
+            await world.clock.sleep(1)
+            raise OSError("sensor broke")
+
+    async def main(clock: Clock) -> Line:
+        line = Line(clock, Channel(cost=1), Broken())
+        line.connection.broadcast()
+        await clock.sleep(5)
+        line.ask(0.5)
+        await clock.sleep(5)
+        return line
+
+    line = run(main)
+    assert line.fates == ["invalid", "answered"]
+    assert line.failures[0].reason == "expert raised OSError: sensor broke"
+    assert line.stage.purse.spent == 1
+
+
+def test_what_is_sent_of_ones_own_accord_meets_outages_loss_patience_and_budget(run: Run) -> None:
+    class Beacon(Expert):
+        async def answer(self, query: Query, world: World) -> Estimate:
+            return Estimate(np.zeros(1))
+
+        async def broadcast(self, world: World) -> None:
+            query = world.open(np.array([[0.5]]))
+            for _ in range(2):
+                world.send(query, Estimate(np.zeros(1)))
+
+    def fates(channel: Channel, budget: float = inf) -> list[str]:
+        async def main(clock: Clock) -> Line:
+            line = Line(clock, channel, Beacon(), purse=Purse(budget))
+            line.connection.broadcast()
+            await clock.sleep(50)
+            line.stage.close()
+            return line
+
+        line: Line = run(main)
+        return line.fates
+
+    assert fates(Channel()) == ["answered", "duplicate"]
+    assert fates(Channel(outages=((0, 1),))) == ["outage"]
+    assert fates(Channel(cost=1), budget=0.5) == ["budget"]
+    assert fates(Channel(loss=1.0, transit=1, patience=5)) == ["lost"]
+    assert fates(Channel(transit=9, patience=5)) == ["late"]
+
+
+def test_what_comes_after_it_was_given_up_is_no_second_answer(run: Run) -> None:
+    class Sender(Expert):
+        async def answer(self, query: Query, world: World) -> Estimate:
+            world.send(query, Estimate(np.zeros(1)))
+            return None  # type: ignore[return-value] # what is said was sent
+
+    assert listen(run, Channel(transit=9, patience=5), source=Sender()).fates == ["late"]
 
 
 def test_one_who_never_answers_is_given_up_in_the_end(run: Run) -> None:
@@ -455,6 +532,12 @@ def test_an_expert_hears_of_the_failure_of_another(run: Run) -> None:
     assert line.failures[-1].reason == "expert raised RuntimeError: source: outage"
 
 
+def test_an_expert_hears_of_a_loss_when_the_answer_would_have_come(run: Run) -> None:
+    line = relayed(run, Channel(loss=1.0, transit=3))
+    assert line.failures[-1].reason == "expert raised RuntimeError: source: lost"
+    assert line.failures[-1].arrived_at == 3
+
+
 @pytest.mark.parametrize(
     ("other", "reason"),
     [("sourc", "did you mean 'source'"), ("expert", "experts ask in a circle: expert>expert")],
@@ -503,6 +586,12 @@ def test_a_channel_to_a_real_source_keeps_only_what_is_ours_to_say() -> None:
     kept = {"cost": 4, "capacity": 5, "patience": 6, "split": True}
     channel = Channel(service=1, transit=2, noise=3, loss=0.5, outages=((0, 1),), **kept)
     assert channel.to_real_source() == Channel(**kept)
+
+
+def test_noise_that_does_not_fit_the_domain_is_refused_at_the_door() -> None:
+    noise = {"kind": "distance-dependent", "slope": 1.0, "origin": (0.0, 0.0)}
+    with pytest.raises(PluginError, match="origin of 2 coordinates; points have 1"):
+        Connection("expert", Teller(), Channel(noise=noise), stage_on(SimClock()))
 
 
 @pytest.mark.parametrize("outage", [(4, 2), (-1, 2), (nan, 2), (3, 3)])

@@ -151,6 +151,14 @@ class Lagged(Expert):
         return Estimate(world.rewards(query.points, then) + guess, measured_at=then)
 
 
+class Dicer(Expert):
+    """Knows the reward as it is, and notes a throw of its dice."""
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        values = world.rewards(query.points, world.clock.now)
+        return Estimate(values, notes={"dice": world.rng.random()})
+
+
 class Beacon(Expert):
     """Knows the reward as it is, and every *pause* begins a reading of its own accord."""
 
@@ -368,7 +376,7 @@ def joined(draw: st.DrawFn) -> tuple[Scenario, Scenario]:
     return scenario, bigger.with_optimizer(ignores=(name,)) if asked else bigger
 
 
-@settings(max_examples=100)
+@settings(max_examples=80)
 @given(joined())
 def test_adding_an_expert_shifts_nobody_else(pair: tuple[Scenario, Scenario]) -> None:
     smaller, bigger = pair
@@ -409,17 +417,18 @@ def errors(trace: Trace, noise: Noise) -> Luck:
 
 
 def journeys(trace: Trace, *, split: bool) -> Luck:
-    """Give moments, cost and fate of each point that travelled alone, or else of each query."""
+    """Give moments, cost, fate and dice of each point that travelled alone, or of each query."""
     replies = trace.replies
     met: Luck = {}
     for number, rows in asked_by_round(trace).items():
         if not split:
             rows = rows[replies["row"][rows] == 0]
         names = ("asked_at", "served_at", "sent_at", "arrived_at", "cost")
+        dice = replies.get("note_dice", np.full(len(replies["row"]), nan))[rows]
         fates = [
             ("answered", "lost", "outage", "unanswered").index(f) for f in replies["fate"][rows]
         ]
-        met[number] = np.array([*(replies[name][rows] for name in names), fates]).T
+        met[number] = np.array([*(replies[name][rows] for name in names), fates, dice]).T
     return met
 
 
@@ -454,7 +463,7 @@ def consultations(draw: st.DrawFn, *, split: bool, per_point: bool = True) -> Sc
     return Scenario(
         optimizer=Inquirer(sources=("expert",)),
         rules=draw(rules(period, thrifty=False)),
-        experts={"expert": (Teller(), draw(open_roads(period, split=split, per_point=per_point)))},
+        experts={"expert": (Dicer(), draw(open_roads(period, split=split, per_point=per_point)))},
         feedback=draw(channels(period)),
         seed=draw(st.integers(0, 1000)),
     )
@@ -505,8 +514,8 @@ def test_what_is_drawn_for_each_point_does_not_care_how_points_were_bundled(
     whole, halves = journeys(one, split=False), journeys(two, split=False)
     assert whole.keys() == halves.keys()
     for number in whole:
-        _, served_at, sent_at, _, cost, _ = whole[number].sum(axis=0)
-        _, served_both, sent_both, _, cost_both, _ = halves[number].sum(axis=0)
+        _, served_at, sent_at, _, cost, *_ = whole[number].sum(axis=0)
+        _, served_both, sent_both, _, cost_both, *_ = halves[number].sum(axis=0)
         assert_allclose(cost, cost_both, rtol=1e-12)
         if np.isfinite(sent_at - served_at + sent_both - served_both):  # Answered before the end.
             assert_allclose(sent_at - served_at, sent_both - served_both, atol=1e-9)
@@ -567,7 +576,7 @@ class ClerkAgent(InquirerAgent):
         return move
 
 
-@settings(max_examples=120)
+@settings(max_examples=90)
 @given(scenarios())
 def test_every_point_asked_is_answered_or_fails_exactly_once(scenario: Scenario) -> None:
     moves: list[Move] = []
@@ -601,12 +610,12 @@ def test_every_point_asked_is_answered_or_fails_exactly_once(scenario: Scenario)
         assert (
             counts.asked
             == counts.answered + counts.failed
-            == sum(s == name for s, _, _ in recorded)
+            == (once & (replies["source"] == name) & (replies["asker"] != name)).sum()
         )
     assert_array_equal(np.isfinite(replies["value"]), replies["fate"] == "answered")
 
 
-@settings(max_examples=120)
+@settings(max_examples=90)
 @given(scenarios())
 def test_costs_add_up_exactly_and_never_exceed_the_budget(scenario: Scenario) -> None:
     trace = scenario.play()
@@ -618,7 +627,7 @@ def test_costs_add_up_exactly_and_never_exceed_the_budget(scenario: Scenario) ->
     assert (np.diff(trace.rounds["spent"]) >= 0).all()
 
 
-@settings(max_examples=100)
+@settings(max_examples=80)
 @given(scenarios())
 @example(
     Scenario(
@@ -640,7 +649,7 @@ def test_no_round_spends_more_than_its_budget(scenario: Scenario) -> None:
 # Time.
 
 
-@settings(max_examples=120)
+@settings(max_examples=90)
 @given(scenarios())
 def test_no_answer_is_used_before_it_arrives_nor_told_twice_nor_kept_back(
     scenario: Scenario,
@@ -663,7 +672,24 @@ def test_no_answer_is_used_before_it_arrives_nor_told_twice_nor_kept_back(
     assert set(keys(spy.trace, due)) <= set(told) <= set(keys(spy.trace, replies["heard"]))
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
+@given(scenarios())
+def test_the_asker_hears_of_all_but_what_is_lost_without_patience_or_comes_too_late(
+    scenario: Scenario,
+) -> None:
+    replies = scenario.play().replies
+    channels = {name: channel for name, (_, channel) in scenario.experts.items()}
+    channels["reward"] = scenario.feedback
+    for source, fate, heard in zip(
+        replies["source"], replies["fate"], replies["heard"], strict=True
+    ):
+        unheard = {"duplicate", "unanswered"}
+        if channels[source].patience == inf:
+            unheard.add("lost")
+        assert heard == (fate not in unheard)
+
+
+@settings(max_examples=90)
 @given(scenarios())
 def test_a_query_is_asked_served_sent_and_arrives_in_this_order(scenario: Scenario) -> None:
     replies = scenario.play().replies

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from itertools import count
 from math import inf, nan
+from time import sleep
 
 import numpy as np
 import pytest
@@ -363,6 +364,43 @@ def test_observations_arrive_over_their_own_channel() -> None:
     assert trace.spent == 5
 
 
+class Broken(Environment):
+    """Gives rewards that are none."""
+
+    shape: tuple[int, ...] = (1,)
+
+    def start(self, rng: Generator) -> Landscape:
+        landscape = DiceyLandscape()
+        landscape.rewards = lambda points, time: np.full(self.shape, nan)
+        return landscape
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 1)])
+def test_an_environment_that_gives_no_numbers_is_refused_by_name(shape: tuple[int, ...]) -> None:
+    with pytest.raises(PluginError, match="DiceyLandscape gives the reward"):
+        play(Asker(), Broken(shape=shape), Rules(rounds=3))
+
+
+def test_what_an_agent_does_to_what_it_was_told_does_not_reach_the_trace() -> None:
+    notes: dict[str, float] = {}
+
+    def script(number: int, now: float, replies: list[Reply]) -> Move:
+        notes["n"] = number
+        for reply in replies:
+            assert isinstance(reply, Answer)
+            with pytest.raises(ValueError, match="read-only"):
+                reply.values[:] = 777.0
+        return Move(HALF, notes=notes)
+
+    trace = scripted(script, Rules(rounds=4), feedback=Channel(noise=0.1))
+    assert_array_equal(trace.rounds["note_n"], [1, 2, 3, 4])
+
+
+def test_a_note_that_is_no_number_is_refused() -> None:
+    with pytest.raises(PluginError, match="notes what is no number"):
+        scripted(lambda n, now, _: Move(HALF, notes={"a": "b"}), Rules(rounds=3))  # type: ignore[dict-item] # on purpose
+
+
 # Two clocks, one trace.
 
 
@@ -458,6 +496,21 @@ def test_two_clocks_give_one_trace(optimizer: Optimizer, period: float, thinking
     on_the_dot = np.isin(virtual.replies["arrived_at"], virtual.rounds["started_at"])
     assert thinking or (on_the_dot & (virtual.replies["source"] == "a")).sum() > 20
     assert {"answered", "lost", "late"} <= set(virtual.replies["fate"])
+
+
+@pytest.mark.asyncio
+async def test_an_agent_slower_than_its_rounds_misses_rounds_in_real_time() -> None:
+    def slow(number: int, now: float, replies: list[Reply]) -> Move:
+        if number > 1:
+            sleep(0.12)
+        return Move(HALF)
+
+    trace = await play_live(Scripted(script=slow), Slope(), Rules(rounds=9), seconds=0.05)
+    moved, played = trace.rounds["moved"], trace.rounds["played_at"]
+    assert 2 <= moved.sum() <= 5
+    assert (np.diff(played) > 0).all()
+    inside = (played >= trace.rounds["round"]) & (played <= trace.rounds["round"] + 1)
+    assert inside.all()
 
 
 @pytest.mark.asyncio

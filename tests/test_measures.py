@@ -44,6 +44,7 @@ def trace(
             "spent": 0.5 * np.arange(1, len(regrets) + 1),
         },
         replies={
+            "asker": np.full(len(sources), "agent"),
             "source": np.array(sources, dtype=np.str_),
             "fate": np.array(fates, dtype=np.str_),
             "measured_at": np.array(measured, dtype=float),

@@ -108,6 +108,7 @@ def test_the_wheel_announces_its_plug_ins_its_command_and_its_licence(
 
 
 PLAYS = """
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import sparq_sim
@@ -141,6 +142,10 @@ for expert in names("expert"):
 for optimizer in names("optimizer"):
     played(optimizer, "synthetic", "truth")
     print("optimizers", optimizer)
+for entry in entry_points(group="sparq_sim.scenarios"):
+    folder = Path(entry.load().__file__).parent
+    assert list(folder.glob("*.toml")), folder
+    print("scenarios", entry.name)
 """
 
 

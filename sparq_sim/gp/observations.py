@@ -99,7 +99,7 @@ class Candidates:
                 f"points of {points.shape[1]} coordinates, "
                 f"but the candidates have {self.points.shape[1]}"
             )
-        return [self._places.get(point.tobytes(), -1) for point in points]
+        return [self._places.get(point.tobytes(), -1) for point in points + 0.0]
 
     def known_places(self, points: Points) -> list[int]:
         """Say which candidate each row of *points* is; refuse any that is none."""

@@ -17,6 +17,9 @@ from sparq_sim.models import Part
 TIE = 1e-9
 """Scores this close, relatively, are equal: two exact ways to compute them part that far."""
 
+ROUNDING = 1e-13
+"""Of a score, relatively: differences below are not computed, but made by the computing."""
+
 GRIDS = {1: 501, 2: 41}
 """Points a dimension of the grid, unless given; beyond two dimensions there is none."""
 
@@ -83,31 +86,43 @@ class Acquisition(Part):
     ) -> Point:
         """Give the point with the highest mean + width std, a tie broken by *rng*."""
         scores = predictor.mean() + width * predictor.std()
-        chosen: Point = points[pick(scores, rng)]
+        chosen = pick(scores, rng)
         if isinstance(domain, Box) and self.climbs(domain):
-            return self._climb(predictor, width, domain, [chosen, *self._tops(points, scores)])
-        return chosen
+            others = [row for row in np.argsort(-scores)[: self.starts] if row != chosen]
+            starts = points[[chosen, *others[: self.starts - 1]]]
+            return self._climb(predictor, width, domain=domain, starts=starts, rng=rng)
+        point: Point = points[chosen]
+        return point
 
-    def _tops(self, points: Points, scores: Values) -> list[Point]:
-        best = np.argpartition(-scores, min(self.starts, len(scores) - 1))[: self.starts - 1]
-        return list(points[best])
-
-    def _climb(self, predictor: Predictor, width: float, domain: Box, starts: list[Point]) -> Point:
+    def _climb(
+        self, predictor: Predictor, width: float, *, domain: Box, starts: Points, rng: Generator
+    ) -> Point:
+        """Climb in the unit cube, in units of the std: the optimizer's tolerances are absolute."""
         from scipy.optimize import minimize  # here, because it takes half a second to load
 
-        def descent(point: Point) -> tuple[float, Point]:
-            score = predictor.mean(point[None])[0] + width * predictor.std(point[None])[0]
-            slope = predictor.mean_gradient(point) + width * predictor.std_gradient(point)
-            return -float(score), -slope
+        reach = domain.upper - domain.lower
+        unit = float(predictor.std().max()) or 1.0
+        level = float(predictor.mean(starts[:1])[0])
 
-        bounds = list(zip(domain.lower, domain.upper, strict=True))
+        def descent(share: Point) -> tuple[float, Point]:
+            point = domain.lower + share * reach
+            score = predictor.mean(point[None])[0] - level + width * predictor.std(point[None])[0]
+            slope = predictor.mean_gradient(point) + width * predictor.std_gradient(point)
+            return -float(score) / unit, -slope * reach / unit
+
         tops = [
-            minimize(descent, start, jac=True, method="L-BFGS-B", bounds=bounds).x
+            minimize(
+                descent,
+                (start - domain.lower) / reach,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=[(0.0, 1.0)] * len(reach),
+            ).x
             for start in starts
         ]
-        snapped = self._snapped(np.array([*tops, starts[0]]), domain)
+        snapped = self._snapped(np.vstack([domain.lower + np.array(tops) * reach, starts]), domain)
         scores = predictor.mean(snapped) + width * predictor.std(snapped)
-        climbed: Point = snapped[int(scores.argmax())]
+        climbed: Point = snapped[pick(scores, rng)]
         return climbed
 
     def _snapped(self, points: Points, domain: Box) -> Points:
@@ -118,7 +133,12 @@ class Acquisition(Part):
 
 
 def pick(scores: Values, rng: Generator) -> int:
-    """Give the place of the highest score; among equals, *rng* decides, never the order."""
+    """Give the place of the highest score; among equals, *rng* decides, never the order.
+
+    Equal are those within a relative 1e-9 of the spread of the scores: a level common to all
+    must not make them alike.
+    """
     top = float(scores.max())
-    equals = np.flatnonzero(scores >= top - TIE * max(abs(top), 1e-300))
+    margin = max(TIE * (top - float(scores.min())), ROUNDING * abs(top))
+    equals = np.flatnonzero(scores >= top - margin)
     return int(equals[0] if len(equals) == 1 else equals[rng.integers(len(equals))])

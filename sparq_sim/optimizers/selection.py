@@ -123,7 +123,17 @@ def diagnosis(played: Played, rows: Rows, variance: float) -> dict[str, float]:
     posterior which knows the answers at *rows* and nothing else, as the algorithm's does. Means are
     over the answers. Plays at one point are one observation of *variance* over their count.
     """
-    fit = SparseFit(played.matrix, rows, noise_variances=variance / played.counts)
+    # A queried point was told once; its other plays are pretend observations beside that.
+    others = rows[played.counts[rows] > 1]
+    index = np.concatenate([np.arange(len(played)), others])
+    variances = variance / played.counts
+    variances[rows] = variance
+    beside = variance / (played.counts[others] - 1)
+    fit = SparseFit(
+        played.matrix[np.ix_(index, index)],
+        rows,
+        noise_variances=np.concatenate([variances, beside]),
+    )
     return {
         "kl_bound": fit.weighted_trace_bound,
         "kl": fit.expected_divergence,

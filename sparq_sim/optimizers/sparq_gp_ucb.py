@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from itertools import compress
+from dataclasses import dataclass
 from math import inf, log
 from typing import Annotated, Literal
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 from pydantic import Field, NonNegativeInt
 
 from sparq_sim.draws import Amount, Positive
 from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.gp.features import FeaturePosterior
 from sparq_sim.gp.sparse import greedy_points
-from sparq_sim.messages import REWARD, Answer, Notes, Point, Points, Values
-from sparq_sim.models import Part, Setting
+from sparq_sim.messages import REWARD, Answer, Failure, Notes, Point, Points, Reply
+from sparq_sim.models import Agent, Part, Setting
 from sparq_sim.optimizers.acquisition import Predictor
 from sparq_sim.optimizers.schedules import Logarithmic, QuerySchedule
 from sparq_sim.optimizers.selection import Played, Selector, Way, diagnosis
-from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior, PriorWarning
+from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior, PriorWarning, round_at
 
 GAP = 1e-6
 """A Schur complement this small beside the prior variance leaves no gap for a width to show."""
@@ -40,12 +39,12 @@ class Discard(Part):
     factor: Positive = 1.0
     power: Annotated[float, Field(gt=0, lt=0.25)] = 0.2
 
-    def limits(self, variances: Values, number: int) -> Values:
-        """Give g(t) in round *number* for observations of fresh noise *variances* s^2."""
+    def limit(self, variance: float, number: int) -> float:
+        """Give g(t) in round *number* for an observation of fresh noise *variance* s^2."""
         if self.kind == "never":
-            return np.full(len(variances), inf)
+            return inf
         growth = log(number) if self.kind == "logarithmic" else float(number**self.power)
-        return self.factor * growth * variances
+        return self.factor * growth * variance
 
 
 class SparQGPUCB(GPOptimizer):
@@ -76,15 +75,35 @@ class SparQGPUCB(GPOptimizer):
     discard: Discard = Discard()
     """Which observations of its own to give up."""
     retain: Annotated[float, Field(ge=0)] = 0.0
-    """For how many rounds before the newest answer older ones still count."""
+    """For how many rounds answers to earlier queries still count beside a later complete one."""
     waits: bool = False
     """Whether to ask when a round begins and to play when the answers are there."""
     diagnose: bool = False
     """Whether to note, for each move, the divergences that the paper bounds; takes O(n^3)."""
 
+    def start(self, setting: Setting, rng: Generator) -> Agent:
+        """Give the agent, if it is clear whom it is to ask."""
+        self.expert_of(setting)
+        return super().start(setting, rng)
+
     def memory(self, prior: Prior, setting: Setting, rng: Generator) -> Memory:
         """Remember the newest observations and answers, and all points played."""
         return _SparQMemory(self, prior, setting, rng)
+
+    def expert_of(self, setting: Setting) -> str | None:
+        """Give the name of the expert to ask; None where there is nobody."""
+        experts = setting.experts
+        if self.expert is None and len(experts) > 1:
+            raise PluginError(
+                "there are several experts: say which one to ask, `expert = ...`; "
+                f"there are: {', '.join(sorted(experts))}"
+            )
+        if self.expert is not None and self.expert not in experts:
+            raise PluginError(
+                f"no expert of this play is called {self.expert!r}: "
+                f"{did_you_mean(self.expert, experts)}"
+            )
+        return self.expert or next(iter(experts), None)
 
 
 class _SparQMemory(Memory):
@@ -92,9 +111,9 @@ class _SparQMemory(Memory):
         super().__init__(prior, setting.period)
         self.waits = model.waits
         self._model = model
-        self._expert = _expert_of(model, setting)
-        self._own = _Pool()
-        self._answers = _Pool()
+        self._expert = model.expert_of(setting)
+        self._own: list[_Seen] = []
+        self._answers = _Answers(model.retain * setting.period)
         self._played = Played(prior.kernel)
         self._selector = Selector(
             model.selection, steps=model.steps, epsilon=model.epsilon, rng=rng
@@ -104,37 +123,49 @@ class _SparQMemory(Memory):
             _warn_of_gaps(model, prior, setting)
 
     def learn(self, answer: Answer) -> None:
-        pool = self._own if answer.query.source == REWARD else self._answers
-        pool.add(answer, self.prior.variances(answer))
+        seen = [
+            _Seen(point, value, variance, answer.measured_at)
+            for point, value, variance in zip(
+                answer.points,
+                answer.values.tolist(),
+                self.prior.variances(answer).tolist(),
+                strict=True,
+            )
+        ]
+        if answer.query.source == REWARD:
+            self._own.extend(seen)
+        else:
+            self._answers.add(answer, seen)
+
+    def miss(self, failure: Failure) -> None:
+        self._answers.close(failure)
 
     def predictor(self, now: float) -> Predictor:
-        own, answers = self._own, self._answers
-        variances = self._aged(own, now)
         # Choosing x_{t+1}, the newest round to have been observed is t; waiting, it is this one.
-        number = max(1, self._number(now) - (0 if self.waits else 1))
-        kept = variances <= self._model.discard.limits(np.array(own.variances), number)
-        kept |= np.array(own.times) == max(own.times, default=0.0)
-        own.keep(kept)
-        newest = max(answers.times, default=0.0)
-        reach = (self._model.retain + 1) * self.period * (1 - 1e-9)
-        answers.keep(np.array(answers.times) > newest - reach)
-        self._notes["kept"] = float(len(own.values))
-        self._rebuild(own, variances[kept], now)
-        return self.posterior
-
-    def _rebuild(self, own: _Pool, variances: Values, now: float) -> None:
+        number = max(1, round_at(now, self.period) - (0 if self.waits else 1))
+        newest = max((seen.time for seen in self._own), default=0.0)
+        self._own = [
+            seen
+            for seen in self._own
+            if seen.time == newest
+            or self._aged(seen, now) <= self._model.discard.limit(seen.variance, number)
+        ]
+        self._notes["kept"] = float(len(self._own))
         if len(self.posterior):
             self.posterior.remove(slice(None))
-        for pool, aged in ((own, variances), (self._answers, self._aged(self._answers, now))):
-            if len(aged):
-                self.add(np.array(pool.points), np.array(pool.values), aged)
+        if told := [*self._own, *self._answers.current()]:
+            self.add(
+                np.array([seen.point for seen in told]),
+                np.array([seen.value for seen in told]),
+                np.array([self._aged(seen, now) for seen in told]),
+            )
+        return self.posterior
 
-    def _aged(self, pool: _Pool, now: float) -> Values:
-        fresh = np.array(pool.variances)
-        ages = (now - np.array(pool.times)) / self.period - (0 if self.waits else 1)
-        rate = fresh if self._model.rate is None else self._model.rate
-        aged: Values = fresh + rate * np.square(np.maximum(ages, 0.0))
-        return aged
+    def _aged(self, seen: _Seen, now: float) -> float:
+        """Give s^2 + rate a^2; what was measured in the round before is new, unless one waits."""
+        age = max((now - seen.time) / self.period - (0 if self.waits else 1), 0.0)
+        rate = seen.variance if self._model.rate is None else self._model.rate
+        return seen.variance + rate * age * age
 
     def play(self, point: Point) -> None:
         self._played.add(point)
@@ -142,62 +173,77 @@ class _SparQMemory(Memory):
     def questions(self, now: float) -> Mapping[str, Points]:
         if self._expert is None:
             return {}
-        wanted = self._model.schedule(self._number(now))
+        wanted = self._model.schedule(round_at(now, self.period))
         features = self.posterior.features if isinstance(self.posterior, FeaturePosterior) else None
         rows = self._selector.choose(self._played, wanted, features)
         self._notes["queries"] = float(len(rows))
         if not len(rows):
             return {}
         if self._model.diagnose:
-            variance = min(self._answers.variances, default=max(self._own.variances, default=1.0))
+            told = self._answers.current() or self._own
+            variance = min((seen.variance for seen in told), default=1.0)
             self._notes |= diagnosis(self._played, rows, variance)
         return {self._expert: self._played.points[rows]}
 
     def notes(self) -> Notes:
         return dict(self._notes)
 
-    def _number(self, now: float) -> int:
-        return max(1, int(now / self.period + 1e-6))
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A value: where, how noisily and when it was measured."""
+
+    point: Point
+    value: float
+    variance: float
+    time: float
 
 
-class _Pool:
-    """Values with where, how noisily and when they were measured."""
+class _Answers:
+    """What experts have said, as far as nothing newer takes its place.
 
-    def __init__(self) -> None:
-        self.points: list[Points] = []
-        self.values: list[float] = []
-        self.variances: list[float] = []
-        self.times: list[float] = []
+    A newer answer of a source about a point replaces the one before. Once a query is answered
+    in full, those that were asked more than *retained* before it are forgotten: with answers that
+    come at once, only the newest query counts, as in Algorithm 1; where rows come late or are
+    lost, what was said before stands in for them, ageing. Readings that nobody asked for are
+    replaced only by newer ones at their point.
+    """
 
-    def add(self, answer: Answer, variances: Values) -> None:
-        self.points.extend(answer.points)
-        self.values.extend(answer.values.tolist())
-        self.variances.extend(variances.tolist())
-        self.times.extend([answer.measured_at] * len(variances))
+    def __init__(self, retained: float) -> None:
+        self._retained = retained
+        self._said: dict[tuple[str, bytes], tuple[_Seen, float]] = {}
+        self._unheard: dict[tuple[str, int], int] = {}
+        self._complete_since: dict[str, float] = {}
 
-    def keep(self, kept: NDArray[np.bool_]) -> None:
-        if not kept.all():
-            self.points = list(compress(self.points, kept))
-            self.values = list(compress(self.values, kept))
-            self.variances = list(compress(self.variances, kept))
-            self.times = list(compress(self.times, kept))
+    def add(self, answer: Answer, seen: list[_Seen]) -> None:
+        """Take in an answer."""
+        source, asked = answer.query.source, answer.query.id > 0
+        for one in seen:
+            key = (source, (one.point + 0.0).tobytes())
+            if key not in self._said or self._said[key][0].time <= one.time:
+                self._said[key] = one, answer.asked_at if asked else inf
+        if asked:
+            self.close(answer)
 
+    def close(self, reply: Reply) -> None:
+        """Count rows as replied to; forget what a complete query supersedes."""
+        source, query = reply.query.source, (reply.query.source, reply.query.id)
+        left = self._unheard.get(query, len(reply.query.points)) - len(reply.rows)
+        self._unheard[query] = left
+        if left > 0 or reply.asked_at < self._complete_since.get(source, 0.0):
+            return
+        del self._unheard[query]
+        self._complete_since[source] = reply.asked_at
+        oldest = reply.asked_at - self._retained * (1 + 1e-9)
+        self._said = {
+            key: (seen, asked_at)
+            for key, (seen, asked_at) in self._said.items()
+            if key[0] != source or asked_at >= oldest
+        }
 
-def _expert_of(model: SparQGPUCB, setting: Setting) -> str | None:
-    experts = setting.experts
-    if model.expert is None:
-        if len(experts) > 1:
-            raise PluginError(
-                f"there are several experts: say which one to ask, `expert = ...`; "
-                f"there are: {', '.join(sorted(experts))}"
-            )
-        return next(iter(experts), None)
-    if model.expert not in experts:
-        raise PluginError(
-            f"no expert of this play is called {model.expert!r}: "
-            f"{did_you_mean(model.expert, experts)}"
-        )
-    return model.expert
+    def current(self) -> list[_Seen]:
+        """Give all that still counts."""
+        return [seen for seen, _ in self._said.values()]
 
 
 def _warn_of_gaps(model: SparQGPUCB, prior: Prior, setting: Setting) -> None:
@@ -206,7 +252,7 @@ def _warn_of_gaps(model: SparQGPUCB, prior: Prior, setting: Setting) -> None:
         return
     size = min(MOST_RANK, len(prior.candidates))
     rank = len(greedy_points(prior.kernel, prior.candidates, size=size, tolerance=GAP))
-    asked = model.schedule(setting.rounds)
+    asked = max(model.schedule(t) for t in range(max(1, setting.rounds - 100), setting.rounds + 1))
     if asked < rank:
         warnings.warn(
             f"{asked} queries a round do not reach the {rank} directions in which this kernel "

@@ -69,7 +69,8 @@ class _Filter:
 
     Answers in the order of their measurement are filtered exactly, however late they come. One
     that was measured before the filter's time s, by a gap in which rho of the reward was kept,
-    says (y - m) / rho of f_s, with the variance ((1 - rho^2) k(x, x) + noise) / rho^2.
+    says (y - m) / rho of f_s, with the variance ((1 - rho^2) k(x, x) + noise) / rho^2: an
+    approximation, because what happened in the gap is taken to be unknown.
     """
 
     def __init__(self, prior: Prior, period: float, epsilon: float, features: Features) -> None:
@@ -110,11 +111,15 @@ class _Foreseen:
         self._kept = kept
 
     def mean(self, points: ArrayLike | None = None) -> Values:
+        if points is not None:
+            raise NotImplementedError("a filter knows its candidates only")
         prior = self._belief.prior_mean
         mean: Values = prior + self._kept**0.5 * (self._belief.mean() - prior)
         return mean
 
     def std(self, points: ArrayLike | None = None) -> Values:
+        if points is not None:
+            raise NotImplementedError("a filter knows its candidates only")
         fresh = (1 - self._kept) * self._features.priors
         stds: Values = np.sqrt(self._kept * np.square(self._belief.std()) + fresh)
         return stds

@@ -6,20 +6,33 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress, count
-from math import inf, sqrt
+from math import sqrt
+from typing import Annotated
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from pydantic import FiniteFloat, PositiveInt
+from pydantic import Field, FiniteFloat, PositiveInt
 
 from sparq_sim.draws import Positive
+from sparq_sim.errors import PluginError
 from sparq_sim.gp.cholesky import CholeskyPosterior
 from sparq_sim.gp.kernels import AnyKernel, Kernel, SquaredExponential
 from sparq_sim.gp.likelihood import AnyPrior, fit
 from sparq_sim.gp.observations import OffCandidatesError
 from sparq_sim.gp.posterior import Posterior, posterior
-from sparq_sim.messages import REWARD, Answer, Move, Notes, Point, Points, Query, Reply, Values
+from sparq_sim.messages import (
+    REWARD,
+    Answer,
+    Failure,
+    Move,
+    Notes,
+    Point,
+    Points,
+    Query,
+    Reply,
+    Values,
+)
 from sparq_sim.models import Agent, Optimizer, Part, Setting
 from sparq_sim.optimizers.acquisition import Acquisition, Predictor
 from sparq_sim.optimizers.widths import AnyWidth, LogarithmicWidth, Occasion, Width
@@ -37,9 +50,11 @@ class Fitting(Part):
 
     They are fitted to the design of the play, or, where it has none, to the first *plays*
     observations, of uniform play; and anew *every* so many rounds, to the newest *plays* or 200.
+    All observations are fitted as if made at one time: where the reward drifts fast, fitting anew
+    takes change for roughness, and does harm.
     """
 
-    plays: PositiveInt = 10
+    plays: Annotated[int, Field(ge=2)] = 10
     every: PositiveInt | None = None
     starts: PositiveInt = 5
     """From how many kernels to climb."""
@@ -139,6 +154,9 @@ class Memory:
         """Say what is believed of the reward in the round that begins *now*."""
         return self.posterior
 
+    def miss(self, failure: Failure) -> None:
+        """Take note that some rows will not be answered."""
+
     def play(self, point: Point) -> None:
         """Take note that *point* is played."""
 
@@ -180,9 +198,14 @@ class UCBAgent:
         self._model = model
         self._setting = setting
         self._rng = rng
+        if model.width.needs_design and setting.design is None:
+            raise PluginError(
+                f"the width {type(model.width).__name__} needs the norm of the reward: give its "
+                "`norm`, or a design in the rules of the play to take it from"
+            )
         self._candidates = model.acquisition.candidate_points(setting.domain)
         self._round = 0
-        self._begun_at = -inf
+        self._waiting = False
         self._heard: list[Answer] = []
         self._past: list[Point] = []
         self._ids = count(1)
@@ -194,17 +217,20 @@ class UCBAgent:
 
     def ask(self, now: float) -> Move:
         """Choose; before there is a prior, uniformly."""
-        if now >= self._begun_at + self._setting.period * (1 - 1e-9):
-            self._begun_at = now
-            self._round += 1
+        number = round_at(now, self._setting.period)
+        if number > self._round:
+            self._round = number
             self._revise()
-            if self._memory is not None and self._memory.waits:
+            # Who has waited for a whole round in vain plays on what there is.
+            if self._memory is not None and self._memory.waits and not self._waiting:
                 queries = self._queries(self._memory, now)
                 self._unheard = {query.id: len(query.points) for query in queries}
                 if queries:
+                    self._waiting = True
                     return Move(None, queries)
-        elif self._unheard:
+        elif self._waiting and self._unheard:
             return Move(None)
+        self._waiting = False
         if self._memory is not None:
             move = self._chosen(self._memory, now)
         else:
@@ -248,6 +274,8 @@ class UCBAgent:
                 self._heard.append(reply)
             if self._memory is not None:
                 self._learn(self._memory, reply)
+        elif self._memory is not None:
+            self._memory.miss(reply)
 
     def _learn(self, memory: Memory, answer: Answer) -> None:
         if not self._checked and answer.query.source == REWARD:
@@ -260,10 +288,10 @@ class UCBAgent:
         fitting = self._model.fitting
         own = [answer for answer in self._heard if answer.query.source == REWARD]
         if self._memory is None:
-            due = len(own) >= fitting.plays
+            due = True
         else:
-            due = fitting.every is not None and self._round % fitting.every == 0 and bool(own)
-        if due:
+            due = fitting.every is not None and self._round % fitting.every == 0
+        if due and len(own) >= fitting.plays:
             newest = gathered(own[-max(200, fitting.plays) :])
             self._memory = self._remembering(found(self._model, newest, self._rng, anew=True))
             for point in self._past:
@@ -296,6 +324,11 @@ class Found:
     noise_variance: float | None
 
 
+def round_at(now: float, period: float) -> int:
+    """Give the number of the round in which *now* lies, at its beginning or a little later."""
+    return max(1, int(now / period + 1e-6))
+
+
 def found(
     model: GPOptimizer, design: Answer | None, rng: Generator, *, anew: bool = False
 ) -> Found:
@@ -308,7 +341,8 @@ def found(
         raise ValueError("there is nothing to fit a kernel to: give a kernel or a design")
     reach = np.ptp(design.points, axis=0)
     reach = np.where(reach > 0, reach, 1.0)
-    variance = max(float(design.values.var()), 1e-12)
+    # Where all values are equal, a reward may be anything like them.
+    variance = float(design.values.var()) or max(float(np.abs(design.values).max()), 1e-3) ** 2
     scales = tuple(reach / 5) if len(reach) > 1 else float(reach[0]) / 5
     kernel = model.kernel or SquaredExponential(variance=variance, length_scale=scales)
     variances: Values | None = np.maximum(design.stds**2, EXACT * variance)

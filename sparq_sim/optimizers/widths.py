@@ -10,7 +10,6 @@ import numpy as np
 from pydantic import BeforeValidator, Field
 
 from sparq_sim.draws import Amount, Positive, is_number
-from sparq_sim.errors import PluginError
 from sparq_sim.gp.kernels import Kernel
 from sparq_sim.messages import Answer
 from sparq_sim.models import Part
@@ -41,6 +40,11 @@ class Width(Part):
     @property
     def theoretical(self) -> bool:
         """Whether a theorem asks for it: such widths punish every gap in what is known."""
+        return False
+
+    @property
+    def needs_design(self) -> bool:
+        """Whether something is to be taken from the design."""
         return False
 
     def prepared(self, kernel: Kernel, mean: float, design: Answer | None) -> Width:
@@ -91,14 +95,13 @@ class _Normed(Width):
     def theoretical(self) -> bool:
         return True
 
+    @property
+    def needs_design(self) -> bool:
+        return self.norm is None
+
     def prepared(self, kernel: Kernel, mean: float, design: Answer | None) -> Width:
-        if self.norm is not None:
+        if self.norm is not None or design is None:
             return self
-        if design is None:
-            raise PluginError(
-                f"a {type(self).__name__} needs the norm of the reward: give `norm`, "
-                "or a design in the rules of the play to take it from"
-            )
         matrix = kernel(design.points, design.points)
         ridge = self.ridge * np.eye(len(matrix))
         weights = np.linalg.solve(matrix + ridge, design.values - mean)

@@ -9,9 +9,21 @@ from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
 
 from sparq_environments.synthetic import Synthetic
-from sparq_sim import Channel, PluginError, Rules, Trace, play
+from sparq_sim import (
+    Channel,
+    Estimate,
+    Expert,
+    PluginError,
+    Query,
+    Rules,
+    Trace,
+    World,
+    play,
+)
+from sparq_sim.gp.divergence import SparseFit
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.measures import average_regret, regret, tally
+from sparq_sim.optimizers.selection import Played, diagnosis
 from sparq_sim.optimizers.sparq_gp_ucb import Discard, SparQGPUCB
 from sparq_sim.optimizers.ucb import Fitting
 from sparq_sim.testing import Slope, Teller
@@ -212,6 +224,60 @@ def test_waiting_for_what_is_lost_ends_with_the_round() -> None:
     assert 0.2 < trace.rounds["moved"].mean() < 1
 
 
+@pytest.mark.parametrize("transit", [1.0, 1.5])
+def test_waiting_for_what_takes_longer_than_a_round_it_plays_every_other_round(
+    transit: float,
+) -> None:
+    model = SparQGPUCB(kernel=KERNEL, mean=MEAN, waits=True)
+    trace = played(model, 40, channel=Channel(transit=transit, noise=0.1))
+    assert trace.rounds["moved"].mean() >= 0.45
+
+
+def test_waiting_while_it_thinks_for_longer_than_a_round_it_still_plays() -> None:
+    trace = play(
+        SparQGPUCB(kernel=KERNEL, mean=MEAN, waits=True),
+        Synthetic(),
+        Rules(rounds=40, thinking=1.5),
+        experts={"expert": Teller()},
+        feedback=FEEDBACK,
+    )
+    assert trace.rounds["moved"].sum() >= 8
+
+
+class Beacon(Expert):
+    """Sends readings of one far point, which nobody asked for."""
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        return Estimate(world.rewards(query.points, world.clock.now))
+
+    async def broadcast(self, world: World) -> None:
+        while True:
+            await world.clock.sleep(1.0)
+            query = world.open(np.array([[40.0]]))
+            world.send(query, Estimate(world.rewards(query.points, world.clock.now)))
+
+
+def test_readings_of_others_do_not_displace_the_answers_of_the_expert() -> None:
+    long = SquaredExponential(variance=0.23, length_scale=5.7)
+    model = SparQGPUCB(kernel=long, mean=MEAN, expert="expert")
+    road = Channel(noise=0.1, transit=1.5)
+    trace = play(
+        model,
+        Synthetic(),
+        Rules(rounds=150),
+        experts={"expert": (Teller(), road), "beacon": (Beacon(), Channel(noise=0.1))},
+        feedback=FEEDBACK,
+    )
+    assert average_regret(trace)[-1] < 0.25
+
+
+def test_rows_that_come_one_by_one_stand_until_newer_ones_come() -> None:
+    long = SquaredExponential(variance=0.23, length_scale=5.7)
+    road = Channel(noise=0.1, split=True, transit={"kind": "exponential", "mean": 2.0})
+    trace = played(SparQGPUCB(kernel=long, mean=MEAN), 150, channel=road)
+    assert average_regret(trace)[-1] < 0.25
+
+
 def test_waiting_over_a_channel_that_splits_it_waits_for_every_row() -> None:
     road = Channel(split=True, service={"kind": "uniform", "high": 0.4}, noise=0.1)
     trace = played(SparQGPUCB(kernel=KERNEL, mean=MEAN, waits=True), 30, channel=road)
@@ -252,6 +318,19 @@ def test_divergences_are_noted_and_their_bound_holds() -> None:
     assert told.sum() > 50
     assert (notes["note_kl"][told] <= notes["note_kl_bound"][told] + 1e-12).all()
     assert (notes["note_kl"][told] <= notes["note_kl_subset"][told] + 1e-9).all()
+
+
+def test_divergences_count_each_play_of_a_point_but_only_one_answer() -> None:
+    points = Played(KERNEL)
+    for x in [0.0] * 10 + [1.0] + [30.0] * 3:
+        points.add(np.array([x]))
+    rows = np.array([0, 1])
+    noted = diagnosis(points, rows, 0.01)
+    plays = np.array([0.0] * 10 + [1.0] + [30.0] * 3)
+    whole = SparseFit(kernel(plays, plays), [0, 10], noise_variances=0.01)
+    assert noted["kl_bound"] == pytest.approx(whole.weighted_trace_bound)
+    assert noted["kl"] == pytest.approx(whole.expected_divergence)
+    assert noted["kl_subset"] == pytest.approx(whole.subset_divergence)
 
 
 @pytest.mark.parametrize(

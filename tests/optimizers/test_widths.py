@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
-from sparq_sim import PluginError
+from sparq_sim import Box, PluginError, Setting
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.gp.posterior import CholeskyPosterior
 from sparq_sim.messages import Query
+from sparq_sim.optimizers.gp_ucb import GPUCB
 from sparq_sim.optimizers.widths import (
     AnyWidth,
     ChowdhuryGopalanWidth,
@@ -74,9 +75,10 @@ def test_the_norm_of_a_function_in_the_space_is_found_from_a_design() -> None:
     assert prepared.norm == pytest.approx(norm, rel=1e-2)
 
 
-def test_a_norm_that_is_neither_given_nor_to_be_found_is_asked_for() -> None:
-    with pytest.raises(PluginError, match="give `norm`, or a design"):
-        PaperWidth().prepared(KERNEL, 0.0, None)
+def test_a_norm_that_is_neither_given_nor_to_be_found_is_asked_for_at_the_door() -> None:
+    model = GPUCB(width={"kind": "paper"})
+    with pytest.raises(PluginError, match="give its `norm`, or a design"):
+        model.start(Setting(Box(0.0, 1.0)), np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(

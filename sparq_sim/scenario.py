@@ -1,0 +1,635 @@
+"""Scenarios: all that fixes plays but chance, from a TOML file or in Python."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, get_args
+
+import numpy as np
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    Field,
+    NonNegativeInt,
+    PositiveInt,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic.errors import PydanticInvalidForJsonSchema
+from pydantic.json_schema import models_json_schema
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from sparq_sim.channel import Channel
+from sparq_sim.connection import AGENT_NAME
+from sparq_sim.errors import PluginError, ScenarioError, did_you_mean
+from sparq_sim.loop import Rules, Watch, play
+from sparq_sim.messages import REWARD
+from sparq_sim.models import Environment, Expert, Landscape, Optimizer, Part
+from sparq_sim.plugins import Kind, load, name_of, names
+from sparq_sim.scenario_files import Problems, Table, dotted, entry, named, read, undotted
+from sparq_sim.trace import Trace
+
+PLUGINS: dict[Kind, type[BaseModel]] = {
+    "environment": Environment,
+    "expert": Expert,
+    "optimizer": Optimizer,
+}
+MOST_SETTINGS = 10_000
+MOST_LOOKS = 4
+
+
+def _refusal(reason: str, *keys: str | int, given: object = None) -> ValidationError:
+    """Make the error that something at *keys* is wrong; pydantic puts it among the others."""
+    error = PydanticCustomError("scenario", "{reason}", {"reason": reason})
+    return _refusals([InitErrorDetails(type=error, loc=keys, input=given)])
+
+
+def _refusals(details: list[InitErrorDetails]) -> ValidationError:
+    return ValidationError.from_exception_data("Scenario", details)
+
+
+def _plugged(kind: Kind, given: Any, info: ValidationInfo) -> Any:
+    """Read a table with a `kind` by the plug-in's own model; take anything else as it is."""
+    if not isinstance(given, Mapping):
+        return given
+    name = given.get("kind")
+    if "kind" not in given:
+        raise _refusal(f"missing; say which {kind}: {', '.join(names(kind))}", "kind")
+    if not isinstance(name, str):
+        raise _refusal(f"expected the name of an {kind}", "kind", given=name)
+    allow_import = bool((info.context or {}).get("allow_import", False))
+    try:
+        model = load(kind, name, allow_import=allow_import)
+    except PluginError as error:
+        raise _refusal(str(error), "kind", given=name) from error
+    fields = {key: value for key, value in given.items() if key != "kind"}
+    try:
+        return model.model_validate(fields, context=info.context)
+    except ValidationError:
+        raise
+    except Exception as error:  # A validator of the plug-in's own, that is broken.
+        raise _refusal(
+            f"{kind} {name!r} fails on its fields: {type(error).__name__}: {error}", "kind"
+        ) from error
+
+
+def _environment(given: Any, info: ValidationInfo) -> Any:
+    return _plugged("environment", given, info)
+
+
+def _expert(given: Any, info: ValidationInfo) -> Any:
+    return _plugged("expert", given, info)
+
+
+def _optimizer(given: Any, info: ValidationInfo) -> Any:
+    return _plugged("optimizer", given, info)
+
+
+class Engaged(Part):
+    """An expert and its channel; in a file one table, in which the `channel` is a field."""
+
+    expert: Annotated[Expert, BeforeValidator(_expert)]
+    channel: Channel = Channel()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _together(cls, given: Any) -> Any:
+        match given:
+            case Expert():
+                return {"expert": given}
+            case (Expert() as expert, channel):
+                return {"expert": expert, "channel": channel}
+            case {"expert": Expert()} | Engaged():
+                return given
+            case Mapping():
+                own = {key: value for key, value in given.items() if key != "channel"}
+                road = {"channel": given["channel"]} if "channel" in given else {}
+                return {"expert": own, **road}
+        return given
+
+
+class Sweep(Part):
+    """Which fields take which values; a field is a path, as `experts.sensor.channel.loss`.
+
+    All combinations of the *values* of each path (`grid`), the first of all, the second of all
+    and so on (`zip`), or the *settings* as they are listed, each a value by path (`list`).
+    """
+
+    way: Literal["grid", "zip", "list"] = "grid"
+    values: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
+    settings: tuple[dict[str, Any], ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_path(cls, given: Any) -> Any:
+        if not isinstance(given, Mapping) or "values" in given:
+            return given
+        fixed = {key: given[key] for key in ("way", "settings") if key in given}
+        values = {key: value for key, value in given.items() if key not in fixed}
+        if "settings" in fixed:
+            fixed.setdefault("way", "list")
+            if isinstance(fixed["settings"], list | tuple):
+                fixed["settings"] = [
+                    _by_path(setting, within="kind") if isinstance(setting, Mapping) else setting
+                    for setting in fixed["settings"]
+                ]
+        return {**fixed, "values": _by_path(values)}
+
+    @model_validator(mode="after")
+    def _goes_together(self) -> Self:
+        if self.way == "list" and self.values:
+            raise _refusal("give the values in `settings` where the way is list", *self.values)
+        if self.way != "list" and self.settings:
+            raise _refusal("go with way = 'list' only", "settings")
+        for path, values in self.values.items():
+            if not values:
+                raise _refusal("has no values; give some, or take it out", path)
+        sizes = {path: len(values) for path, values in self.values.items()}
+        if self.way == "zip" and len(set(sizes.values())) > 1:
+            told = ", ".join(f"{path} has {size}" for path, size in sizes.items())
+            raise ValueError(f"fields swept together need equally many values; {told}")
+        count = math.prod(sizes.values()) if self.way == "grid" else len(self.settings)
+        if count > MOST_SETTINGS:
+            raise ValueError(f"makes {count} settings; at most {MOST_SETTINGS} make a study")
+        return self
+
+    def __bool__(self) -> bool:
+        return bool(self.values or self.settings)
+
+    def each(self) -> Iterator[dict[str, Any]]:
+        """Give each setting: the values by path."""
+        if self.way == "list":
+            yield from self.settings
+            return
+        rows = product if self.way == "grid" else zip
+        for row in rows(*self.values.values()):
+            yield dict(zip(self.values, row, strict=True))
+
+    def samples(self) -> Iterator[dict[str, Any]]:
+        """Give settings in which each value occurs: of a grid, along its edges."""
+        if self.way != "grid":
+            yield from self.each()
+            return
+        first = {path: values[0] for path, values in self.values.items()}
+        yield first
+        for path, values in self.values.items():
+            yield from (first | {path: value} for value in values[1:])
+
+
+def _by_path(table: Mapping[str, Any], within: str | None = None) -> dict[str, Any]:
+    """Flatten tables within tables to values by path; a table with a key *within* is a value."""
+    flat: dict[str, Any] = {}
+    for keys, value in _leaves(table, within):
+        if flat.setdefault(dotted(keys), value) is not value:
+            raise _refusal("swept twice; take one out", dotted(keys))
+    return flat
+
+
+def _leaves(
+    table: Mapping[str, Any], within: str | None, outer: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for key, value in table.items():
+        keys = (*outer, *undotted(str(key)))
+        if isinstance(value, Mapping) and value and (within is None or within not in value):
+            yield from _leaves(value, within, keys)
+        else:
+            yield keys, value
+
+
+def _listed(given: Any) -> Any:
+    """Read a list of kinds as optimizers named so."""
+    if isinstance(given, list) and len({str(kind) for kind in given}) < len(given):
+        raise ValueError("an optimizer is named twice; give each a table with a name of its own")
+    return named(given)
+
+
+class Scenario(Rules):
+    """What is played, by whom and how often; *optimizers* and *experts* are known by their names.
+
+    Plug-ins are given as models, or as tables with a `kind`, as in a file.
+    """
+
+    title: str = ""
+    environment: Annotated[Environment, BeforeValidator(_environment)]
+    feedback: Channel = Channel()
+    """Over which the reward arrives."""
+    experts: dict[str, Engaged] = Field(default_factory=dict)
+    optimizers: Annotated[
+        dict[str, Annotated[Optimizer, BeforeValidator(_optimizer)]],
+        Field(min_length=1),
+        BeforeValidator(_listed),
+    ]
+    """Compared on the same chance."""
+    replications: PositiveInt = 1
+    """How often each optimizer plays, each time with other chance."""
+    seed: NonNegativeInt = 0
+    record: Literal["rounds", "full"] = "rounds"
+    """What a study keeps: a row a round, or every reply as well."""
+    sweep: Sweep = Sweep()
+
+    @classmethod
+    def load(
+        cls, source: str | Path, *, overrides: Sequence[str] = (), allow_import: bool = False
+    ) -> Self:
+        """Read a file, or the scenario of that name that is installed.
+
+        *overrides* are FIELD=VALUE and win over the file. With *allow_import*, the file may name
+        code to run, as `module:Class`.
+        """
+        layers = read(source, overrides)
+        values, context = layers.values, {"allow_import": allow_import}
+        found = Problems(layers, values, _known_fields)
+        # What is wrong elsewhere may hide behind what is wrong first: look again without it.
+        for _ in range(MOST_LOOKS):
+            try:
+                scenario = cls.model_validate(values, context=context)
+            except ValidationError as error:
+                values = found.add(error, values)
+            else:
+                break
+        if found.told:
+            raise ScenarioError(*found.told)
+        return scenario
+
+    @property
+    def rules(self) -> Rules:
+        """The rules of a play."""
+        return Rules(**{name: getattr(self, name) for name in Rules.model_fields})
+
+    def play(
+        self,
+        optimizer: str | Optimizer,
+        replication: int = 0,
+        *,
+        landscape: Landscape | None = None,
+        watch: Watch | None = None,
+    ) -> Trace:
+        """Play once, and give the trace."""
+        return play(
+            optimizer if isinstance(optimizer, Optimizer) else self._called(optimizer),
+            self.environment,
+            self.rules,
+            experts={name: (each.expert, each.channel) for name, each in self.experts.items()},
+            feedback=self.feedback,
+            seed=self.seed,
+            replication=replication,
+            landscape=landscape,
+            watch=watch,
+        )
+
+    def settings(self) -> list[tuple[dict[str, object], Scenario]]:
+        """Give each swept setting: the values by path, and the scenario that has them."""
+        if not self.sweep:
+            return [({}, self)]
+        return [(dict(setting), self._set(setting)) for setting in self.sweep.each()]
+
+    def resolved(self) -> dict[str, object]:
+        """Write the scenario as JSON-able data, with all defaults, as a file would have it."""
+        return _written(self)
+
+    def fingerprint(self, optimizer: str) -> dict[str, object]:
+        """Give all that fixes a play of an optimizer but seed and replication, JSON-able.
+
+        What cannot be written, such as a function, is there as its `repr`, and the paths of all
+        such are listed under `unwritten`: such plays cannot be known again.
+        """
+        fields = ("environment", "feedback", "experts", *Rules.model_fields)
+        unwritten: list[str] = []
+        data = {name: _plain(getattr(self, name), (name,), unwritten) for name in fields}
+        data["optimizer"] = _plain(self._called(optimizer), ("optimizer",), unwritten)
+        return data | ({"unwritten": unwritten} if unwritten else {})
+
+    @classmethod
+    def from_fingerprint(
+        cls, fingerprint: Mapping[str, Any], *, seed: int, name: str, allow_import: bool = False
+    ) -> Self:
+        """Make the scenario of a play again, its optimizer called *name*."""
+        if unwritten := fingerprint.get("unwritten"):
+            raise ScenarioError(f"{', '.join(unwritten)}: could not be written, so not read again")
+        data = {key: value for key, value in fingerprint.items() if key != "optimizer"}
+        data |= {"optimizers": {name: fingerprint["optimizer"]}, "seed": seed}
+        try:
+            return cls.model_validate(data, context={"allow_import": allow_import})
+        except ValidationError as error:
+            told = [f"{dotted([str(k) for k in e['loc']])}: {e['msg']}" for e in error.errors()]
+            raise ScenarioError(*told) from error
+
+    def _called(self, optimizer: str) -> Optimizer:
+        if optimizer not in self.optimizers:
+            raise ScenarioError(
+                f"no optimizer of this scenario is called {optimizer!r}: "
+                f"{did_you_mean(optimizer, self.optimizers)}"
+            )
+        return self.optimizers[optimizer]
+
+    def _set(self, setting: Mapping[str, Any]) -> Scenario:
+        """Give the scenario with a *setting* in place of the sweep."""
+        try:
+            changed = _changed(self, _tree(setting), ())
+        except ValidationError as error:
+            raise ScenarioError(
+                *(f"sweep: {path}: {text}" for path, _, text in _blamed(error, setting))
+            ) from error
+        assert isinstance(changed, Scenario)
+        return changed
+
+    @model_validator(mode="after")
+    def _names_fit(self) -> Self:
+        for name in self.experts:
+            if name in (REWARD, AGENT_NAME) or ">" in name:
+                reason = f"no expert may be called so, as {REWARD!r} or {AGENT_NAME!r}, nor with >"
+                raise _refusal(f"{reason}; rename it", "experts", name, given=name)
+        return self
+
+    @model_validator(mode="after")
+    def _sweep_fits(self) -> Self:
+        details: dict[tuple[str, str], InitErrorDetails] = {}
+        for setting in self.sweep.samples() if self.sweep else ():
+            try:
+                _changed(self, _tree(setting), ())
+            except ValidationError as error:
+                for path, value, text in _blamed(error, setting):
+                    reason = PydanticCustomError("sweep", "{reason}", {"reason": text})
+                    details.setdefault(
+                        (path, text),
+                        InitErrorDetails(type=reason, loc=("sweep", path), input=value),
+                    )
+        if details:
+            raise _refusals(list(details.values()))
+        return self
+
+
+# Settings of a sweep
+
+
+class _Value:
+    """A leaf of the changes to make."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _tree(setting: Mapping[str, Any]) -> dict[str, Any]:
+    """Turn values by path into tables within tables."""
+    tree: dict[str, Any] = {}
+    for path, value in setting.items():
+        *outer, last = undotted(path)
+        inner = tree
+        for key in outer:
+            inner = inner.setdefault(key, {})
+            if isinstance(inner, _Value):
+                raise _refusal("is swept, and so is a field around it", *undotted(path))
+        if last in inner:
+            raise _refusal("is swept, and so is a field within it", *undotted(path))
+        inner[last] = _Value(value)
+    return tree
+
+
+def _changed(thing: Any, changes: Mapping[str, Any], at: tuple[str, ...]) -> Any:
+    """Give *thing*, which is at a path, with the *changes* made, all at once."""
+    if isinstance(thing, Engaged):
+        own = {key: change for key, change in changes.items() if key != "channel"}
+        road = {key: change for key, change in changes.items() if key == "channel"}
+        expert = _changed(thing.expert, own, at) if own else thing.expert
+        channel = _new(thing.channel, road["channel"], (*at, "channel")) if road else thing.channel
+        return (
+            {"expert": expert, "channel": channel}
+            if isinstance(expert, Expert)
+            else {
+                **expert,
+                "channel": channel,
+            }
+        )
+    parts = _parts_of(thing)
+    for key in changes:
+        if key not in parts:
+            hint = did_you_mean(key, parts) if parts else "it is a single value"
+            raise _refusal(f"no such field; {hint}", *at, key)
+    new = {key: _new(parts[key], change, (*at, key)) for key, change in changes.items()}
+    if isinstance(thing, dict):
+        return thing | new
+    if isinstance(thing, tuple | list):
+        return [new.get(str(place), item) for place, item in enumerate(thing)]
+    kept = {key: getattr(thing, key) for key in thing.model_fields_set}
+    if "kind" in new:  # Another model, which only the field around it can tell.
+        return kept | new
+    if isinstance(thing, Scenario):
+        kept.pop("sweep", None)
+    try:
+        return type(thing).model_validate(kept | new)
+    except ValidationError as error:
+        raise _refusals([_moved(detail, at) for detail in error.errors()]) from error
+
+
+def _new(old: Any, change: Any, at: tuple[str, ...]) -> Any:
+    return change.value if isinstance(change, _Value) else _changed(old, change, at)
+
+
+def _parts_of(thing: Any) -> dict[str, Any]:
+    """Give what can be changed in a thing: fields, entries or elements."""
+    if isinstance(thing, BaseModel):
+        fields = {key: getattr(thing, key) for key in type(thing).model_fields}
+        if isinstance(thing, Scenario):
+            del fields["sweep"]
+        kind = {"kind": None} if isinstance(thing, Environment | Expert | Optimizer) else {}
+        return fields | kind
+    if isinstance(thing, dict):
+        return dict(thing)
+    if isinstance(thing, tuple | list):
+        return {str(place): item for place, item in enumerate(thing)}
+    return {}
+
+
+def _moved(detail: Any, at: tuple[str, ...]) -> InitErrorDetails:
+    """Put an error at a path before its own."""
+    reason = detail["msg"].removeprefix("Value error, ")
+    error = PydanticCustomError("sweep", "{reason}", {"reason": reason})
+    return InitErrorDetails(type=error, loc=(*at, *detail["loc"]), input=detail["input"])
+
+
+def _blamed(error: ValidationError, setting: Mapping[str, Any]) -> Iterator[tuple[str, Any, str]]:
+    """Tell which swept paths an error is about, with their values and the reason."""
+    for detail in error.errors():
+        keys = tuple(str(key) for key in detail["loc"])
+        swept = [
+            path
+            for path in setting
+            if (own := undotted(path)) == keys[: len(own)] or own[: len(keys)] == keys
+        ]
+        path = max(swept or setting, key=lambda path: len(undotted(path)) if swept else 0)
+        own = undotted(path)
+        text = detail["msg"].removeprefix("Value error, ")
+        inner = dotted(keys[len(own) :]) if keys[: len(own)] == own else ""
+        yield path, setting[path], f"{inner}: {text}" if inner else text
+
+
+# Writing
+
+
+def _written(part: BaseModel) -> dict[str, Any]:
+    data: dict[str, Any] = _plain(part, (), [])
+    return data
+
+
+def _plain(value: Any, at: tuple[str, ...], unwritten: list[str]) -> Any:
+    """Give a value as JSON-able data; what cannot be is noted as *unwritten*."""
+
+    def inner(value: Any, key: object) -> Any:
+        return _plain(value, (*at, str(key)), unwritten)
+
+    match value:
+        case Engaged():
+            return {
+                **_plain(value.expert, at, unwritten),
+                "channel": inner(value.channel, "channel"),
+            }
+        case BaseModel():
+            kind: dict[str, Any] = {}
+            if isinstance(value, Environment | Expert | Optimizer):
+                kind["kind"] = name_of(type(value))
+                if kind["kind"].startswith("__main__:") or "<locals>" in kind["kind"]:
+                    unwritten.append(dotted((*at, "kind")))
+            fields = type(value).model_fields
+            return kind | {
+                field.alias or key: inner(getattr(value, key), key) for key, field in fields.items()
+            }
+        case Mapping():
+            return {str(key): inner(item, key) for key, item in value.items()}
+        case tuple() | list():
+            return [inner(item, place) for place, item in enumerate(value)]
+        case set() | frozenset():
+            return sorted((inner(item, "") for item in value), key=repr)
+        case np.ndarray() | np.generic():
+            return _plain(value.tolist(), at, unwritten)
+        case float() if not math.isfinite(value):
+            return str(value)  # JSON has no such numbers; a field of numbers reads the word.
+        case None | bool() | int() | float() | str():
+            return value
+        case Path():
+            return str(value)
+    unwritten.append(dotted(at))
+    return repr(value)
+
+
+# Which fields there are, for hints and for editors
+
+
+def _known_fields(values: Table, keys: Sequence[str]) -> list[str]:
+    """List the fields of the table at *keys*, as far as the kinds in *values* tell."""
+    fields, value = _fields(Scenario, values), values
+    annotation: Any = Scenario
+    for key in keys:
+        value = entry(value, key)
+        # Keys of a mapping and places in a list have the type of their like.
+        annotation = fields.get(key, annotation)
+        fields = _fields(annotation, value)
+    return [*fields, *(() if keys else ("extends",))]
+
+
+def _fields(annotation: Any, value: Any) -> dict[str, Any]:
+    """Give the annotations by field of the model, among those annotated, that *value* is for."""
+    kind = value.get("kind") if isinstance(value, dict) else None
+    models = [leaf for leaf in _types(annotation) if issubclass(leaf, BaseModel)]
+    for model in models:
+        if model is Engaged:
+            return {**_fields(Expert, value), "channel": Channel}
+        for name, base in PLUGINS.items():
+            if model is base:
+                try:
+                    own = load(name, str(kind)).model_fields
+                except PluginError:
+                    return {"kind": str}
+                return {"kind": str, **{key: field.annotation for key, field in own.items()}}
+    tagged = [
+        m for m in models if "kind" in m.model_fields and m.model_fields["kind"].default == kind
+    ]
+    fields = (tagged or models)[0].model_fields if models else {}
+    return {key: field.annotation for key, field in fields.items()}
+
+
+def _types(annotation: Any) -> Iterator[type]:
+    if isinstance(annotation, type) and not get_args(annotation):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _types(inner)
+
+
+def schema() -> dict[str, Any]:
+    """Give the JSON Schema of scenario files, with the plug-ins that are installed."""
+    installed = {kind: _loaded(kind) for kind in PLUGINS}
+    models = {m for found in installed.values() for m in found.values()} | {Scenario, Channel}
+    ordered = sorted(models, key=lambda model: (model.__module__, model.__name__))
+    inputs: list[Any] = [(model, "validation") for model in ordered]
+    refs, defs = models_json_schema(inputs, ref_template="#/$defs/{model}")
+    definitions: dict[str, Any] = _for_editors(defs["$defs"])
+
+    def definition(model: type[BaseModel]) -> dict[str, Any]:
+        found: dict[str, Any] = definitions[refs[model, "validation"]["$ref"].rpartition("/")[2]]
+        return found
+
+    choices: dict[str, Any] = {}
+    for kind, found in installed.items():
+        more = {"channel": refs[Channel, "validation"]} if kind == "expert" else {}
+        for name, model in found.items():
+            own = definition(model)
+            definitions[f"{kind}: {name}"] = own | {
+                "properties": {"kind": {"const": name}, **own.get("properties", {}), **more},
+                "required": ["kind", *own.get("required", [])],
+            }
+        choices[kind] = {"oneOf": [{"$ref": f"#/$defs/{kind}: {name}"} for name in found]}
+    whole = definition(Scenario)
+    tables = {"type": "object", "additionalProperties": choices["optimizer"], "minProperties": 1}
+    kinds = {"type": "array", "items": {"enum": [*installed["optimizer"]]}, "minItems": 1}
+    properties = whole["properties"] | {
+        "extends": {"type": "string", "description": "A file beside this one, or a scenario."},
+        "environment": choices["environment"],
+        "experts": {"type": "object", "additionalProperties": choices["expert"]},
+        "optimizers": {"anyOf": [tables, kinds]},
+        "sweep": {"type": "object", "description": Sweep.__doc__},
+    }
+    required = [{"required": ["extends"]}, {"required": ["environment", "optimizers"]}]
+    rest = {key: value for key, value in whole.items() if key not in ("properties", "required")}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **rest,
+        "properties": properties,
+        "anyOf": required,
+        "$defs": definitions,
+    }
+
+
+def _loaded(kind: Kind) -> dict[str, type[BaseModel]]:
+    """Load the plug-ins of a *kind*, but for the broken ones and those that no schema describes."""
+    found: dict[str, type[BaseModel]] = {}
+    for name in names(kind):
+        try:
+            model: type[BaseModel] = load(kind, name)
+            model.model_json_schema()
+        except (PluginError, PydanticInvalidForJsonSchema):
+            continue
+        found[name] = model
+    return found
+
+
+def _for_editors(node: Any) -> Any:
+    """Say what validators allow beyond the types, and leave out what JSON cannot write."""
+    if isinstance(node, list):
+        return [_for_editors(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    node = {
+        key: _for_editors(value)
+        for key, value in node.items()
+        if not (isinstance(value, float) and not math.isfinite(value))
+    }
+    if "discriminator" in node:  # A draw, noise and their like can be a bare number.
+        own = {key: node.pop(key) for key in ("discriminator", "oneOf")}
+        return {**node, "anyOf": [{"type": "number"}, own]}
+    if node.get("title") == "Empirical":  # Its values can come from a file.
+        node["properties"] |= {"file": {"type": "string"}, "column": {"type": "string"}}
+        node["required"] = ["kind"]
+    return node
