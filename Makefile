@@ -24,8 +24,8 @@ $(VENV)/%: pyproject.toml $(VENV)/pip
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
 	@touch $@
 
-demo: $(VENV)/run  ## Set up and play the first scenario to a finished table
-	@$(BIN)/sparq-sim demo
+demo: $(VENV)/run  ## Set up and play the first scenario to a finished table and a study
+	@$(BIN)/sparq-sim run synthetic --out studies/demo
 
 lint: $(VENV)/test  ## Check format, lint and types
 	@$(BIN)/ruff format --check .

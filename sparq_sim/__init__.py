@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from sparq_sim.models import Optimizer as Optimizer
     from sparq_sim.models import Setting as Setting
     from sparq_sim.models import World as World
+    from sparq_sim.scenario import Scenario as Scenario
+    from sparq_sim.study import Study as Study
     from sparq_sim.trace import Trace as Trace
 
 __version__ = "0.1.0"
@@ -42,9 +44,11 @@ _HOMES = {
     "PluginError": "errors",
     "Query": "messages",
     "Rules": "loop",
+    "Scenario": "scenario",
     "Setting": "models",
     "Sites": "domain",
     "SparqError": "errors",
+    "Study": "study",
     "Trace": "trace",
     "World": "models",
     "from_process": "adaptors",

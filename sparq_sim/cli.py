@@ -2,29 +2,69 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import sparq_sim
-from sparq_sim.errors import SparqError
+from sparq_sim.errors import SparqError, did_you_mean
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
+    from sparq_sim.executors import PlayExecutor
+    from sparq_sim.models import Part
     from sparq_sim.plugins import Kind
-    from sparq_sim.trace import Trace
+    from sparq_sim.scenario import Scenario
+    from sparq_sim.store import StoredPlay
 
 app = typer.Typer(
-    help=sparq_sim.__doc__,
-    no_args_is_help=True,
-    add_completion=True,
-    rich_markup_mode="rich",
+    help=sparq_sim.__doc__, no_args_is_help=True, add_completion=True, rich_markup_mode="rich"
 )
 
 KINDS: tuple[Kind, ...] = ("environment", "expert", "optimizer")
+
+Source = Annotated[str, typer.Argument(help="A scenario file, or the name of a bundled one.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="FIELD=VALUE", help="Override a field; may be given several times."
+    ),
+]
+AllowImport = Annotated[
+    bool, typer.Option("--allow-import", help="Let a file name code to import, module:Class.")
+]
+Folder = Annotated[Path, typer.Argument(help="The folder of a study.")]
+PlayFile = Annotated[Path, typer.Argument(help="A play: a file in the rounds folder of a study.")]
+
+
+class Listed(StrEnum):
+    """What can be listed."""
+
+    ENVIRONMENTS = "environments"
+    EXPERTS = "experts"
+    OPTIMIZERS = "optimizers"
+    SCENARIOS = "scenarios"
+    DRAWS = "draws"
+
+
+class Made(StrEnum):
+    """What `new` can make."""
+
+    EXPERT = "expert"
+    ENVIRONMENT = "environment"
+    OPTIMIZER = "optimizer"
+    SCENARIO = "scenario"
+
+
+class Exported(StrEnum):
+    """What `export` can write."""
+
+    SUMMARY = "summary"
+    ROUNDS = "rounds"
+    REPLIES = "replies"
 
 
 def _print_version(wanted: bool) -> None:
@@ -36,121 +76,280 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def top(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
     ] = False,
 ) -> None:
     """Take the options that stand before a command."""
 
 
-@app.command("list")
-def list_plugins() -> None:
-    """List the environments, experts and optimizers that are installed."""
-    from sparq_sim import plugins
+@app.command()
+def run(
+    scenario: Source,
+    out: Annotated[
+        Path | None, typer.Option(help="The folder of the study; studies/NAME unless given.")
+    ] = None,
+    overrides: Set = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes; all cores if not given.")
+    ] = None,
+    executor: Annotated[
+        str, typer.Option(help="processes, in-process, dask, or tcp://HOST:PORT of a Dask cluster.")
+    ] = "processes",
+    allow_import: AllowImport = False,
+) -> None:
+    """Play a scenario: all optimizers, settings and replications; go on where it stopped."""
+    from rich.console import Console
 
-    for kind in KINDS:
-        typer.echo(f"{kind}s: {', '.join(plugins.names(kind))}")
+    from sparq_sim.analysis import summary
+    from sparq_sim.console import legend, levels, summary_table, watching
+    from sparq_sim.study import Study
+
+    loaded = _load(scenario, overrides, allow_import=allow_import)
+    folder = out or Path("studies") / Path(scenario).stem
+    console = Console()
+    study = Study(loaded, folder)
+    try:
+        with watching(console) as watch:
+            report = study.run(_executor(executor, jobs), watch=watch)
+    except KeyboardInterrupt:
+        typer.echo(f"Stopped. What is finished is in {folder}; the same command goes on.", err=True)
+        raise typer.Exit(130) from None
+    console.print(summary_table(loaded.title, summary(study), levels(loaded)))
+    console.print(legend(loaded.replications), style="dim", highlight=False)
+    for note in report.notes:
+        typer.echo(f"Note: {note}", err=True)
+    played = report.done - report.resumed
+    console.print(
+        f"{played} plays in {report.elapsed:.1f} s, {report.resumed} found; all in {folder}",
+        highlight=False,
+        markup=False,
+    )
+    if report.troubles:
+        for trouble in report.troubles:
+            play = trouble.play
+            typer.echo(
+                f"Failed: {play.optimizer}, replication {play.replication}: {trouble.reason}",
+                err=True,
+            )
+        raise typer.Exit(1)
+
+
+@app.command("list")
+def list_all(
+    what: Annotated[Listed | None, typer.Argument(help="All of them, if left out.")] = None,
+) -> None:
+    """List what is installed: environments, experts, optimizers, scenarios, kinds of draws."""
+    for each in [what] if what else list(Listed):
+        typer.echo(f"{each.value}: {', '.join(_names(each))}")
 
 
 @app.command()
-def demo(
-    rounds: Annotated[int, typer.Option(min=20, help="Rounds of a play.")] = 500,
-    replications: Annotated[int, typer.Option(min=1, help="Plays of an optimizer.")] = 4,
-    seed: Annotated[int, typer.Option(min=0, help="Of all chance.")] = 0,
+def show(
+    what: Annotated[str, typer.Argument(help="A scenario; or environment, expert, optimizer.")],
+    kind: Annotated[
+        str | None, typer.Argument(help="Which environment, expert or optimizer.")
+    ] = None,
+    overrides: Set = None,
 ) -> None:
-    """Play the paper's synthetic function with four optimizers, and print a table."""
+    """Show a scenario with all its defaults, or the fields of a plug-in."""
+    if what in KINDS:
+        if kind is None:
+            raise SparqError(f"say which {what}; there are: {', '.join(_plugin_names(what))}")
+        _show_plugin(what, kind)
+    else:
+        typer.echo(json.dumps(_load(what, overrides).resolved(), indent=2))
+
+
+@app.command()
+def check(files: Annotated[list[str], typer.Argument(help="Scenario files, or names.")]) -> None:
+    """Check scenario files; each error is told with its line, and the exit code is 2."""
+    problems = []
+    for file in files:
+        try:
+            loaded = _load(file)
+        except SparqError as error:
+            problems.append(str(error))
+        else:
+            typer.echo(f"{file}: sound, {len(loaded.settings())} settings")
+    if problems:
+        raise SparqError("\n".join(problems))
+
+
+@app.command()
+def compare(
+    folders: Annotated[list[Path], typer.Argument(help="Folders of studies.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects.")] = False,
+) -> None:
+    """Compare the optimizers of one or more studies."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-    from rich.progress import TimeRemainingColumn as Remaining
 
-    from sparq_sim.channel import Channel
-    from sparq_sim.loop import Rules, play
-    from sparq_sim.measures import references
-    from sparq_sim.plugins import load
-    from sparq_sim.streams import Streams
+    from sparq_sim.analysis import summary
+    from sparq_sim.console import summary_table
+    from sparq_sim.study import Study
 
-    console = Console()
-    environment = load("environment", "synthetic")()
-    landscape = environment.start(Streams(seed).generator("environment"))
-    expert = load("expert", "truth")()
-    feedback = Channel(noise=0.1)
-    road = Channel(noise=0.1, cost_per_point=0.001)
-    traces: dict[str, list[Trace]] = {}
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Remaining())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("plays", total=len(DEMO) * replications)
-        for name in DEMO:
-            progress.update(task, description=name)
-            for replication in range(replications):
-                trace = play(
-                    load("optimizer", name)(),
-                    environment,
-                    Rules(rounds=rounds),
-                    experts={"expert": (expert, road)},
-                    feedback=feedback,
-                    seed=seed,
-                    replication=replication,
-                    landscape=landscape,
-                )
-                traces.setdefault(name, []).append(trace)
-                progress.advance(task)
-    times = [float(t) for t in range(1, rounds + 1)]
-    levels = references(landscape, times)
-    table = _demo_table(traces)
-    table.add_section()
-    for label, level in (
-        ("uniform, expected", levels.uniform),
-        ("best fixed point", levels.fixed),
-        ("one round late", levels.late),
-    ):
-        table.add_row(label, f"{level:.4f}         ", style="dim")
-    console.print(table)
-    _explain(console, rounds, replications)
+    studies = [Study.open(folder) for folder in folders]
+    if as_json:
+        rows = [each.flat() for study in studies for each in summary(study)]
+        typer.echo(json.dumps(rows, indent=2))
+        return
+    for study in studies:
+        Console().print(summary_table(study.title or str(study.folder), summary(study)))
+        for note in study.notes:
+            typer.echo(f"Note: {note}", err=True)
 
 
-DEMO = ("uniform", "gp-ucb", "tv-gp-ucb", "sparq-gp-ucb")
-"""What the demonstration compares: chance, no memory of time, forgetting, and asking."""
+@app.command()
+def export(
+    folder: Folder,
+    to: Annotated[Path, typer.Argument(help="A file that ends in .csv, .parquet or .json.")],
+    what: Annotated[Exported, typer.Option(help="Which table.")] = Exported.SUMMARY,
+) -> None:
+    """Write the summary, the rounds or the replies of a study to one file."""
+    from sparq_sim.analysis import export as write
+    from sparq_sim.study import Study
+
+    write(Study.open(folder), to, what.value)
+    typer.echo(f"{to}")
 
 
-def _demo_table(traces: dict[str, list[Trace]]) -> Table:
-    import numpy as np
-    from rich import box
-    from rich.table import Table
+@app.command()
+def compact(folder: Folder) -> None:
+    """Merge the many small files of a study into a few."""
+    from sparq_sim.study import Study
 
-    from sparq_sim.measures import average_regret, exponent, regret, tally
-
-    table = Table(title="The paper's synthetic function", box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("policy", no_wrap=True)
-    for heading in ("average regret", "growth", "asked", "spent", "seconds"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for name, plays in traces.items():
-        finals = np.array([average_regret(trace)[-1] for trace in plays])
-        growth = exponent(np.mean([regret(trace) for trace in plays], axis=0))
-        asked = np.mean([tally(trace).asked / len(trace) for trace in plays])
-        table.add_row(
-            name,
-            f"{finals.mean():.4f} ± {finals.std():.4f}",
-            f"{growth.value:.2f} ± {(growth.high - growth.low) / 2:.2f}",
-            f"{asked:.1f}",
-            f"{np.mean([trace.spent for trace in plays]):.2f}",
-            f"{np.mean([trace.rounds['wall'].sum() for trace in plays]):.2f}",
-        )
-    return table
+    Study.open(folder).compact()
+    typer.echo(f"{folder}: compacted")
 
 
-def _explain(console: Console, rounds: int, replications: int) -> None:
-    console.print(
-        f"{rounds} rounds, {replications} replications: mean ± std\n"
-        "growth   a in R_t ~ t^a, with its 95 % interval\n"
-        "asked    points a round, of an expert who knows the truth but for noise\n"
-        "spent    on them, at 0.001 a point\n"
-        "seconds  of an agent's computing, a play\n"
-        "Below the line: what simple policies would get, with full knowledge of the function.",
-        style="dim",
+@app.command()
+def reproduce(file: PlayFile, allow_import: AllowImport = False) -> None:
+    """Play one play of a study again from its provenance, and compare digests."""
+    from sparq_sim.scenario import Scenario
+
+    told = _stored(file).provenance
+    scenario = Scenario.from_fingerprint(
+        told["play"], seed=told["seed"], name=told["optimizer"], allow_import=allow_import
     )
+    digest = scenario.play(told["optimizer"], told["replication"]).digest()
+    if digest != told["digest"]:
+        typer.echo(f"{file}: differs; stored {told['digest']}, played now {digest}", err=True)
+        raise typer.Exit(1)
+    typer.echo(f"{file}: identical, {digest}")
+
+
+@app.command()
+def diff(a: PlayFile, b: PlayFile) -> None:
+    """Say where two plays part: the first record that differs; exit code 1 if they do."""
+    from sparq_sim.trace import first_difference
+
+    difference = first_difference(_stored(a).trace, _stored(b).trace)
+    typer.echo(difference or "identical")
+    if difference:
+        raise typer.Exit(1)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of scenario files, for editors."""
+    from sparq_sim.scenario import schema as made
+
+    typer.echo(json.dumps(made(), indent=2))
+
+
+@app.command()
+def new(
+    kind: Made,
+    name: Annotated[str, typer.Argument(help="Lower-case words with dashes.")],
+    folder: Annotated[Path, typer.Option(help="Where to put it.")] = Path(),
+) -> None:
+    """Make a working plug-in package with a test, or a scenario, to start from."""
+    from sparq_sim.templates import new as write
+
+    for path in write(kind.value, name, folder):
+        typer.echo(str(path))
+
+
+def _stored(file: Path) -> StoredPlay:
+    from sparq_sim import store
+
+    if not file.is_file():
+        raise SparqError(f"{file} is no file; give one from the folder `rounds` of a study")
+    return store.read(file.parent.parent, file.stem)
+
+
+def _load(
+    source: str, overrides: list[str] | None = None, *, allow_import: bool = False
+) -> Scenario:
+    from sparq_sim.scenario import Scenario
+
+    return Scenario.load(source, overrides=overrides or (), allow_import=allow_import)
+
+
+def _executor(name: str, jobs: int | None) -> PlayExecutor:
+    from sparq_sim.executors import Dask, InProcess, Processes
+
+    match name:
+        case "processes":
+            return Processes(jobs)
+        case "in-process":
+            return InProcess()
+        case "dask":
+            return Dask(jobs=jobs)
+        case address if "://" in address:
+            return Dask(address)
+    known = ("processes", "in-process", "dask", "tcp://HOST:PORT")
+    raise SparqError(f"no executor is called {name!r}: {did_you_mean(name, known)}")
+
+
+def _names(what: Listed) -> list[str]:
+    if what is Listed.SCENARIOS:
+        from sparq_sim.scenario_files import bundled
+
+        return sorted(bundled())
+    if what is Listed.DRAWS:
+        from sparq_sim import draws
+
+        return [kind.model_fields["kind"].default for kind in draws.Draw.__subclasses__()]
+    return _plugin_names(what.value.removesuffix("s"))
+
+
+def _plugin_names(kind: str) -> list[str]:
+    from sparq_sim import plugins
+
+    return plugins.names(_kind(kind))
+
+
+def _kind(kind: str) -> Kind:
+    return next(known for known in KINDS if known == kind)
+
+
+def _show_plugin(kind: str, name: str) -> None:
+    from inspect import getdoc
+
+    from pydantic_core import PydanticUndefined
+
+    from sparq_sim import plugins
+
+    match _kind(kind):
+        case "environment":
+            model: type[Part] = plugins.load("environment", name)
+        case "expert":
+            model = plugins.load("expert", name)
+        case "optimizer":
+            model = plugins.load("optimizer", name)
+    typer.echo(f"{name}\n\n{getdoc(model)}\n")
+    for field, info in model.model_fields.items():
+        default = "required" if info.default is PydanticUndefined else f"= {info.default!r}"
+        typer.echo(f"  {field} {default}")
+        if info.description:
+            typer.echo(f"      {' '.join(info.description.split())}")
 
 
 def main() -> None:
-    """Run the command line; what a user can mend is said in one line, with exit code 2."""
+    """Run the command line; what a user can mend is said plainly, with exit code 2."""
     try:
         app()
     except SparqError as error:

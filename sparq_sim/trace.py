@@ -72,6 +72,37 @@ class Trace:
         return hashed.hexdigest()
 
 
+def first_difference(one: Trace, other: Trace) -> str | None:
+    """Say where two traces part: the first row of rounds or replies that differs, and how."""
+    for name in ("rounds", "replies"):
+        mine: Columns = getattr(one, name)
+        theirs: Columns = getattr(other, name)
+        columns = sorted((mine.keys() | theirs.keys()) - {WALL})
+        if missing := [c for c in columns if c not in mine or c not in theirs]:
+            return f"{name}: only one has the column {missing[0]}"
+        parting = {c: _first_unequal(mine[c], theirs[c]) for c in columns}
+        rows = [row for row in parting.values() if row is not None]
+        if rows:
+            row = min(rows)
+            if any(row >= len(side["round"]) for side in (mine, theirs)):
+                return f"{name}: {len(mine['round'])} rows and {len(theirs['round'])}"
+            parts = [
+                f"{c} {mine[c][row]} and {theirs[c][row]}" for c in columns if parting[c] == row
+            ]
+            return f"{name}, row {row + 1} (round {mine['round'][row]}): {'; '.join(parts)}"
+    return None if one.ended == other.ended else f"ended: {one.ended} and {other.ended}"
+
+
+def _first_unequal(a: NDArray[Any], b: NDArray[Any]) -> int | None:
+    """Give the first row in which two columns differ, NaN being equal to NaN."""
+    shared = min(len(a), len(b))
+    x, y = a[:shared], b[:shared]
+    unequal = (x != y) & ~((x != x) & (y != y))
+    if unequal.any():
+        return int(unequal.argmax())
+    return None if len(a) == len(b) else shared
+
+
 class Recorder:
     """Writes a trace down as the play goes on; nothing is changed afterwards."""
 

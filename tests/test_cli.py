@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -10,19 +13,126 @@ from sparq_sim import PluginError, __version__
 from sparq_sim.cli import app, main
 
 runner = CliRunner()
+SMALL = ["--set", "rounds=30", "--set", "replications=2", "--executor", "in-process"]
 
 
-def test_demo_prints_a_table_with_the_reference_levels() -> None:
-    result = runner.invoke(app, ["demo", "--rounds", "30", "--replications", "2"])
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("studies") / "small"
+    result = runner.invoke(app, ["run", "synthetic", "--out", str(folder), *SMALL])
     assert result.exit_code == 0, result.output
-    for words in ("uniform", "gp-ucb", "sparq-gp-ucb", "best fixed point", "one round late"):
+    assert "8 plays in" in result.output
+    for words in ("uniform", "sparq-gp-ucb", "best fixed point", "one round late"):
         assert words in result.output
+    return folder
+
+
+def ends_with(code: int, *arguments: str) -> str:
+    """Run the command as a user does, and give what it said."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "sparq_sim", *arguments], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == code, ran.stdout + ran.stderr
+    assert "Traceback" not in ran.stderr
+    return ran.stdout + ran.stderr
+
+
+def test_what_was_played_is_found_again(study: Path) -> None:
+    result = runner.invoke(app, ["run", "synthetic", "--out", str(study), *SMALL])
+    assert "0 plays in" in result.output
+    assert "8 found" in result.output
+
+
+def test_compare_gives_one_object_an_optimizer(study: Path) -> None:
+    rows = json.loads(runner.invoke(app, ["compare", str(study), "--json"]).output)
+    assert {row["optimizer"] for row in rows} == {"uniform", "gp-ucb", "tv-gp-ucb", "sparq-gp-ucb"}
+    for row in rows:
+        assert row["average_regret_low"] <= row["average_regret"] <= row["average_regret_high"]
+        assert row.keys() >= {"exponent", "queries_per_round", "spent", "plays"}
+    assert "sparq-gp-ucb" in runner.invoke(app, ["compare", str(study)]).output
+
+
+def test_a_sweep_gives_a_row_a_setting(tmp_path: Path) -> None:
+    overrides = ["--set", "sweep.'feedback.noise'=[0.1, 0.2]", "--set", "optimizers=['uniform']"]
+    out = ["--out", str(tmp_path / "swept")]
+    result = runner.invoke(app, ["run", "synthetic", *out, *SMALL, *overrides])
+    assert result.exit_code == 0, result.output
+    rows = json.loads(runner.invoke(app, ["compare", str(tmp_path / "swept"), "--json"]).output)
+    assert [row["feedback.noise"] for row in rows] == [0.1, 0.2]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "json"])
+def test_a_study_is_exported(study: Path, tmp_path: Path, ending: str) -> None:
+    file = tmp_path / f"table.{ending}"
+    result = runner.invoke(app, ["export", str(study), str(file), "--what", "rounds"])
+    assert result.exit_code == 0, result.output
+    assert file.stat().st_size > 1000
+
+
+def test_a_play_is_reproduced_to_the_last_bit(study: Path) -> None:
+    file = next((study / "rounds").glob("*.parquet"))
+    result = runner.invoke(app, ["reproduce", str(file)])
+    assert result.exit_code == 0, result.output
+    assert "identical" in result.output
+
+
+def test_two_plays_are_compared_record_by_record(study: Path) -> None:
+    one, other, *_ = sorted((study / "rounds").glob("*.parquet"))
+    assert runner.invoke(app, ["diff", str(one), str(one)]).output.strip() == "identical"
+    result = runner.invoke(app, ["diff", str(one), str(other)])
+    assert result.exit_code == 1
+    assert re.search(r"rounds, row \d+ \(round \d+\): |only one has the column", result.output)
 
 
 def test_list_names_what_is_installed() -> None:
-    result = runner.invoke(app, ["list"])
-    assert "environments: synthetic" in result.output
-    assert "sparq-gp-ucb" in result.output
+    everything = runner.invoke(app, ["list"]).output
+    for words in ("environments: synthetic", "experts: truth", "sparq-gp-ucb", "draws: constant"):
+        assert words in everything
+    assert runner.invoke(app, ["list", "scenarios"]).output == "scenarios: synthetic\n"
+
+
+def test_show_tells_the_fields_of_a_plugin_and_the_whole_of_a_scenario() -> None:
+    shown = runner.invoke(app, ["show", "optimizer", "sparq-gp-ucb"]).output
+    assert "Algorithm 1" in shown
+    assert "schedule = " in shown
+    assert "how many points to ask about" in shown
+    resolved = json.loads(runner.invoke(app, ["show", "synthetic", "--set", "rounds=7"]).output)
+    assert resolved["rounds"] == 7
+    assert resolved["period"] == 1.0
+
+
+def test_check_accepts_what_is_sound_and_tells_all_that_is_wrong(tmp_path: Path) -> None:
+    assert "synthetic: sound" in ends_with(0, "check", "synthetic")
+    broken = tmp_path / "broken.toml"
+    broken.write_text(
+        'rounds = 5\nenvironment.kind = "synthetik"\noptimizers = ["uniform"]\nfeedback.nois = 1\n'
+    )
+    said = ends_with(2, "check", str(broken))
+    assert f"{broken}:2" in said
+    assert "did you mean 'synthetic'" in said
+    assert f"{broken}:4" in said
+    assert "did you mean 'noise'" in said
+
+
+def test_the_schema_is_json() -> None:
+    assert "environment" in json.loads(runner.invoke(app, ["schema"]).output)["properties"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "synthetik"], "did you mean 'synthetic'"),
+        (["run", "synthetic", "--executor", "daks"], "did you mean 'dask'"),
+        (["show", "optimizer"], "say which optimizer"),
+        (["show", "optimizer", "sparq"], "no optimizer is called 'sparq'"),
+        (["compare", "no-such-folder"], "no-such-folder"),
+        (["reproduce", "no-such-file"], "give one from the folder `rounds`"),
+    ],
+)
+def test_what_a_user_can_mend_is_said_plainly_with_exit_code_2(
+    arguments: list[str], words: str
+) -> None:
+    assert words in ends_with(2, *arguments)
 
 
 def test_the_version_is_that_of_the_package() -> None:
@@ -31,7 +141,7 @@ def test_the_version_is_that_of_the_package() -> None:
     assert runner.invoke(app, ["--version"]).output.strip() == __version__ == version("sparq-sim")
 
 
-def test_what_a_user_can_mend_is_one_line_and_exit_code_2(
+def test_an_error_is_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refuse() -> None:
@@ -42,10 +152,3 @@ def test_what_a_user_can_mend_is_one_line_and_exit_code_2(
         main()
     assert stopped.value.code == 2
     assert capsys.readouterr().err == "Error: no expert is called 'thruth'\n"
-
-
-def test_the_module_is_the_command() -> None:
-    ran = subprocess.run(
-        [sys.executable, "-m", "sparq_sim", "list"], capture_output=True, text=True, check=True
-    )
-    assert "optimizers:" in ran.stdout

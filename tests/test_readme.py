@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 
@@ -25,8 +23,12 @@ def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
     assert "Tally(asked=" in ran.stdout
 
 
-@pytest.mark.parametrize("command", "".join(blocks("sh")).splitlines())
-def test_the_commands_of_the_readme_run(command: str) -> None:
+def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
+    for command in "".join(blocks("sh")).splitlines():
+        run(command, tmp_path)
+
+
+def run(command: str, folder: Path) -> None:
     program, *arguments = command.split()
     if (
         program == "make"
@@ -35,9 +37,20 @@ def test_the_commands_of_the_readme_run(command: str) -> None:
     else:
         assert program == "sparq-sim"
         ran = subprocess.run(
-            [sys.executable, "-m", "sparq_sim", *arguments], capture_output=True, check=False
+            [sys.executable, "-m", "sparq_sim", *arguments],
+            cwd=folder,
+            capture_output=True,
+            check=False,
         )
     assert ran.returncode == 0, ran.stderr.decode()
+
+
+def test_the_scenario_of_the_readme_is_sound(tmp_path: Path) -> None:
+    from sparq_sim import Scenario
+
+    text = next(block for block in blocks("toml") if "[environment]" in block)
+    (tmp_path / "readme.toml").write_text(text, encoding="utf-8")
+    assert len(Scenario.load(tmp_path / "readme.toml").settings()) == 3
 
 
 def test_every_plugin_is_in_the_readme() -> None:

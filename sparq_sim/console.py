@@ -1,0 +1,130 @@
+"""The console: tables and progress as a person reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import isfinite
+from typing import TYPE_CHECKING, TypeAlias
+
+from rich import box
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from sparq_sim.measures import References, references
+from sparq_sim.streams import Streams
+
+if TYPE_CHECKING:
+    from sparq_sim.analysis import Spread, Summary
+    from sparq_sim.scenario import Scenario
+    from sparq_sim.study import Progress as StudyProgress
+    from sparq_sim.study import Watch
+
+Level: TypeAlias = tuple[Mapping[str, object], References]
+
+
+def levels(scenario: Scenario) -> list[Level]:
+    """Compute the reference levels of a scenario, one for each setting whose world differs."""
+    found: dict[str, Level] = {}
+    for setting, one in scenario.settings():
+        world = repr((one.environment, one.seed, one.rules.period, one.rules.most_rounds))
+        if world not in found:
+            rng = Streams(one.seed).generator("environment")
+            times = [t * one.rules.period for t in range(1, one.rules.most_rounds + 1)]
+            found[world] = setting, references(one.environment.start(rng), times)
+    return list(found.values())
+
+
+def summary_table(
+    title: str, summaries: Sequence[Summary], reference_levels: Sequence[Level] = ()
+) -> Table:
+    """Lay out what the plays of a study come to, and what simple policies would get."""
+    swept = sorted({path for each in summaries for path in each.setting})
+    table = Table(title=escape(title) or None, box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("optimizer", no_wrap=True)
+    for path in swept:
+        table.add_column(escape(path.rsplit(".", 1)[-1]), justify="right")
+    for heading in ("average regret", "growth", "asked", "spent", "seconds"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for each in summaries:
+        table.add_row(
+            escape(each.optimizer),
+            *(escape(_shown(each.setting.get(path, ""))) for path in swept),
+            _with_reach(each.average_regret, 4),
+            _with_reach(each.exponent, 2),
+            f"{each.queries_per_round:.1f}",
+            f"{each.spent.mean:.2f}",
+            f"{each.wall:.2f}",
+        )
+    table.add_section()
+    for setting, level in reference_levels:
+        shown = [escape(_shown(setting.get(path, ""))) for path in swept]
+        if len(reference_levels) == 1:
+            shown = [""] * len(swept)
+        for label, number in (
+            ("uniform, expected", level.uniform),
+            ("best fixed point", level.fixed),
+            ("one round late", level.late),
+        ):
+            table.add_row(label, *shown, f"{number:.4f}         ", style="dim")
+    return table
+
+
+def legend(replications: int) -> str:
+    """Explain the columns of `summary_table`."""
+    return (
+        f"{replications} replications: mean ± half its 95 % interval\n"
+        "growth   a in R_t ~ t^a\n"
+        "asked    points a round, of experts\n"
+        "seconds  of the agent's computing, a play\n"
+        "dim      what simple policies would get, with full knowledge"
+    )
+
+
+def _with_reach(spread: Spread, digits: int) -> str:
+    reach = (spread.high - spread.low) / 2
+    mean = f"{spread.mean:.{digits}f}"
+    return f"{mean} ± {reach:.{digits}f}" if isfinite(reach) else mean
+
+
+def _shown(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@contextmanager
+def watching(console: Console) -> Iterator[Watch | None]:
+    """Show a bar and the running average regrets; nothing where there is no terminal."""
+    if not console.is_terminal:
+        yield None
+        return
+    bar = Progress(
+        TextColumn("plays"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[pace]}"),
+        console=console,
+    )
+    task: TaskID = bar.add_task("", total=None, pace="")
+    with Live(bar, console=console, transient=True, refresh_per_second=4) as live:
+
+        def watch(progress: StudyProgress) -> None:
+            left = progress.remaining
+            pace = f"{progress.rate:.1f} a second"
+            pace += "" if left is None else f", {left:.0f} s to go"
+            bar.update(task, completed=progress.done, total=progress.total, pace=pace)
+            live.update(Group(bar, _running(progress)))
+
+        yield watch
+
+
+def _running(progress: StudyProgress) -> Text:
+    regrets = progress.average_regrets
+    lines = [
+        f"  {name} {setting if setting != '{}' else ''}: {regret:.4f}"
+        for (name, setting), regret in sorted(regrets.items())[:20]
+    ]
+    return Text("\n".join(lines), style="dim")

@@ -1,0 +1,818 @@
+"""The store: a study's folder as its database, a Parquet file a finished play."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import socket
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from errno import errorcode
+from functools import cache
+from hashlib import blake2b
+from importlib.metadata import PackageNotFoundError, entry_points, packages_distributions
+from importlib.metadata import version as distribution_version
+from inspect import getsource
+from math import isfinite, nan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from pydantic import BaseModel
+from threadpoolctl import threadpool_info
+
+import sparq_sim
+from sparq_sim import measures
+from sparq_sim.errors import SparqError
+from sparq_sim.models import Part
+from sparq_sim.trace import WALL, Trace
+
+if TYPE_CHECKING:
+    from sparq_sim.scenario import Scenario
+
+FORMAT = 1
+"""Of the files; another number is another format, which this version cannot read."""
+
+Kind: TypeAlias = Literal["rounds", "replies"]
+Provenance: TypeAlias = dict[str, Any]
+Values: TypeAlias = Mapping[str, object]
+"""The values of a swept setting, by dotted path."""
+
+KINDS: tuple[Kind, Kind] = ("rounds", "replies")
+SCENARIO = "scenario.json"
+SET_ASIDE = "set-aside"
+
+_META = b"sparq_sim"
+_PLAY = re.compile(r"([0-9a-f]{32})\.parquet")
+_ARCHIVE = re.compile(r"compact-[0-9a-f]{16}\.parquet")
+_PART = re.compile(r"\..+\.(?P<host>[0-9a-f]{8})\.(?P<pid>\d+)\.[0-9a-f]{8}\.part")
+_HOST = blake2b(socket.gethostname().encode(), digest_size=4).hexdigest()
+
+
+class StoreError(SparqError):
+    """A study folder cannot be read or written."""
+
+
+class _UnfitError(Exception):
+    """A file is foreign, truncated or corrupted; the message says how."""
+
+
+# What a play is called
+
+
+def canonical(thing: object) -> str:
+    """Write *thing* as JSON in the one way that equal things share."""
+    return json.dumps(thing, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _hash(thing: object) -> str:
+    return blake2b(canonical(thing).encode(), digest_size=16).hexdigest()
+
+
+def family(fingerprint: Mapping[str, object], plugins: Sequence[Mapping[str, object]]) -> str:
+    """Name what fixes a play but its seed and replication, versions included."""
+    return _hash([FORMAT, sparq_sim.__version__, plugins, fingerprint])
+
+
+def key(family: str, seed: int, replication: int) -> str:
+    """Name a play."""
+    return _hash([family, seed, replication])
+
+
+def plugins_used(scenario: Scenario, optimizer: str) -> list[dict[str, object]]:
+    """List the classes that take part in a play, with their distributions and versions."""
+    taking_part = (
+        scenario.environment,
+        getattr(scenario, "experts", {}),
+        scenario.optimizers[optimizer],
+    )
+    return [dict(_origin(each)) for each in sorted(set(_classes(taking_part)), key=_class_name)]
+
+
+def _class_name(each: type) -> str:
+    return f"{each.__module__}:{each.__qualname__}"
+
+
+def _classes(thing: object) -> Iterator[type]:
+    """Give the classes of all parts in *thing*, but for the core's own channels, draws, noise."""
+    match thing:
+        case BaseModel():
+            if isinstance(thing, Part) and not _core(type(thing)):
+                yield type(thing)
+            for name in type(thing).model_fields:
+                yield from _classes(getattr(thing, name))
+        case Mapping():
+            for value in thing.values():
+                yield from _classes(value)
+        case list() | tuple():
+            for value in thing:
+                yield from _classes(value)
+
+
+def _core(each: type) -> bool:
+    module = each.__module__
+    return module.startswith("sparq_sim.") and not module.startswith("sparq_sim.optimizers.")
+
+
+@cache
+def _origin(each: type) -> tuple[tuple[str, object], ...]:
+    """Say which distribution a class comes from; one that has none is known by its source."""
+    name = _class_name(each)
+    distribution, version = _announced().get(name) or _installed(each.__module__.split(".")[0])
+    found: dict[str, object] = {"class": name, "distribution": distribution, "version": version}
+    if distribution is None:
+        try:
+            found["source"] = blake2b(getsource(each).encode(), digest_size=16).hexdigest()
+        except (OSError, TypeError):
+            found["source"] = None
+    return tuple(found.items())
+
+
+@cache
+def _announced() -> dict[str, tuple[str | None, str | None]]:
+    """Give the distribution and version behind each class that an entry point names."""
+    groups = [f"sparq_sim.{kind}s" for kind in ("environment", "expert", "optimizer")]
+    return {
+        entry.value: (entry.dist.name, entry.dist.version)
+        for group in groups
+        for entry in entry_points(group=group)
+        if entry.dist is not None
+    }
+
+
+@cache
+def _installed(package: str) -> tuple[str | None, str | None]:
+    if package.startswith("sparq_"):
+        for value, found in _announced().items():
+            if value.startswith(f"{package}."):
+                return found
+    for name in packages_distributions().get(package, ()):
+        try:
+            return name, distribution_version(name)
+        except PackageNotFoundError:  # pragma: no cover - half uninstalled
+            continue
+    return None, None
+
+
+# Provenance
+
+
+def provenance(
+    scenario: Scenario, optimizer: str, replication: int, trace: Trace, *, setting: Values
+) -> Provenance:
+    """Say what a play was, how it ended, and with what it was computed."""
+    fingerprint = scenario.fingerprint(optimizer)
+    plugins = plugins_used(scenario, optimizer)
+    kin = family(fingerprint, plugins)
+    return {
+        "format": FORMAT,
+        "key": key(kin, scenario.seed, replication),
+        "family": kin,
+        "title": scenario.title,
+        "play": fingerprint,
+        "optimizer": optimizer,
+        "setting": dict(setting),
+        "seed": scenario.seed,
+        "replication": replication,
+        "record": scenario.record,
+        "digest": trace.digest(),
+        "rounds_digest": replace(trace, replies={}).digest(),
+        "ended": trace.ended,
+        "spent": trace.spent,
+        "coordinates": list(trace.coordinates),
+        "columns": {"rounds": list(trace.rounds), "replies": list(trace.replies)},
+        "measures": measured(trace),
+        "plugins": plugins,
+        **_machine(),
+    }
+
+
+def measured(trace: Trace) -> dict[str, float | None]:
+    """Compute the few numbers that a table of plays shows."""
+    rounds, counts, ages = len(trace), measures.tally(trace), measures.staleness(trace)
+    average = measures.regret(trace).mean() if rounds else nan
+    # One resample: only the value is wanted, and the interval comes from the replications.
+    growth = measures.exponent(measures.regret(trace), resamples=1).value if rounds >= 20 else nan
+    numbers = {
+        "rounds": rounds,
+        "average_regret": average,
+        "exponent": growth,
+        "spent": trace.spent,
+        "asked": counts.asked,
+        "answered": counts.answered,
+        "late": counts.late,
+        "lost": counts.lost,
+        "staleness": ages.mean() if len(ages) else nan,
+        "wall": trace.rounds[WALL].sum(),
+    }
+    return {name: float(n) if isfinite(n) else None for name, n in numbers.items()}
+
+
+@cache
+def _machine() -> dict[str, Any]:
+    blas = [
+        {name: pool.get(name) for name in ("internal_api", "version", "architecture")}
+        for pool in threadpool_info()
+        if pool.get("user_api") == "blas"
+    ]
+    return {
+        "versions": {
+            "sparq-sim": sparq_sim.__version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "pyarrow": pa.__version__,
+        },
+        "blas": sorted(blas, key=canonical),
+        "cpu": _cpu(),
+        "platform": platform.platform(),
+    }
+
+
+def _cpu() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        text = ""
+    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    return found[1] if found else platform.processor() or platform.machine()
+
+
+# Plays as bytes, and back
+
+
+@dataclass(frozen=True)
+class Files:
+    """A finished play as the bytes of its files."""
+
+    key: str
+    rounds: bytes
+    replies: bytes | None
+
+
+@dataclass(frozen=True)
+class StoredPlay:
+    """A play read back; where only rounds were recorded, the trace has no columns of replies."""
+
+    trace: Trace
+    provenance: Provenance
+
+
+def encode(trace: Trace, provenance: Provenance) -> Files:
+    """Write a play as Parquet, its provenance in the metadata."""
+    taken = {"optimizer", "replication", *provenance["setting"]}
+    if clash := sorted(taken & (trace.rounds.keys() | trace.replies.keys())):
+        raise StoreError(f"two columns would be called {clash[0]!r}; rename the coordinate")
+    full = provenance["record"] == "full"
+    return Files(
+        provenance["key"],
+        rounds=_to_bytes(_table(trace.rounds, provenance)),
+        replies=_to_bytes(_table(trace.replies, provenance)) if full else None,
+    )
+
+
+def _table(columns: Mapping[str, NDArray[Any]], provenance: Provenance) -> pa.Table:
+    rows = len(next(iter(columns.values())))
+    same = {
+        "optimizer": provenance["optimizer"],
+        "replication": provenance["replication"],
+        **provenance["setting"],
+    }
+    arrays = {
+        **{name: pa.array([value] * rows, _arrow_type(value)) for name, value in same.items()},
+        **{
+            name: pa.array(column.tolist() if column.dtype.kind == "U" else column)
+            for name, column in columns.items()
+        },
+    }
+    return pa.table(arrays).replace_schema_metadata({_META: canonical(provenance)})
+
+
+def _arrow_type(value: object) -> pa.DataType:
+    match value:
+        case bool():
+            return pa.bool_()
+        case int():
+            return pa.int64()
+        case float():
+            return pa.float64()
+    return pa.string()
+
+
+def _to_bytes(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with _writer(sink, table.schema) as writer:
+        writer.write_table(table)
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
+
+
+def _writer(where: object, schema: pa.Schema) -> pq.ParquetWriter:
+    # Dictionaries for text only: among numbers they would merge what differs in no more than
+    # the bits of a NaN, and a digest sees that.
+    text = [field.name for field in schema if pa.types.is_string(field.type)]
+    return pq.ParquetWriter(
+        where, schema, compression="zstd", use_dictionary=text or False, write_page_checksum=True
+    )
+
+
+def _columns(table: pa.Table, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    return {name: _to_numpy(table.column(name)) for name in names}
+
+
+def _to_numpy(column: pa.ChunkedArray) -> NDArray[Any]:
+    if pa.types.is_string(column.type) or pa.types.is_dictionary(column.type):
+        return np.array(column.to_pylist(), dtype=np.str_)
+    array: NDArray[Any] = column.combine_chunks().to_numpy(zero_copy_only=False)
+    return array
+
+
+# The folder
+
+
+@contextmanager
+def _disk(what: str, path: Path) -> Iterator[None]:
+    """Turn trouble with the disk into one sentence."""
+    try:
+        yield
+    except OSError as error:
+        name = errorcode.get(error.errno or 0, type(error).__name__)
+        raise StoreError(
+            f"cannot {what} {path}: {name}, {error.strerror or error}; "
+            "free space, mend the permissions or choose another folder, and run again"
+        ) from error
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that it is there in full or not at all, even if the power fails."""
+    with _whole(path) as part, open(part, "wb") as file:
+        file.write(content)
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """Give a temporary name to write to; afterwards it is *path*, or gone."""
+    part = _part(path)
+    try:
+        with _disk("write", path):
+            yield part
+            _sync(part)
+            os.replace(part, path)
+            _sync(path.parent)
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def _part(path: Path) -> Path:
+    return path.with_name(f".{path.stem}.{_HOST}.{os.getpid()}.{uuid4().hex[:8]}.part")
+
+
+def _sync(path: Path) -> None:
+    if path.is_dir() and os.name == "nt":  # pragma: no cover - folders cannot be synced there
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is known of a stored play without reading its rounds."""
+
+    key: str
+    family: str
+    optimizer: str
+    setting: Values
+    seed: int
+    replication: int
+    record: str
+    digest: str
+    measures: Mapping[str, float | None]
+
+    @classmethod
+    def of(cls, told: Provenance) -> Found:
+        """Take what is wanted out of a provenance."""
+        return cls(**{name: told[name] for name in cls.__slots__})
+
+
+class Store:
+    """A study's folder: `rounds/`, `replies/`, and in `set-aside/` what does not belong there.
+
+    *notes* says what was set aside, and why.
+    """
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder)
+        self.notes: list[str] = []
+        self._archives: dict[Kind, list[_Archive]] = {kind: [] for kind in KINDS}
+
+    # Writing
+
+    def prepare(self) -> None:
+        """Make the folder, and remove what killed writers of this machine have left behind."""
+        for path in (self.folder / "rounds", self.folder / "replies", self.folder):
+            with _disk("make", path):
+                path.mkdir(parents=True, exist_ok=True)
+            for part in path.glob(".*.part"):
+                if (found := _PART.fullmatch(part.name)) and _dead(found["host"], found["pid"]):
+                    with _disk("remove", part):
+                        part.unlink(missing_ok=True)
+
+    @contextmanager
+    def marked(self) -> Iterator[str]:
+        """Put a file into the folder by which workers know that they see it."""
+        path = _part(self.folder / "run")
+        with _disk("write", path):
+            path.touch()
+        try:
+            yield path.name
+        finally:
+            with suppress(OSError):
+                path.unlink()
+
+    def put(self, files: Files) -> None:
+        """Write a play; its file of rounds comes last, and says that it is finished."""
+        if files.replies is not None:
+            write_whole(self._path("replies", files.key), files.replies)
+        write_whole(self._path("rounds", files.key), files.rounds)
+
+    def _path(self, kind: Kind, key: str) -> Path:
+        return self.folder / kind / f"{key}.parquet"
+
+    def set_aside(self, path: Path, reason: str) -> None:
+        """Move a file out of the way, and note it."""
+        home = self.folder / SET_ASIDE
+        target = home / path.relative_to(self.folder).as_posix().replace("/", "-")
+        while target.exists():
+            target = target.with_name(f"{uuid4().hex[:4]}-{target.name}")
+        with _disk("set aside", path):
+            home.mkdir(exist_ok=True)
+            os.replace(path, target)
+        self.notes.append(f"set aside {path} as {SET_ASIDE}/{target.name}: {reason}")
+
+    # Looking
+
+    def peek(self, key: str, record: str = "rounds") -> Found | None:
+        """Look whether a play is finished, as fully recorded as *record* says."""
+        path = self._path("rounds", key)
+        try:
+            found = Found.of(_provenance(path, key)) if path.exists() else None
+        except _UnfitError:
+            return None
+        lacks = record == "full" and (
+            found is None or found.record != "full" or not self._path("replies", key).exists()
+        )
+        return None if lacks else found
+
+    def survey(self, verify: Iterable[str] = ()) -> dict[str, Found]:
+        """List the finished plays; read those to *verify* in full. Unfit files are set aside."""
+        wanted = frozenset(verify)
+        found: dict[str, Found] = {}
+        self._archives = {kind: self._open_archives(kind) for kind in KINDS}
+        for archive in self._archives["rounds"]:
+            found.update(archive.found())
+        self._check_replies()
+        for path in self._listed("rounds"):
+            key = path.stem
+            try:
+                if not _PLAY.fullmatch(path.name):
+                    raise _UnfitError("it is not a play")
+                told = _provenance(path, key)
+                if told["record"] == "full" and not self._has_replies(key):
+                    raise _UnfitError("its replies are missing")
+                found[key] = Found.of(told)
+                if key in wanted:
+                    self._read_checked(key)
+            except _UnfitError as unfit:
+                found.pop(key, None)
+                self.set_aside(path, str(unfit))
+                replies = self._path("replies", key)
+                if key in wanted and replies.exists():
+                    self.set_aside(replies, f"it belongs to {path.name}, which was set aside")
+        for key in wanted & found.keys():
+            if not self._path("rounds", key).exists():
+                self._verify_archived(key, found)
+        return found
+
+    def _verify_archived(self, key: str, found: dict[str, Found]) -> None:
+        try:
+            self._read_checked(key)
+        except _UnfitError as unfit:
+            for kind in KINDS:
+                for archive in [a for a in self._archives[kind] if key in a]:
+                    self._archives[kind].remove(archive)
+                    self.set_aside(archive.path, str(unfit))
+            for lost in [k for k in found if not self._path("rounds", k).exists()]:
+                if not any(lost in archive for archive in self._archives["rounds"]):
+                    del found[lost]
+
+    def _check_replies(self) -> None:
+        for path in self._listed("replies"):
+            try:
+                if not _PLAY.fullmatch(path.name):
+                    raise _UnfitError("it is not a play")
+                _provenance(path, path.stem)
+            except _UnfitError as unfit:
+                self.set_aside(path, str(unfit))
+
+    def _listed(self, kind: Kind) -> list[Path]:
+        """Give the files but for hidden ones, which are temporary or the file system's own."""
+        home = self.folder / kind
+        with _disk("list", home):
+            if self.folder.exists() and not self.folder.is_dir():
+                raise NotADirectoryError(20, "it is a file, not a folder")
+            names = sorted(os.listdir(home)) if home.is_dir() else []
+        plain = [home / name for name in names if not name.startswith(".")]
+        return [path for path in plain if not _ARCHIVE.fullmatch(path.name)]
+
+    def _open_archives(self, kind: Kind) -> list[_Archive]:
+        home, archives = self.folder / kind, []
+        for path in sorted(home.glob("compact-*.parquet")) if home.is_dir() else ():
+            try:
+                archives.append(_Archive(path))
+            except _UnfitError as unfit:
+                self.set_aside(path, str(unfit))
+        return archives
+
+    def _has_replies(self, key: str) -> bool:
+        return self._path("replies", key).exists() or any(
+            key in archive for archive in self._archives["replies"]
+        )
+
+    # Reading
+
+    def read(self, key: str) -> StoredPlay:
+        """Read a play back; what is not as it was written is an error that names the file."""
+        try:
+            return self._read_checked(key)
+        except _UnfitError as unfit:
+            raise StoreError(f"{self._path('rounds', key)}: {unfit}") from unfit
+
+    def _read_checked(self, key: str) -> StoredPlay:
+        rounds, told = self._load("rounds", key)
+        full = told["record"] == "full"
+        trace = Trace(
+            rounds=_columns(rounds, told["columns"]["rounds"]),
+            replies=(
+                _columns(self._load("replies", key)[0], told["columns"]["replies"]) if full else {}
+            ),
+            coordinates=tuple(told["coordinates"]),
+            ended=told["ended"],
+            spent=told["spent"],
+        )
+        if trace.digest() != told["digest" if full else "rounds_digest"]:
+            raise _UnfitError("its content does not match its digest")
+        return StoredPlay(trace, told)
+
+    def table(self, kind: Kind, key: str) -> pa.Table:
+        """Read one table of a play, with its columns of optimizer, replication and setting."""
+        try:
+            return self._load(kind, key)[0]
+        except _UnfitError as unfit:
+            raise StoreError(f"{self._path(kind, key)}: {unfit}") from unfit
+
+    def provenance(self, key: str) -> Provenance:
+        """Read what a play was, how it ended, and with what it was computed."""
+        try:
+            return self._load("rounds", key, columns=[])[1]
+        except _UnfitError as unfit:
+            raise StoreError(f"{self._path('rounds', key)}: {unfit}") from unfit
+
+    def _load(
+        self, kind: Kind, key: str, columns: list[str] | None = None
+    ) -> tuple[pa.Table, Provenance]:
+        path = self._path(kind, key)
+        if path.exists():
+            told = _provenance(path, key)
+            with _fit("it cannot be read"):
+                table = pq.read_table(
+                    pa.BufferReader(path.read_bytes()),
+                    columns=columns,
+                    page_checksum_verification=True,
+                )
+            return table.replace_schema_metadata(None), told
+        for archive in self._archives[kind] or self._open_archives(kind):
+            if key in archive:
+                return archive.table(key, kind, columns), archive.provenance(key)
+        raise _UnfitError("there is no such play")
+
+    # Compacting
+
+    def compact(self) -> None:
+        """Merge the small files into one of rounds and one of replies, a row group a play."""
+        self.prepare()
+        keys = sorted(self.survey(verify=self._small()))
+        written = [
+            self._merge(kind, [key for key in keys if self._in(kind, key)]) for kind in KINDS
+        ]
+        merged = [set(_Archive(path).keys) if path else set() for path in written]
+        # Rounds go first: while they are there, their replies are wanted.
+        for kind, path, safe in zip(KINDS, written, merged, strict=True):
+            for old in self._archives[kind]:
+                if old.path != path:
+                    with _disk("remove", old.path):
+                        old.path.unlink()
+            for key in safe:
+                with _disk("remove", self._path(kind, key)):
+                    self._path(kind, key).unlink(missing_ok=True)
+        self.survey()
+
+    def _small(self) -> list[str]:
+        return [path.stem for path in self._listed("rounds")]
+
+    def _in(self, kind: Kind, key: str) -> bool:
+        return kind == "rounds" or self._has_replies(key)
+
+    def _merge(self, kind: Kind, keys: Sequence[str]) -> Path | None:
+        if not keys:
+            return None
+        path = self.folder / kind / f"compact-{_hash(keys)[:16]}.parquet"
+        if path.exists():
+            return path
+        shared = _Shared()
+        schemas: list[pa.Schema] = []
+        plays, groups = [], 0
+        for key in keys:
+            table, told = self._load(kind, key)
+            if table.schema not in schemas:
+                schemas.append(table.schema)
+            plays.append(
+                {
+                    "key": key,
+                    "group": groups if len(table) else None,
+                    "told": {name: shared.place(value) for name, value in told.items()},
+                }
+            )
+            groups += bool(len(table))
+        told = {"format": FORMAT, "plays": plays, "shared": shared.values}
+        schema = unified(schemas).with_metadata({_META: canonical(told)})
+        with _whole(path) as part, _writer(part, schema) as writer:
+            for key in keys:
+                table = self._load(kind, key)[0]
+                if len(table):
+                    writer.write_table(conformed(table, schema), row_group_size=len(table))
+        return path
+
+
+class _Shared:
+    """Gathers values, each once: most of a provenance is the same in all plays."""
+
+    def __init__(self) -> None:
+        self.values: list[object] = []
+        self._places: dict[str, int] = {}
+
+    def place(self, value: object) -> int:
+        text = canonical(value)
+        if text not in self._places:
+            self._places[text] = len(self.values)
+            self.values.append(value)
+        return self._places[text]
+
+
+class _Archive:
+    """A compacted file: a row group a play, and a map of their provenances."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with _fit("it cannot be read"):
+            self._file = pq.ParquetFile(path, page_checksum_verification=True)
+        told = _told(self._file.schema_arrow.metadata)
+        try:
+            self._shared: list[Any] = told["shared"]
+            self._plays = {play["key"]: play for play in told["plays"]}
+        except (KeyError, TypeError) as error:
+            raise _UnfitError(f"its map of plays lacks {error}") from error
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._plays
+
+    @property
+    def keys(self) -> Iterable[str]:
+        return self._plays.keys()
+
+    def provenance(self, key: str) -> Provenance:
+        return {name: self._shared[at] for name, at in self._plays[key]["told"].items()}
+
+    def found(self) -> dict[str, Found]:
+        return {key: Found.of(self.provenance(key)) for key in self._plays}
+
+    def table(self, key: str, kind: Kind, columns: list[str] | None) -> pa.Table:
+        told, group = self.provenance(key), self._plays[key]["group"]
+        names = ["optimizer", "replication", *told["setting"], *told["columns"][kind]]
+        names = names if columns is None else columns
+        if group is None:
+            return self._file.schema_arrow.empty_table().select(names).replace_schema_metadata(None)
+        with _fit("it cannot be read"):
+            table = self._file.read_row_group(group, columns=names)
+        return table.select(names).replace_schema_metadata(None)
+
+
+@contextmanager
+def _fit(what: str) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        # Arrow's own complaints about content have no number; those of the system have one.
+        if isinstance(error, OSError) and error.errno is not None:
+            name = errorcode.get(error.errno, "")
+            raise StoreError(
+                f"cannot read {error.filename or 'a file'}: {name}, {error}"
+            ) from error
+        reason = next(iter(str(error).splitlines()), repr(error))
+        raise _UnfitError(f"{what} ({reason})") from error
+
+
+def _told(metadata: Mapping[bytes, bytes] | None) -> Provenance:
+    if _META not in (metadata or {}):
+        raise _UnfitError("it was not written by sparq-sim")
+    with _fit("its provenance cannot be read"):
+        told = json.loads((metadata or {})[_META])
+    if not isinstance(told, dict):
+        raise _UnfitError("its provenance cannot be read")
+    check_format(told.get("format"), "it holds plays")
+    return told
+
+
+def check_format(number: object, what: str) -> None:
+    """Refuse files of another format, which another version has written."""
+    if number != FORMAT:
+        raise StoreError(
+            f"{what} of format {number!r}, and this version ({sparq_sim.__version__}) reads "
+            f"format {FORMAT}; use the version that wrote it, or another folder"
+        )
+
+
+def _provenance(path: Path, key: str) -> Provenance:
+    if not path.is_file():
+        raise _UnfitError("it is not a file")
+    with _fit("it cannot be read"):
+        schema = pq.read_schema(path)
+    try:
+        told = _told(schema.metadata)
+    except StoreError as error:
+        raise StoreError(f"{path}: {error}") from error
+    if told.get("key") != key:
+        raise _UnfitError(f"it holds the play {told.get('key')}, not the one it is called after")
+    if lacking := sorted(set(Found.__slots__) - told.keys()):
+        raise _UnfitError(f"its provenance lacks {lacking[0]!r}")
+    return told
+
+
+def _dead(host: str, pid: str) -> bool:
+    """Say whether a process of this machine is gone; that of another may be alive."""
+    if host != _HOST:
+        return False
+    try:
+        os.kill(int(pid), 0)
+        # In a container, nobody may be there to bury the dead.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+
+
+def unified(schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """Give the one schema that holds all columns; where types disagree, numbers or text."""
+    types: dict[str, pa.DataType] = {}
+    for schema in schemas:
+        for field in schema:
+            known = types.setdefault(field.name, field.type)
+            if known != field.type:
+                both = {known, field.type}
+                types[field.name] = (
+                    pa.float64() if both <= {pa.int64(), pa.float64()} else pa.string()
+                )
+    return pa.schema(types.items())
+
+
+def conformed(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Give *table* the columns of *schema*, empty where it has none."""
+    columns = [
+        table.column(field.name).cast(field.type)
+        if field.name in table.column_names
+        else pa.nulls(len(table), field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema.remove_metadata())
+
+
+def read(folder: Path | str, key: str) -> StoredPlay:
+    """Read one play from a study folder."""
+    return Store(folder).read(key)
+
+
+def compact(folder: Path | str) -> list[str]:
+    """Merge the many small files of a study folder; say what had to be set aside."""
+    store = Store(folder)
+    store.compact()
+    return store.notes

@@ -1,0 +1,462 @@
+"""Studies: a scenario's optimizers, settings and replications, played once each and kept."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pyarrow as pa
+
+import sparq_sim
+from sparq_sim import store
+from sparq_sim.executors import (
+    InProcess,
+    Order,
+    Outcome,
+    Play,
+    PlayExecutor,
+    Pooled,
+    Processes,
+    Work,
+)
+from sparq_sim.store import Found, Store, StoredPlay, StoreError, Values
+
+if TYPE_CHECKING:
+    from sparq_sim.scenario import Scenario
+
+Label: TypeAlias = tuple[str, str]
+"""An optimizer, and its swept setting as canonical JSON: what a row of a table is about."""
+
+
+def label(play: Play | Found) -> Label:
+    """Give the row of a table that a play belongs to."""
+    return play.optimizer, store.canonical(play.setting)
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """A play that did not finish, and why."""
+
+    play: Play
+    reason: str
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run has come."""
+
+    done: int
+    total: int
+    resumed: int
+    """How many of those done had been finished before this run."""
+    failed: int
+    elapsed: float
+    notes: Sequence[str]
+    """What a user should be told: files set aside, a scenario that cannot be sent to workers."""
+    last: Play | None
+    sums: Mapping[Label, tuple[int, float]] = field(repr=False)
+    """How many plays there are of each optimizer and setting, and the sum of average regrets."""
+
+    @property
+    def average_regrets(self) -> dict[Label, float]:
+        """Means over the plays finished so far, of each optimizer and setting."""
+        return {name: total / count for name, (count, total) in self.sums.items()}
+
+    @property
+    def rate(self) -> float:
+        """Plays a second, in this run."""
+        return (self.done - self.resumed + self.failed) / self.elapsed if self.elapsed else 0.0
+
+    @property
+    def remaining(self) -> float | None:
+        """Seconds to go, at the rate so far; None while there is none."""
+        left = self.total - self.done - self.failed
+        return left / self.rate if self.rate else None
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a run has come to."""
+
+    done: int
+    resumed: int
+    elapsed: float
+    troubles: tuple[Trouble, ...]
+    notes: tuple[str, ...]
+
+
+Watch: TypeAlias = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class _Recipe:
+    """What the plays of one optimizer in one setting have in common."""
+
+    scenario: Scenario
+    optimizer: str
+    family: str
+    setting: Values
+
+    @property
+    def landscape(self) -> str:
+        """A hint on which plays share a landscape; workers compare the environments."""
+        return repr((type(self.scenario.environment), self.scenario.environment))
+
+    def plays(self) -> Iterator[Play]:
+        for replication in range(self.scenario.replications):
+            key = store.key(self.family, self.scenario.seed, replication)
+            yield Play(
+                key, self.optimizer, self.setting, replication, self.scenario.seed, self.family
+            )
+
+
+class Study:
+    """All plays of a *scenario*, kept in a *folder*: what is there is not played again.
+
+    `Study.open` gives a study for looking at a folder without its scenario.
+    """
+
+    def __init__(self, scenario: Scenario | None, folder: Path | str) -> None:
+        self.folder = Path(folder)
+        self.store = Store(folder)
+        self._recipes = _recipes(scenario) if scenario is not None else {}
+        self._title = scenario.title if scenario is not None else ""
+        self._opened: list[Play] | None = None
+
+    @classmethod
+    def open(cls, folder: Path | str) -> Study:
+        """Open the study in a folder: the finished plays of the scenario last run there.
+
+        They may come from several machines, seeds and numbers of replications. Plays of other
+        scenarios or versions in the same folder are left out, which `notes` says.
+        """
+        study = cls(None, folder)
+        described = study._described()
+        found = study.store.survey()
+        if not found:
+            raise StoreError(f"there is no finished play in {study.folder}")
+        families = described.get("families")
+        chosen = [each for each in found.values() if not families or each.family in families]
+        if left_out := len(found) - len(chosen):
+            study.store.notes.append(
+                f"left out {left_out} plays of other scenarios or versions in {study.folder}"
+            )
+        study._title = str(described.get("title", ""))
+        study._opened = sorted(
+            (Play(e.key, e.optimizer, e.setting, e.replication, e.seed, e.family) for e in chosen),
+            key=lambda play: (*label(play), play.seed, play.replication),
+        )
+        return study
+
+    @property
+    def title(self) -> str:
+        """The scenario's."""
+        return self._title
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What a user should be told of the folder: files set aside, plays left out."""
+        return tuple(self.store.notes)
+
+    # What there is to play
+
+    def plays(self) -> list[Play]:
+        """List all plays; in an opened study, those that are finished."""
+        if self._opened is not None:
+            return list(self._opened)
+        plays = {play.key: play for recipe in self._recipes.values() for play in recipe.plays()}
+        return list(plays.values())
+
+    def missing(self) -> list[Play]:
+        """List the plays that are not finished."""
+        return self._unfinished(self.store.survey())
+
+    def found(self) -> list[Found]:
+        """List what is known of this study's finished plays without reading their rounds."""
+        finished = self.store.survey()
+        return [finished[play.key] for play in self.plays() if play.key in finished]
+
+    def _unfinished(self, found: Mapping[str, Found]) -> list[Play]:
+        full = {name for name, recipe in self._recipes.items() if recipe.scenario.record == "full"}
+        return [
+            play
+            for play in self.plays()
+            if (there := found.get(play.key)) is None
+            or (there.record != "full" and label(play) in full)
+        ]
+
+    # Playing
+
+    def run(
+        self, executor: PlayExecutor | Executor | None = None, *, watch: Watch | None = None
+    ) -> Report:
+        """Play what is missing, by default on all cores; each play is kept as it finishes.
+
+        Run it again to go on after an interruption of whatever kind. *watch* is called at the
+        beginning and after each play.
+        """
+        if not self._recipes:
+            raise StoreError("a study opened without its scenario cannot be run")
+        self.store.prepare()
+        self._describe()
+        plays = self.plays()
+        found = self.store.survey(verify=[play.key for play in plays])
+        missing = self._unfinished(found)
+        tally = _Tally(len(plays), self.store.notes, watch)
+        for key in {play.key for play in plays} - {play.key for play in missing}:
+            tally.resume(found[key])
+        del found
+        tally.tell(None)
+        if missing:
+            with self.store.marked() as mark:
+                self._play(missing, self._executor(executor, tally), mark, tally)
+        return tally.report()
+
+    def _play(
+        self, plays: Sequence[Play], executor: PlayExecutor, mark: str, tally: _Tally
+    ) -> None:
+        stuck: list[Play] = []
+        packed = _Packed()
+        work = Work(
+            groups=self._groups(plays),
+            scenario=lambda play: self._recipes[label(play)].scenario,
+            order=lambda some: Order(
+                str(self.folder.absolute()),
+                mark,
+                tuple((play, packed.of(self._recipes[label(play)])) for play in some),
+            ),
+            home=self.store,
+        )
+        # Closed at once, also by Ctrl-C: what has begun is finished, nothing else is started.
+        with closing(executor.outcomes(work)) as outcomes:
+            for outcome in outcomes:
+                if outcome.status == "unreadable":
+                    stuck.append(outcome.play)
+                    continue
+                if outcome.files is not None:
+                    self.store.put(outcome.files)
+                tally.take(outcome)
+        if stuck:
+            tally.notes.append(
+                "workers cannot rebuild the scenario (is it made of things defined in a script "
+                f"or a notebook?), so {len(stuck)} plays are computed in this process"
+            )
+            self._play(stuck, InProcess(), mark, tally)
+
+    def _executor(self, executor: PlayExecutor | Executor | None, tally: _Tally) -> PlayExecutor:
+        if isinstance(executor, Executor):
+            executor = Pooled(executor)
+        executor = executor or Processes()
+        if not isinstance(executor, InProcess):
+            try:
+                for recipe in self._recipes.values():
+                    pickle.dumps(recipe.scenario)
+            except Exception as error:
+                tally.notes.append(
+                    "the scenario cannot be pickled, so all plays are computed in this process "
+                    f"({type(error).__name__}: {error})"
+                )
+                return InProcess()
+        return executor
+
+    def _groups(self, plays: Sequence[Play]) -> deque[deque[Play]]:
+        """Put together what shares a landscape."""
+        hints = {name: recipe.landscape for name, recipe in self._recipes.items()}
+        groups: dict[tuple[str, int, int], deque[Play]] = {}
+        for play in plays:
+            shared = hints[label(play)], play.seed, play.replication
+            groups.setdefault(shared, deque()).append(play)
+        return deque(groups.values())
+
+    # The description of what is played
+
+    def _describe(self) -> None:
+        self._described()  # An unfit or incompatible one is not overwritten.
+        plays: list[dict[str, Any]] = [
+            {
+                "family": recipe.family,
+                "optimizer": recipe.optimizer,
+                "setting": recipe.setting,
+                "seed": recipe.scenario.seed,
+                "replications": recipe.scenario.replications,
+                "play": recipe.scenario.fingerprint(recipe.optimizer),
+            }
+            for recipe in self._recipes.values()
+        ]
+        if unwritten := {path for play in plays for path in play["play"].get("unwritten", ())}:
+            self.store.notes.append(
+                f"{', '.join(sorted(unwritten))}: cannot be written to a file, so the plays may "
+                "not be known again in another session"
+            )
+        described = {
+            "format": store.FORMAT,
+            "title": self._title,
+            "version": sparq_sim.__version__,
+            "plays": plays,
+        }
+        store.write_whole(self.folder / store.SCENARIO, json.dumps(described, indent=1).encode())
+
+    def _described(self) -> dict[str, Any]:
+        path = self.folder / store.SCENARIO
+        if not path.is_file():
+            return {}
+        try:
+            described: dict[str, Any] = json.loads(path.read_bytes())
+            families = {each["family"] for each in described["plays"]}
+        except (ValueError, KeyError, TypeError) as error:
+            self.store.set_aside(path, f"it cannot be read ({type(error).__name__}: {error})")
+            return {}
+        store.check_format(described.get("format"), f"{path} tells of plays")
+        return {**described, "families": families}
+
+    # Reading
+
+    def read(self, play: Play | str) -> StoredPlay:
+        """Read one play back, with its provenance."""
+        return self.store.read(play if isinstance(play, str) else play.key)
+
+    def table(self, what: store.Kind = "rounds") -> pa.Table:
+        """Give the rounds or the replies of all finished plays as one Arrow table."""
+        if what not in store.KINDS:
+            raise StoreError(f"there is no table {what!r}; there are: {', '.join(store.KINDS)}")
+        found = self.found()
+        if what == "replies" and any(each.record != "full" for each in found):
+            raise StoreError("replies were not recorded; run the scenario with record = 'full'")
+        tables = [self.store.table(what, each.key) for each in found]
+        if not tables:
+            raise StoreError(f"there is no finished play in {self.folder}")
+        schema = store.unified([table.schema for table in tables])
+        return pa.concat_tables([store.conformed(table, schema) for table in tables])
+
+    def compact(self) -> None:
+        """Merge the many small files into one of rounds and one of replies."""
+        self.store.compact()
+
+
+class _Packed:
+    """Pickled scenarios, each once while it is in use."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, bytes] = {}
+
+    def of(self, recipe: _Recipe) -> bytes:
+        name = id(recipe.scenario)
+        if name not in self._known:
+            if len(self._known) >= 32:
+                self._known.clear()
+            self._known[name] = pickle.dumps(recipe.scenario)
+        return self._known[name]
+
+
+@dataclass
+class _Tally:
+    """Counts what a run has come to."""
+
+    total: int
+    notes: list[str]
+    watch: Watch | None
+    resumed: int = 0
+    done: int = 0
+    troubles: list[Trouble] = field(default_factory=list)
+    began: float = field(default_factory=perf_counter)
+    sums: dict[Label, tuple[int, float]] = field(default_factory=dict)
+
+    def resume(self, found: Found) -> None:
+        self.resumed += 1
+        self._add(label(found), found.measures["average_regret"])
+
+    def take(self, outcome: Outcome) -> None:
+        if outcome.status == "done":
+            self._add(label(outcome.play), outcome.average_regret)
+        else:
+            self.troubles.append(Trouble(outcome.play, outcome.message))
+        self.tell(outcome.play)
+
+    def _add(self, name: Label, average_regret: float | None) -> None:
+        self.done += 1
+        if average_regret is not None:
+            count, total = self.sums.get(name, (0, 0.0))
+            self.sums[name] = count + 1, total + average_regret
+
+    def tell(self, play: Play | None) -> None:
+        if self.watch is not None:
+            self.watch(
+                Progress(
+                    done=self.done,
+                    total=self.total,
+                    resumed=self.resumed,
+                    failed=len(self.troubles),
+                    elapsed=perf_counter() - self.began,
+                    sums=self.sums,
+                    notes=tuple(self.notes),
+                    last=play,
+                )
+            )
+
+    def report(self) -> Report:
+        return Report(
+            done=self.done,
+            resumed=self.resumed,
+            elapsed=perf_counter() - self.began,
+            troubles=tuple(self.troubles),
+            notes=tuple(self.notes),
+        )
+
+
+# From a scenario to plays
+
+
+def _recipes(scenario: Scenario) -> dict[Label, _Recipe]:
+    """Give what is to be played, each once.
+
+    A swept value that makes no difference to an optimizer is left out of its setting.
+    """
+    kin: dict[tuple[str, str, int], list[tuple[Values, Scenario]]] = {}
+    for values, variant in _comparable(scenario.settings()):
+        for optimizer in variant.optimizers:
+            fingerprint = variant.fingerprint(optimizer)
+            name = store.family(fingerprint, store.plugins_used(variant, optimizer))
+            kin.setdefault((optimizer, name, variant.seed), []).append((values, variant))
+    recipes: dict[Label, _Recipe] = {}
+    for (optimizer, name, _), variants in kin.items():
+        first, *others = (values for values, _ in variants)
+        same = {
+            path: value
+            for path, value in first.items()
+            if all(path in values and values[path] == value for values in others)
+        }
+        if (optimizer, store.canonical(same)) in recipes:
+            same = dict(first)
+        chosen = max((variant for _, variant in variants), key=lambda each: each.replications)
+        recipes[optimizer, store.canonical(same)] = _Recipe(chosen, optimizer, name, same)
+    return recipes
+
+
+def _comparable(
+    settings: Sequence[tuple[Mapping[str, object], Scenario]],
+) -> Iterator[tuple[Values, Scenario]]:
+    """Give the values of one path one type, so that they make a column."""
+    columns: dict[str, list[object]] = {}
+    for values, _ in settings:
+        for path, value in values.items():
+            columns.setdefault(path, []).append(value)
+    casts = {path: _cast(column) for path, column in columns.items()}
+    for values, variant in settings:
+        yield {path: casts[path](value) for path, value in values.items()}, variant
+
+
+def _cast(column: Sequence[object]) -> Callable[[Any], object]:
+    kinds = {type(value) for value in column}
+    if kinds in ({bool}, {int}, {str}):
+        return kinds.pop()
+    if kinds <= {int, float}:
+        return float
+    return lambda value: value if isinstance(value, str) else store.canonical(value)

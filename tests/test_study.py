@@ -1,0 +1,495 @@
+from __future__ import annotations
+
+import errno
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import pytest
+from numpy.random import Generator, Philox
+
+from sparq_sim import store
+from sparq_sim.executors import InProcess, Outcomes, Processes, Work
+from sparq_sim.models import Agent, Optimizer, Setting
+from sparq_sim.optimizers.uniform import Uniform
+from sparq_sim.store import StoreError
+from sparq_sim.study import Progress, Study
+from tests.test_executors import Dawdling, digests, small
+from tests.test_store import scenario
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("expected")
+    Study(small(), folder).run(InProcess())
+    return digests(folder)
+
+
+# What is played
+
+
+def test_a_study_is_optimizers_by_settings_by_replications(tmp_path: Path) -> None:
+    study = Study(small(), tmp_path)
+    plays = study.plays()
+    assert len({play.key for play in plays}) == len(plays) == 2 * 2 * 4
+    assert {play.optimizer for play in plays} == {"uniform", "sparq-gp-ucb"}
+    assert {play.setting["feedback.noise"] for play in plays} == {0.1, 0.3}
+    assert len(study.missing()) == 16
+
+
+def test_what_makes_no_difference_to_an_optimizer_is_played_once(tmp_path: Path) -> None:
+    optimizers = {"slow": Dawdling(seconds=0.0), "calm": Uniform()}
+    study = Study(scenario(optimizers=optimizers, sweep={"optimizers.slow.why": [1, 2]}), tmp_path)
+    settings = {(play.optimizer, tuple(play.setting.items())) for play in study.plays()}
+    assert settings == {
+        ("slow", (("optimizers.slow.why", 1),)),
+        ("slow", (("optimizers.slow.why", 2),)),
+        ("calm", ()),
+    }
+    assert study.run(InProcess()).done == 3
+    swept = study.table().column("optimizers.slow.why").to_pylist()
+    assert set(swept) == {1, 2, None}
+
+
+def test_swept_values_of_several_types_make_one_column(tmp_path: Path) -> None:
+    values = [0, 0.5, {"kind": "uniform", "low": 0.0, "high": 0.1}]
+    study = Study(scenario(rounds=3, sweep={"feedback.transit": values}), tmp_path)
+    study.run(InProcess())
+    column = set(study.table().column("feedback.transit").to_pylist())
+    assert column == {"0", "0.5", '{"high":0.1,"kind":"uniform","low":0.0}'}
+
+
+def test_the_folder_tells_its_scenario(tmp_path: Path) -> None:
+    Study(small(), tmp_path).run(InProcess())
+    told = json.loads((tmp_path / "scenario.json").read_text())
+    assert told["title"] == "tiny"
+    assert len(told["plays"]) == 4
+    assert told["plays"][0]["play"]["rounds"] == 25
+    assert Study.open(tmp_path).title == "tiny"
+
+
+# Going on where it stopped
+
+
+class Shuffled:
+    """Plays in this process, in an order of its own."""
+
+    def outcomes(self, work: Work) -> Outcomes:
+        plays = [play for group in work.groups for play in group]
+        Generator(Philox(key=1)).shuffle(plays)
+        work.groups = deque(deque([play]) for play in plays)
+        yield from InProcess().outcomes(work)
+
+
+def test_the_order_makes_no_difference(tmp_path: Path, expected: dict[str, str]) -> None:
+    Study(small(), tmp_path).run(Shuffled())
+    assert digests(tmp_path) == expected
+
+
+@pytest.mark.parametrize("executor", [InProcess(), Processes(2)], ids=["here", "processes"])
+def test_an_interrupted_study_goes_on(
+    tmp_path: Path, expected: dict[str, str], executor: InProcess | Processes
+) -> None:
+    def interrupt(progress: Progress) -> None:
+        if progress.done == 3:
+            raise KeyboardInterrupt
+
+    study = Study(small(), tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        study.run(executor, watch=interrupt)
+    left = len(study.missing())
+    assert 16 - 3 - 4 <= left <= 16 - 3
+    report = study.run(executor)
+    assert (report.done, report.resumed) == (16, 16 - left)
+    assert digests(tmp_path) == expected
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_spoilt_and_foreign_files_are_set_aside_and_played_again(
+    tmp_path: Path, expected: dict[str, str]
+) -> None:
+    study = Study(small(), tmp_path)
+    study.run(InProcess())
+    truncated, flipped, orphaned, *_ = sorted(expected)
+    for kind, key in (("rounds", truncated), ("replies", flipped)):
+        path = tmp_path / kind / f"{key}.parquet"
+        content = bytearray(path.read_bytes())
+        content[200] ^= 0xFF
+        path.write_bytes(content[: -50 if kind == "rounds" else None])
+    (tmp_path / "replies" / f"{orphaned}.parquet").unlink()
+    (tmp_path / "rounds" / "mine.csv").write_text("a,b")
+    report = Study(small(), tmp_path).run(InProcess())
+    assert report.resumed == 13
+    assert digests(tmp_path) == expected
+    said = "\n".join(report.notes)
+    assert all(name in said for name in (truncated, flipped, orphaned, "mine.csv"))
+    assert (tmp_path / "set-aside" / "rounds-mine.csv").read_text() == "a,b"
+
+
+def test_recording_more_plays_again_and_recording_less_does_not(tmp_path: Path) -> None:
+    Study(scenario(record="rounds"), tmp_path).run(InProcess())
+    with pytest.raises(StoreError, match="record = 'full'"):
+        Study.open(tmp_path).table("replies")
+    assert Study(scenario(record="full"), tmp_path).run(InProcess()).resumed == 0
+    assert Study(scenario(record="rounds"), tmp_path).run(InProcess()).resumed == 2
+    assert len(Study.open(tmp_path).table("replies")) > 0
+
+
+def test_a_compacted_study_is_finished(tmp_path: Path, expected: dict[str, str]) -> None:
+    study = Study(small(), tmp_path)
+    study.run(InProcess())
+    before = study.table()
+    study.compact()
+    assert Study(small(), tmp_path).run(InProcess()).resumed == 16
+    assert digests(tmp_path) == expected
+    assert Study.open(tmp_path).table().num_rows == before.num_rows
+    assert repr(study.table().to_pydict()) == repr(before.to_pydict())
+
+
+# Merging
+
+
+def test_results_of_two_machines_merge_by_copying(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    Study(scenario(seed=1), here).run(InProcess())
+    Study(scenario(seed=2, replications=2), there).run(InProcess())
+    shutil.copytree(there, here, dirs_exist_ok=True)
+    assert len(digests(here)) == 2 + 4
+
+
+def test_plays_of_another_scenario_in_the_folder_are_left_out_and_that_is_said(
+    tmp_path: Path,
+) -> None:
+    Study(scenario(rounds=5), tmp_path).run(InProcess())
+    Study(scenario(rounds=6), tmp_path).run(InProcess())
+    study = Study.open(tmp_path)
+    assert set(study.table().column("round").to_pylist()) == {1, 2, 3, 4, 5, 6}
+    assert "left out 2 plays" in study.notes[0]
+
+
+# Reading
+
+
+def test_the_table_has_a_row_a_round_and_a_play_can_be_read_back(tmp_path: Path) -> None:
+    study = Study(small(), tmp_path)
+    study.run(InProcess())
+    table = study.table()
+    assert len(table) == 16 * 25
+    assert {"optimizer", "replication", "feedback.noise", "regret"} <= set(table.column_names)
+    play = study.plays()[-1]
+    assert study.read(play).trace.digest() == study.read(play.key).provenance["digest"]
+    with pytest.raises(StoreError, match="there are: rounds, replies"):
+        study.table("turns")  # type: ignore[arg-type]
+
+
+def test_an_empty_folder_is_no_study(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="no finished play"):
+        Study.open(tmp_path)
+    with pytest.raises(StoreError, match="no finished play"):
+        Study(small(), tmp_path).table()
+
+
+def test_a_study_without_its_scenario_cannot_be_run(tmp_path: Path) -> None:
+    Study(scenario(rounds=2), tmp_path).run(InProcess())
+    with pytest.raises(StoreError, match="without its scenario"):
+        Study.open(tmp_path).run()
+
+
+# Folders and disks
+
+
+def test_a_folder_of_another_format_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "scenario.json").write_text('{"format": 7, "plays": []}')
+    for act in (lambda: Study.open(tmp_path), lambda: Study(small(), tmp_path).run(InProcess())):
+        with pytest.raises(StoreError, match=r"format 7.*reads format 1"):
+            act()
+
+
+def test_an_unreadable_description_is_set_aside(tmp_path: Path) -> None:
+    (tmp_path / "scenario.json").write_text("{")
+    report = Study(scenario(rounds=2), tmp_path).run(InProcess())
+    assert "scenario.json" in report.notes[0]
+    assert (tmp_path / "set-aside" / "scenario.json").read_text() == "{"
+
+
+def test_a_full_disk_stops_the_study_and_what_is_finished_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = Study(small(), tmp_path)
+    moves: list[Path] = []
+    replace = os.replace
+
+    def fill(source: Path, target: Path) -> None:
+        if len(moves) > 4:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        moves.append(target)
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", fill)
+    with pytest.raises(StoreError, match="ENOSPC"):
+        study.run(InProcess())
+    monkeypatch.undo()
+    assert len(study.missing()) == 14  # The scenario and two plays of two files were written.
+    assert not list(tmp_path.rglob("*.part"))
+    assert study.run(InProcess()).resumed == 2
+
+
+def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "study").write_text("")
+    with pytest.raises(StoreError, match="study"):
+        Study(small(), tmp_path / "study").run(InProcess())
+
+
+# What cannot be sent
+
+
+class Calling(Optimizer):
+    """Has a function for a field."""
+
+    function: Callable[[float], float]
+
+    def start(self, setting: Setting, rng: Generator) -> Agent:
+        self.function(1.0)
+        return Uniform().start(setting, rng)
+
+
+def test_a_scenario_that_cannot_be_pickled_plays_here_and_that_is_said(tmp_path: Path) -> None:
+    calling = scenario(rounds=2, optimizers={"calling": Calling(function=lambda x: x)})
+    report = Study(calling, tmp_path).run(Processes(1))
+    assert report.done == 1
+    assert "cannot be pickled, so all plays are computed in this process" in report.notes[-1]
+
+
+def test_a_function_that_can_be_pickled_is_sent_and_that_it_is_not_known_again_is_said(
+    tmp_path: Path,
+) -> None:
+    calling = scenario(rounds=2, optimizers={"calling": Calling(function=isnan)})
+    study = Study(calling, tmp_path)
+    report = study.run(Processes(1))
+    assert (report.done, study.missing()) == (1, [])
+    assert "optimizer.function" in report.notes[0]
+
+
+NOTEBOOK = """
+from sparq_sim.executors import Processes
+from sparq_sim.optimizers.uniform import Uniform
+from sparq_sim.study import Study
+from tests.test_store import scenario
+import sys
+
+class Mine(Uniform):
+    pass
+
+report = Study(scenario(rounds=2, optimizers={"mine": Mine()}), sys.argv[1]).run(Processes(1))
+print(report.done, *report.notes)
+"""
+
+
+def test_what_is_defined_in_a_notebook_plays_here_and_that_is_said(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", NOTEBOOK, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("1 ")
+    assert "1 plays are computed in this process" in done.stdout
+
+
+# Progress
+
+
+def test_progress_counts_up_and_shows_average_regrets(tmp_path: Path) -> None:
+    seen: list[Progress] = []
+    study = Study(small(), tmp_path)
+    study.run(InProcess(), watch=seen.append)
+    assert [progress.done for progress in seen] == list(range(17))
+    assert seen[0].remaining is None
+    assert seen[-1].remaining == 0
+    assert len(seen[-1].average_regrets) == 4
+    again: list[Progress] = []
+    study.run(InProcess(), watch=again.append)
+    assert [(progress.done, progress.resumed) for progress in again] == [(16, 16)]
+    assert again[-1].average_regrets == pytest.approx(seen[-1].average_regrets)
+
+
+# Kill -9
+
+
+def dawdling() -> Any:
+    optimizers = {"a": Dawdling(seconds=0.06), "b": Dawdling(seconds=0.03)}
+    return scenario(replications=12, rounds=5, optimizers=optimizers)
+
+
+@pytest.fixture(scope="module")
+def unhurt(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("unhurt")
+    Study(dawdling(), folder).run(InProcess())
+    return digests(folder)
+
+
+def workers_of(pid: int) -> list[int]:
+    """Give the worker processes of a process, on Linux."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            try:
+                if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
+                    found.append(int(child))
+            except OSError:
+                continue
+    return found
+
+
+def await_moment(folder: Path, seed: int) -> Generator:
+    """Wait until some plays are finished, how many is left to chance, and a little longer."""
+    rng = Generator(Philox(key=seed))
+    plays, deadline = rng.integers(0, 16), time.monotonic() + 30
+    while len(list(folder.glob("rounds/*.parquet"))) < plays and time.monotonic() < deadline:
+        time.sleep(0.005)
+    time.sleep(rng.uniform(0.0, 0.1))
+    return rng
+
+
+def kill_worker(folder: Path, seed: int, killed: list[int]) -> None:
+    rng = await_moment(folder, seed)
+    while not (workers := workers_of(os.getpid())):
+        time.sleep(0.01)
+    killed.append(workers[rng.integers(len(workers))])
+    os.kill(killed[0], signal.SIGKILL)
+
+
+def finish(folder: Path) -> None:
+    """Run again until nothing is missing: a play may have met its second death."""
+    for _ in range(3):
+        if Study(dawdling(), folder).run(Processes(2)).done == 24:
+            return
+
+
+def check_killed_worker(folder: Path, seed: int, unhurt: dict[str, str]) -> None:
+    killed: list[int] = []
+    killer = threading.Thread(target=kill_worker, args=(folder, seed, killed), daemon=True)
+    killer.start()
+    finish(folder)
+    killer.join(timeout=30)
+    assert killed
+    assert digests(folder) == unhurt
+
+
+COORDINATOR = """
+import sys
+from sparq_sim.executors import Processes
+from sparq_sim.study import Study
+from tests.test_study import dawdling
+Study(dawdling(), sys.argv[1]).run(Processes(2))
+"""
+
+
+def coordinate(folder: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", COORDINATOR, str(folder)],
+        start_new_session=True,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def check_killed_coordinator(folder: Path, seed: int, unhurt: dict[str, str]) -> None:
+    with coordinate(folder) as coordinator:
+        await_moment(folder, seed)
+        workers = workers_of(coordinator.pid)
+        coordinator.kill()
+    deadline = time.monotonic() + 20
+    while any(map(running, workers)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(running, workers))
+    assert len(list(folder.glob("rounds/*.parquet"))) < 24
+    finish(folder)
+    assert digests(folder) == unhurt
+    assert not list(folder.rglob("*.part"))
+
+
+def running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+
+
+@linux
+@pytest.mark.parametrize("seed", range(3))
+def test_a_killed_worker_changes_nothing(tmp_path: Path, seed: int, unhurt: dict[str, str]) -> None:
+    check_killed_worker(tmp_path, seed, unhurt)
+
+
+@linux
+@pytest.mark.parametrize("seed", range(3))
+def test_a_killed_coordinator_changes_nothing_and_leaves_no_worker(
+    tmp_path: Path, seed: int, unhurt: dict[str, str]
+) -> None:
+    check_killed_coordinator(tmp_path, seed, unhurt)
+
+
+@linux
+def test_ctrl_c_ends_the_coordinator_in_good_order(tmp_path: Path, unhurt: dict[str, str]) -> None:
+    with coordinate(tmp_path) as coordinator:
+        while not list(tmp_path.glob("rounds/*.parquet")):
+            time.sleep(0.01)
+        workers = workers_of(coordinator.pid)
+        os.killpg(coordinator.pid, signal.SIGINT)
+        assert coordinator.stderr is not None
+        said = coordinator.stderr.read()
+    assert said.count("Traceback") == 1
+    assert said.rstrip().endswith("KeyboardInterrupt")
+    assert not any(map(running, workers))
+    assert not list(tmp_path.rglob("*.part"))
+    finish(tmp_path)
+    assert digests(tmp_path) == unhurt
+
+
+@linux
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 120))
+def test_twenty_killed_workers_and_coordinators_change_nothing(
+    tmp_path: Path, seed: int, unhurt: dict[str, str]
+) -> None:
+    check_killed_worker(tmp_path / "worker", seed, unhurt)
+    check_killed_coordinator(tmp_path / "coordinator", seed, unhurt)
+
+
+@linux
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_number_of_plays(tmp_path: Path) -> None:
+    tiny = scenario(rounds=3, replications=2000, optimizers=["uniform"], record="rounds")
+    sizes: list[int] = []
+
+    def watch(progress: Progress) -> None:
+        if progress.done % 100 == 0:
+            pages = int(Path("/proc/self/statm").read_text().split()[1])
+            sizes.append(pages * resource.getpagesize())
+
+    assert Study(tiny, tmp_path).run(Processes(2), watch=watch).done == 2000
+    assert max(sizes) - sizes[0] < 50e6
+
+
+def test_the_store_is_not_loaded_with_the_package() -> None:
+    listing = "import sys, sparq_sim, sparq_sim.cli; print('pyarrow' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_keys_are_those_of_the_store(tmp_path: Path) -> None:
+    (play, *_) = Study(small(), tmp_path).plays()
+    assert play.key == store.key(play.family, play.seed, play.replication)
