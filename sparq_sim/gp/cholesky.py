@@ -122,7 +122,8 @@ class CholeskyPosterior:
         """Give the std of the reward at *points* (n, d), or at the candidates."""
         self._catch_up()
         if points is None:
-            return np.sqrt(np.maximum(self._cached().variances, 0.0))
+            at_candidates = np.maximum(self._cached().variances, 0.0)
+            return np.sqrt(at_candidates, out=at_candidates)
         rows = checked_points(points)
         projected = self._projected(rows)
         variances: Values = self.kernel.diagonal(rows) - np.einsum("ij,ij->j", projected, projected)
@@ -253,6 +254,7 @@ class _Cache:
         self.projected: Matrix = np.zeros((16, len(candidates)))
         self._rows = 0
         self._priors = kernel.diagonal(candidates.points)
+        self._scratch: Values = np.empty(len(candidates))
         # The covariance of all candidates with one, given the first rows: on its next visit only
         # the rows since then count, which is most of the saving where points are played again.
         self._columns: dict[int, tuple[int, Values]] = {}
@@ -278,12 +280,12 @@ class _Cache:
         if first < row:
             since = self.projected[first:row].T
             column = dgemv(-1.0, since, cross[first:], beta=1.0, y=column, overwrite_y=1)
-        added = self.projected[row]
+        added, scratch = self.projected[row], self._scratch
         np.divide(column, pivot, out=added)
-        self.means += added * whitened
-        self.variances -= added * added
+        self.means += np.multiply(added, whitened, out=scratch)
+        self.variances -= np.multiply(added, added, out=scratch)
         if place >= 0:
-            column -= added * added[place]
+            column -= np.multiply(added, added[place], out=scratch)
             self._columns[place] = (row + 1, column)
         self._rows = row + 1
 
