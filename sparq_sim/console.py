@@ -81,7 +81,7 @@ def legend(replications: int) -> str:
         "growth   a in R_t ~ t^a\n"
         "asked    points a round, of experts\n"
         "seconds  of the agent's computing, a play\n"
-        "dim      what simple policies would get, with full knowledge"
+        "The last lines are what simple policies would get, with full knowledge."
     )
 
 

@@ -123,9 +123,7 @@ def play(
     """
     clock = SimClock(rules.period)
     with threadpool_limits(limits=1):
-        streams = Streams(seed, replication)
-        landscape = landscape or environment.start(streams.generator("environment"))
-        table = _Table(rules, clock, streams, landscape, watch)
+        table = _Table(rules, clock, Streams(seed, replication), environment, landscape, watch)
         table.seat(optimizer, experts or {}, feedback or Channel())
     # Again, for the libraries that the plug-ins have loaded meanwhile.
     with threadpool_limits(limits=1):
@@ -151,9 +149,7 @@ async def play_live(
     """
     clock = LiveClock(rules.period, seconds=seconds)
     with threadpool_limits(limits=1):
-        streams = Streams(seed, replication)
-        landscape = landscape or environment.start(streams.generator("environment"))
-        table = _Table(rules, clock, streams, landscape, watch)
+        table = _Table(rules, clock, Streams(seed, replication), environment, landscape, watch)
         table.seat(optimizer, experts or {}, feedback or Channel())
     with threadpool_limits(limits=1):
         return await clock.run(table.play())
@@ -182,9 +178,11 @@ class _Table:
         rules: Rules,
         clock: Clock,
         streams: Streams,
-        landscape: Landscape,
+        environment: Environment,
+        landscape: Landscape | None,
         watch: Watch | None,
     ) -> None:
+        landscape = landscape or environment.start(streams.generator("environment"))
         self._rules = rules
         self._clock = clock
         self._watch = watch

@@ -16,13 +16,38 @@ __all__ = [
     "Features",
     "KalmanPosterior",
     "Posterior",
+    "Predictor",
     "posterior",
 ]
 
 RANK = 500  # up to so many features, predictions from them cost less than from observations
 
 
-class Posterior(Protocol):
+class Predictor(Protocol):
+    """What is believed of the reward: at the candidates, or at any points."""
+
+    def mean(self, points: ArrayLike | None = None) -> Values:
+        """Give the mean of the reward at *points* (n, d), or at the candidates."""
+        ...
+
+    def std(self, points: ArrayLike | None = None) -> Values:
+        """Give the std of the reward at *points* (n, d), or at the candidates."""
+        ...
+
+    def mean_gradient(self, point: Point) -> Point:
+        """Give the derivative (d,) of the mean by *point*."""
+        ...
+
+    def std_gradient(self, point: Point) -> Point:
+        """Give the derivative (d,) of the std by *point*; 0 where the std is 0."""
+        ...
+
+    @property
+    def log_determinant(self) -> float:
+        """Log det(I + S^-1/2 K S^-1/2), S = diag(variances)."""
+
+
+class Posterior(Predictor, Protocol):
     """A Gaussian process given observations, each with its own noise variance.
 
     Variances are positive and finite. One below 2.2e-16 of the prior variance acts as that much:
@@ -50,26 +75,6 @@ class Posterior(Protocol):
 
     def set_variances(self, variances: ArrayLike) -> None:
         """Give all observations other variances, as when they age."""
-
-    def mean(self, points: ArrayLike | None = None) -> Values:
-        """Give the mean of the reward at *points* (n, d), or at the candidates."""
-        ...
-
-    def std(self, points: ArrayLike | None = None) -> Values:
-        """Give the std of the reward at *points* (n, d), or at the candidates."""
-        ...
-
-    def mean_gradient(self, point: Point) -> Point:
-        """Give the derivative (d,) of the mean by *point*."""
-        ...
-
-    def std_gradient(self, point: Point) -> Point:
-        """Give the derivative (d,) of the std by *point*; 0 where the std is 0."""
-        ...
-
-    @property
-    def log_determinant(self) -> float:
-        """Log det(I + S^-1/2 K S^-1/2), S = diag(variances)."""
 
     @property
     def information_gain(self) -> float:

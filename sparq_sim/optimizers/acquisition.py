@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike
 from pydantic import Field, PositiveInt
 
 from sparq_sim.domain import Box, Domain, Sites
 from sparq_sim.draws import Positive
+from sparq_sim.gp.posterior import Predictor
 from sparq_sim.messages import Point, Points, Values
 from sparq_sim.models import Part
 
@@ -22,26 +20,6 @@ ROUNDING = 1e-13
 
 GRIDS = {1: 501, 2: 41}
 """Points a dimension of the grid, unless given; beyond two dimensions there is none."""
-
-
-class Predictor(Protocol):
-    """What is believed of the reward: at the candidates, or at any points."""
-
-    def mean(self, points: ArrayLike | None = None) -> Values:
-        """Give the mean at *points* (n, d), or at the candidates."""
-
-    def std(self, points: ArrayLike | None = None) -> Values:
-        """Give the std at *points* (n, d), or at the candidates."""
-
-    def mean_gradient(self, point: Point) -> Point:
-        """Give the derivative (d,) of the mean by *point*."""
-
-    def std_gradient(self, point: Point) -> Point:
-        """Give the derivative (d,) of the std by *point*."""
-
-    @property
-    def log_determinant(self) -> float:
-        """Twice the information gain of what was observed."""
 
 
 class Acquisition(Part):

@@ -15,10 +15,10 @@ from pydantic import Field, NonNegativeInt
 from sparq_sim.draws import Amount, Positive
 from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.gp.features import FeaturePosterior
+from sparq_sim.gp.posterior import Predictor
 from sparq_sim.gp.sparse import greedy_points
 from sparq_sim.messages import REWARD, Answer, Failure, Notes, Point, Points, Reply
 from sparq_sim.models import Agent, Part, Setting
-from sparq_sim.optimizers.acquisition import Predictor
 from sparq_sim.optimizers.schedules import Logarithmic, QuerySchedule
 from sparq_sim.optimizers.selection import Played, Selector, Way, diagnosis
 from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior, PriorWarning, round_at

@@ -13,9 +13,9 @@ from sparq_sim.gp.cholesky import CholeskyPosterior
 from sparq_sim.gp.features import FeaturePosterior, Features, KalmanPosterior
 from sparq_sim.gp.kernels import AnyKernel, Forgetting, SpaceTime, stamped
 from sparq_sim.gp.observations import OffCandidatesError
+from sparq_sim.gp.posterior import Predictor
 from sparq_sim.messages import Answer, Point, Points, Values
 from sparq_sim.models import Setting
-from sparq_sim.optimizers.acquisition import Predictor
 from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior
 
 

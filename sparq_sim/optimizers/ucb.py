@@ -20,7 +20,7 @@ from sparq_sim.gp.cholesky import CholeskyPosterior
 from sparq_sim.gp.kernels import AnyKernel, Kernel, SquaredExponential
 from sparq_sim.gp.likelihood import AnyPrior, fit
 from sparq_sim.gp.observations import OffCandidatesError
-from sparq_sim.gp.posterior import Posterior, posterior
+from sparq_sim.gp.posterior import Posterior, Predictor, posterior
 from sparq_sim.messages import (
     REWARD,
     Answer,
@@ -34,7 +34,7 @@ from sparq_sim.messages import (
     Values,
 )
 from sparq_sim.models import Agent, Optimizer, Part, Setting
-from sparq_sim.optimizers.acquisition import Acquisition, Predictor
+from sparq_sim.optimizers.acquisition import Acquisition
 from sparq_sim.optimizers.widths import AnyWidth, LogarithmicWidth, Occasion, Width
 
 EXACT = 1e-6

@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 from pydantic import Field
 
 from sparq_sim.draws import Positive
-from sparq_sim.gp.posterior import Posterior
+from sparq_sim.gp.posterior import Posterior, Predictor
 from sparq_sim.messages import Point, Values
 from sparq_sim.models import Setting
-from sparq_sim.optimizers.acquisition import Predictor
 from sparq_sim.optimizers.ageing import AgeingMemory
 from sparq_sim.optimizers.lengths import gain_order, known_rounds
 from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior

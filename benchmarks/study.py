@@ -1,0 +1,84 @@
+"""Studies beside the bare plays they are made of, two processes beside one, and start-up times.
+
+Run it from the root of the repository: `python -m benchmarks.study [--check] [--json]`. Two
+processes are timed by the wall clock, start-up included, and want two free cores.
+"""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+from benchmarks.compare import Pair, Row, at_most, main
+from sparq_sim.executors import InProcess, Processes
+from sparq_sim.scenario import Scenario
+from sparq_sim.study import Study
+
+PLAYS = 20
+
+
+def scenario(replications: int) -> Scenario:
+    """Give a scenario whose plays take about a tenth of a second."""
+    return Scenario.load(
+        "synthetic",
+        overrides=["rounds=250", f"replications={replications}", "optimizers=['sparq-gp-ucb']"],
+    )
+
+
+def bare() -> None:
+    """Play, and keep nothing."""
+    plays = scenario(PLAYS)
+    for replication in range(PLAYS):
+        plays.play("sparq-gp-ucb", replication)
+
+
+def kept() -> None:
+    """Play, and keep the rounds."""
+    with TemporaryDirectory() as folder:
+        Study(scenario(PLAYS), Path(folder) / "study").run(InProcess())
+
+
+def processes() -> Row:
+    """Compare two processes with one."""
+    times = {}
+    for jobs in (1, 2):
+        with TemporaryDirectory() as folder:
+            began = perf_counter()
+            Study(scenario(8 * PLAYS), Path(folder) / "study").run(Processes(jobs))
+            times[jobs] = perf_counter() - began
+    ratio = times[1] / times[2]
+    what = f"{8 * PLAYS} plays, two processes; one"
+    return Row(what, times[2], times[1], ratio, "at least 1.8 x", ratio >= 1.8)
+
+
+def starts(what: str, *arguments: str, seconds: float) -> Callable[[], Row]:
+    """Compare the CPU time of a command with what is expected of it."""
+
+    def row() -> Row:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        for _ in range(5):
+            subprocess.run(
+                [sys.executable, "-m", "sparq_sim", *arguments], check=True, capture_output=True
+            )
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        taken = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / 5
+        ratio = taken / seconds
+        return Row(what, taken, seconds, ratio, "at most 1 x", ratio <= 1)
+
+    return row
+
+
+ROWS: list[Pair | Callable[[], Row]] = [
+    Pair("a play kept as rounds; a bare play", kept, bare, at_most(1.05), units=PLAYS),
+    processes,
+    starts("sparq-sim --help; 0.25 s of CPU", "--help", seconds=0.25),
+    starts("sparq-sim check; 0.6 s of CPU", "check", "synthetic", seconds=0.6),
+]
+
+if __name__ == "__main__":
+    main("Studies", ROWS, repetitions=5)

@@ -1,0 +1,1 @@
+"""Example scripts: run them with `python -m sparq_scenarios.examples.NAME`."""

@@ -1,0 +1,40 @@
+"""A study in Python: two optimizers, a sweep over loss, kept in a folder and compared in pairs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from sparq_sim import Scenario, Study
+from sparq_sim.analysis import Difference, paired, summary
+from sparq_sim.executors import InProcess
+
+
+def main(folder: Path, rounds: int = 100) -> list[Difference]:
+    """Play, or go on with, the study in *folder*; print its means and the paired differences."""
+    scenario = Scenario.load(
+        "synthetic",
+        overrides=[
+            f"rounds={rounds}",
+            "replications=3",
+            "design=30",
+            "optimizers=['tv-gp-ucb', 'sparq-gp-ucb']",
+            "sweep.'experts.expert.channel.loss'=[0.0, 0.5]",
+        ],
+    )
+    study = Study(scenario, folder)
+    study.run(InProcess())
+    for row in summary(study):
+        print(f"{row.optimizer} {dict(row.setting)}: {row.average_regret.mean:.3f}")
+    differences = paired(study, "sparq-gp-ucb", "tv-gp-ucb")
+    for each in differences:
+        spread = each.difference
+        print(
+            f"sparq-gp-ucb less tv-gp-ucb {dict(each.setting)}: {spread.mean:+.3f} "
+            f"({spread.low:+.3f} to {spread.high:+.3f})"
+        )
+    return differences
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "studies/small"))
