@@ -307,3 +307,21 @@ def test_loading_all_optimizers_and_gaussian_processes_loads_no_clock() -> None:
     loaded = loaded_after("\n".join(f"import {name}" for name in modules))
     assert set(modules) <= loaded
     assert not loaded & {"simpy", "sparq_sim.clock"}
+
+
+def test_a_scenario_is_checked_without_what_plays_it() -> None:
+    loaded = loaded_after(
+        "from sparq_sim.scenario import Scenario\nScenario.load('synthetic').settings()"
+    )
+    assert not loaded & {"scipy", "plotly", "pyarrow"}
+
+
+def test_an_agent_loads_blas_before_the_play_begins_not_within_it() -> None:
+    # What is loaded within a play is not held to one thread.
+    loaded = loaded_after(
+        "import numpy as np\n"
+        "from sparq_sim import Box, Setting\n"
+        "from sparq_sim.optimizers.gp_ucb import GPUCB\n"
+        "GPUCB().start(Setting(Box(0.0, 1.0)), np.random.default_rng(0))"
+    )
+    assert "scipy.linalg" in loaded

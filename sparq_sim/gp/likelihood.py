@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from math import lgamma, log, pi
+from math import log, pi
 from operator import itemgetter
-from typing import Annotated, Literal, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import Field
 from scipy.linalg import lapack
 from scipy.optimize import minimize
 
 from sparq_sim.gp.cholesky import backward, factor, forward
-from sparq_sim.gp.kernels import AnyKernel, Kernel, Positive
+from sparq_sim.gp.kernels import AnyKernel, Kernel
 from sparq_sim.gp.observations import (
     RESOLUTION,
     checked_points,
     checked_values,
     checked_variances,
 )
+from sparq_sim.gp.priors import AnyPrior
 from sparq_sim.messages import Points, Values
 from sparq_sim.models import Part
 
@@ -29,43 +29,6 @@ SPAN = 100.0  # how far parameters may go from their start, either way, unless b
 CEILINGS = {"epsilon": 0.999}  # parameters which are shares
 
 Rule = TypeVar("Rule")
-
-
-class Gamma(Part):
-    """A prior of density proportional to x^(shape - 1) exp(-rate x)."""
-
-    kind: Literal["gamma"] = "gamma"
-    shape: Positive
-    rate: Positive
-
-    def log_density(self, value: float) -> float:
-        """Give the log density at *value*."""
-        constant = self.shape * log(self.rate) - lgamma(self.shape)
-        return constant + (self.shape - 1) * log(value) - self.rate * value
-
-    def slope(self, value: float) -> float:
-        """Give the derivative of the log density by log *value*."""
-        return self.shape - 1 - self.rate * value
-
-
-class LogNormal(Part):
-    """A prior of x where log x is normal with *log_mean* and *log_std*."""
-
-    kind: Literal["lognormal"] = "lognormal"
-    log_mean: float
-    log_std: Positive
-
-    def log_density(self, value: float) -> float:
-        """Give the log density at *value*."""
-        deviation = (log(value) - self.log_mean) / self.log_std
-        return -0.5 * deviation**2 - log(value * self.log_std) - 0.5 * log(2 * pi)
-
-    def slope(self, value: float) -> float:
-        """Give the derivative of the log density by log *value*."""
-        return -1 - (log(value) - self.log_mean) / self.log_std**2
-
-
-AnyPrior = Annotated[Gamma | LogNormal, Field(discriminator="kind")]
 
 
 class Likelihood(NamedTuple):

@@ -8,7 +8,7 @@ from pydantic import Field, PositiveInt
 
 from sparq_sim.domain import Box, Domain, Sites
 from sparq_sim.draws import Positive
-from sparq_sim.gp.posterior import Predictor
+from sparq_sim.gp.predictor import Predictor
 from sparq_sim.messages import Point, Points, Values
 from sparq_sim.models import Part
 

@@ -8,7 +8,7 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from sparq_sim.gp.posterior import Predictor
+from sparq_sim.gp.predictor import Predictor
 from sparq_sim.messages import Answer, Values
 from sparq_sim.optimizers.ucb import Memory, Prior
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from numpy.random import Generator
@@ -10,10 +10,12 @@ from numpy.random import Generator
 from sparq_sim.gp.divergence import SparseFit
 from sparq_sim.gp.dpp import ExactSampler, eigenfeatures
 from sparq_sim.gp.exchange import ExchangeChain, mixing_steps
-from sparq_sim.gp.features import Features
 from sparq_sim.gp.kernels import Kernel
 from sparq_sim.gp.sparse import SCHUR_TOLERANCE, Rows, pivoted_cholesky
 from sparq_sim.messages import Matrix, Point, Points, Values
+
+if TYPE_CHECKING:
+    from sparq_sim.gp.features import Features
 
 Way: TypeAlias = Literal["greedy", "chain", "exact"]
 

@@ -14,8 +14,7 @@ from pydantic import Field, NonNegativeInt
 
 from sparq_sim.draws import Amount, Positive
 from sparq_sim.errors import PluginError, did_you_mean
-from sparq_sim.gp.features import FeaturePosterior
-from sparq_sim.gp.posterior import Predictor
+from sparq_sim.gp.predictor import Predictor
 from sparq_sim.gp.sparse import greedy_points
 from sparq_sim.messages import REWARD, Answer, Failure, Notes, Point, Points, Reply
 from sparq_sim.models import Agent, Part, Setting
@@ -171,6 +170,8 @@ class _SparQMemory(Memory):
         self._played.add(point)
 
     def questions(self, now: float) -> Mapping[str, Points]:
+        from sparq_sim.gp.features import FeaturePosterior
+
         if self._expert is None:
             return {}
         wanted = self._model.schedule(round_at(now, self.period))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numpy.random import Generator
 
-from sparq_sim.gp.posterior import Predictor
+from sparq_sim.gp.predictor import Predictor
 from sparq_sim.models import Setting
 from sparq_sim.optimizers.lengths import AnyLength, VariationLength
 from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from sparq_sim.gp.cholesky import CholeskyPosterior
-from sparq_sim.gp.features import FeaturePosterior, Features, KalmanPosterior
 from sparq_sim.gp.kernels import AnyKernel, Forgetting, SpaceTime, stamped
 from sparq_sim.gp.observations import OffCandidatesError
-from sparq_sim.gp.posterior import Predictor
+from sparq_sim.gp.predictor import Predictor
 from sparq_sim.messages import Answer, Point, Points, Values
 from sparq_sim.models import Setting
 from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior
+
+if TYPE_CHECKING:
+    from sparq_sim.gp.cholesky import CholeskyPosterior
+    from sparq_sim.gp.features import Features, KalmanPosterior
 
 
 class TVGPUCB(GPOptimizer):
@@ -41,6 +43,8 @@ class _TimeMemory(Memory):
     """Filters while it can; a point off the candidates makes it go on densely."""
 
     def __init__(self, prior: Prior, period: float, epsilon: float) -> None:
+        from sparq_sim.gp.features import FeaturePosterior
+
         super().__init__(prior, period)
         self._heard: list[Answer] = []
         self._dense = _Dense(prior, period, epsilon)
@@ -74,6 +78,8 @@ class _Filter:
     """
 
     def __init__(self, prior: Prior, period: float, epsilon: float, features: Features) -> None:
+        from sparq_sim.gp.features import KalmanPosterior
+
         self._prior = prior
         self._period = period
         self._kept_a_round = 1 - epsilon
@@ -139,6 +145,8 @@ class _Dense:
     """The posterior in space and time, for points anywhere."""
 
     def __init__(self, prior: Prior, period: float, epsilon: float) -> None:
+        from sparq_sim.gp.cholesky import CholeskyPosterior
+
         self._prior = prior
         self._period = period
         space: AnyKernel = prior.kernel  # type: ignore[assignment] # kernels of models are of these

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from itertools import compress, count
 from math import sqrt
 from typing import Annotated
@@ -16,11 +17,10 @@ from pydantic import Field, FiniteFloat, PositiveInt
 
 from sparq_sim.draws import Positive
 from sparq_sim.errors import PluginError
-from sparq_sim.gp.cholesky import CholeskyPosterior
 from sparq_sim.gp.kernels import AnyKernel, Kernel, SquaredExponential
-from sparq_sim.gp.likelihood import AnyPrior, fit
 from sparq_sim.gp.observations import OffCandidatesError
-from sparq_sim.gp.posterior import Posterior, Predictor, posterior
+from sparq_sim.gp.predictor import Posterior, Predictor
+from sparq_sim.gp.priors import AnyPrior
 from sparq_sim.messages import (
     REWARD,
     Answer,
@@ -82,6 +82,9 @@ class GPOptimizer(Optimizer):
 
     def start(self, setting: Setting, rng: Generator) -> Agent:
         """Give the agent: the same for all, but for what it remembers and how."""
+        # Not before: a scenario is checked without scipy. Not later: BLAS is pinned at the start.
+        for engine in ("posterior", "likelihood"):
+            import_module(f"sparq_sim.gp.{engine}")
         return UCBAgent(self, setting, rng)
 
     def memory(self, prior: Prior, setting: Setting, rng: Generator) -> Memory:
@@ -103,6 +106,8 @@ class Prior:
 
     def posterior(self) -> Posterior:
         """Start a posterior in the way that costs least."""
+        from sparq_sim.gp.posterior import CholeskyPosterior, posterior
+
         if self.on_candidates_only:
             return posterior(self.kernel, candidates=self.candidates, mean=self.mean)
         return CholeskyPosterior(self.kernel, candidates=self.candidates, mean=self.mean)
@@ -333,6 +338,8 @@ def found(
     model: GPOptimizer, design: Answer | None, rng: Generator, *, anew: bool = False
 ) -> Found:
     """Give kernel, prior mean and noise: as given, or fitted to the *design*."""
+    from sparq_sim.gp.likelihood import fit
+
     if model.kernel is not None and not anew:
         average = 0.0 if design is None else float(design.values.mean())
         mean = average if model.mean is None else model.mean

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from pydantic import Field
 
 from sparq_sim.draws import Positive
-from sparq_sim.gp.posterior import Posterior, Predictor
+from sparq_sim.gp.predictor import Posterior, Predictor
 from sparq_sim.messages import Point, Values
 from sparq_sim.models import Setting
 from sparq_sim.optimizers.ageing import AgeingMemory

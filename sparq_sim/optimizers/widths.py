@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 
 from sparq_sim.draws import Amount, Positive, is_number
 from sparq_sim.gp.kernels import Kernel
-from sparq_sim.gp.posterior import Predictor
+from sparq_sim.gp.predictor import Predictor
 from sparq_sim.messages import Answer
 from sparq_sim.models import Part
 

@@ -18,7 +18,8 @@ from sparq_sim.gp.kernels import (
     SquaredExponential,
     stamped,
 )
-from sparq_sim.gp.likelihood import AnyPrior, Gamma, LogNormal, fit, likelihood
+from sparq_sim.gp.likelihood import fit, likelihood
+from sparq_sim.gp.priors import AnyPrior, Gamma, LogNormal
 from sparq_sim.messages import Points, Values
 
 SEEDS = st.integers(0, 2**32 - 1)

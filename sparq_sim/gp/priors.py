@@ -1,0 +1,48 @@
+"""Priors: densities of kernel parameters, for fits that need a nudge."""
+
+from __future__ import annotations
+
+from math import lgamma, log, pi
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from sparq_sim.gp.kernels import Positive
+from sparq_sim.models import Part
+
+
+class Gamma(Part):
+    """A prior of density proportional to x^(shape - 1) exp(-rate x)."""
+
+    kind: Literal["gamma"] = "gamma"
+    shape: Positive
+    rate: Positive
+
+    def log_density(self, value: float) -> float:
+        """Give the log density at *value*."""
+        constant = self.shape * log(self.rate) - lgamma(self.shape)
+        return constant + (self.shape - 1) * log(value) - self.rate * value
+
+    def slope(self, value: float) -> float:
+        """Give the derivative of the log density by log *value*."""
+        return self.shape - 1 - self.rate * value
+
+
+class LogNormal(Part):
+    """A prior of x where log x is normal with *log_mean* and *log_std*."""
+
+    kind: Literal["lognormal"] = "lognormal"
+    log_mean: float
+    log_std: Positive
+
+    def log_density(self, value: float) -> float:
+        """Give the log density at *value*."""
+        deviation = (log(value) - self.log_mean) / self.log_std
+        return -0.5 * deviation**2 - log(value * self.log_std) - 0.5 * log(2 * pi)
+
+    def slope(self, value: float) -> float:
+        """Give the derivative of the log density by log *value*."""
+        return -1 - (log(value) - self.log_mean) / self.log_std**2
+
+
+AnyPrior = Annotated[Gamma | LogNormal, Field(discriminator="kind")]
