@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -99,6 +100,9 @@ def run(
         str, typer.Option(help="processes, in-process, dask, or tcp://HOST:PORT of a Dask cluster.")
     ] = "processes",
     allow_import: AllowImport = False,
+    no_report: Annotated[
+        bool, typer.Option("--no-report", help="Write no report; none is written yet anyway.")
+    ] = False,
 ) -> None:
     """Play a scenario: all optimizers, settings and replications; go on where it stopped."""
     from rich.console import Console
@@ -348,10 +352,10 @@ def _show_plugin(kind: str, name: str) -> None:
             typer.echo(f"      {' '.join(info.description.split())}")
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; what a user can mend is said plainly, with exit code 2."""
     try:
-        app()
+        app(arguments)
     except SparqError as error:
         typer.echo(f"Error: {error}", err=True)
         sys.exit(2)

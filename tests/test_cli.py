@@ -144,7 +144,7 @@ def test_the_version_is_that_of_the_package() -> None:
 def test_an_error_is_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def refuse() -> None:
+    def refuse(arguments: object) -> None:
         raise PluginError("no expert is called 'thruth'")
 
     monkeypatch.setattr("sparq_sim.cli.app", refuse)
