@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -152,3 +153,22 @@ def test_an_error_is_one_line(
         main()
     assert stopped.value.code == 2
     assert capsys.readouterr().err == "Error: no expert is called 'thruth'\n"
+
+
+def test_a_new_expert_is_made_installed_and_played_in_three_commands(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    sparq_sim = [sys.executable, "-m", "sparq_sim"]
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
+    commands = [
+        [*sparq_sim, "new", "expert", "my-expert"],
+        [*pip, "--no-index", "--target", str(site), "./my-expert"],
+        [*sparq_sim, "run", "my-expert/scenario.toml", "--set", "rounds=30"],
+    ]
+    for command in commands:
+        ran = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert ran.returncode == 0, ran.stderr
+    assert "average regret" in ran.stdout
+    assert list((tmp_path / "studies" / "scenario" / "rounds").glob("*.parquet"))
