@@ -26,7 +26,7 @@ def scenario(replications: int) -> Scenario:
     """Give a scenario whose plays take about a tenth of a second."""
     return Scenario.load(
         "synthetic",
-        overrides=["rounds=250", f"replications={replications}", "optimizers=['sparq-gp-ucb']"],
+        overrides=["rounds=120", f"replications={replications}", "optimizers=['sparq-gp-ucb']"],
     )
 
 

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -345,11 +346,35 @@ def _show_plugin(kind: str, name: str) -> None:
         case "optimizer":
             model = plugins.load("optimizer", name)
     typer.echo(f"{name}\n\n{getdoc(model)}\n")
+    docs = _field_docs(model)
     for field, info in model.model_fields.items():
         default = "required" if info.default is PydanticUndefined else f"= {info.default!r}"
         typer.echo(f"  {field} {default}")
-        if info.description:
-            typer.echo(f"      {' '.join(info.description.split())}")
+        if field in docs:
+            typer.echo(f"      {' '.join(docs[field].split())}")
+
+
+def _field_docs(model: type[Part]) -> dict[str, str]:
+    """Read the docstrings below fields from the source; pydantic would, at every import."""
+    import ast
+    from inspect import getsource
+    from textwrap import dedent
+
+    docs: dict[str, str] = {}
+    for each in reversed(model.__mro__):
+        try:
+            (body,) = ast.parse(dedent(getsource(each))).body
+        except (OSError, TypeError):
+            continue
+        lines = body.body if isinstance(body, ast.ClassDef) else []
+        for field, doc in pairwise(lines):
+            match field, doc:
+                case (
+                    ast.AnnAssign(target=ast.Name(id=name)),
+                    ast.Expr(value=ast.Constant(value=str() as text)),
+                ):
+                    docs[name] = text
+    return docs
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

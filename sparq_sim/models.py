@@ -22,7 +22,7 @@ Access: TypeAlias = Literal["past", "domain"]
 class Part(BaseModel):
     """A frozen, validated bundle of parameters."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 @dataclass(frozen=True, slots=True)
