@@ -16,7 +16,7 @@ from sparq_sim.draws import Amount, Positive
 from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.gp.predictor import Predictor
 from sparq_sim.gp.sparse import greedy_points
-from sparq_sim.messages import REWARD, Answer, Failure, Notes, Point, Points, Reply
+from sparq_sim.messages import REWARD, Answer, Notes, Point, Points
 from sparq_sim.models import Agent, Part, Setting
 from sparq_sim.optimizers.schedules import Logarithmic, QuerySchedule
 from sparq_sim.optimizers.selection import Played, Selector, Way, diagnosis
@@ -136,9 +136,6 @@ class _SparQMemory(Memory):
         else:
             self._answers.add(answer, seen)
 
-    def miss(self, failure: Failure) -> None:
-        self._answers.close(failure)
-
     def predictor(self, now: float) -> Predictor:
         # Choosing x_{t+1}, the newest round to have been observed is t; waiting, it is this one.
         number = max(1, round_at(now, self.period) - (0 if self.waits else 1))
@@ -214,7 +211,6 @@ class _Answers:
         self._retained = retained
         self._said: dict[tuple[str, bytes], tuple[_Seen, float]] = {}
         self._unheard: dict[tuple[str, int], int] = {}
-        self._complete_since: dict[str, float] = {}
 
     def add(self, answer: Answer, seen: list[_Seen]) -> None:
         """Take in an answer."""
@@ -224,18 +220,22 @@ class _Answers:
             if key not in self._said or self._said[key][0].time <= one.time:
                 self._said[key] = one, answer.asked_at if asked else inf
         if asked:
-            self.close(answer)
+            self._count(answer)
 
-    def close(self, reply: Reply) -> None:
-        """Count rows as replied to; forget what a complete query supersedes."""
-        source, query = reply.query.source, (reply.query.source, reply.query.id)
-        left = self._unheard.get(query, len(reply.query.points)) - len(reply.rows)
-        self._unheard[query] = left
-        if left > 0 or reply.asked_at < self._complete_since.get(source, 0.0):
+    def _count(self, answer: Answer) -> None:
+        """Count rows as answered; forget what a complete query supersedes."""
+        source, number = answer.query.source, answer.query.id
+        left = self._unheard.get((source, number), len(answer.query.points)) - len(answer.rows)
+        if left > 0:
+            self._unheard[source, number] = left
             return
-        del self._unheard[query]
-        self._complete_since[source] = reply.asked_at
-        oldest = reply.asked_at - self._retained * (1 + 1e-9)
+        # Earlier queries need not be waited for any more.
+        self._unheard = {
+            query: rows
+            for query, rows in self._unheard.items()
+            if query[0] != source or query[1] > number
+        }
+        oldest = answer.asked_at - self._retained * (1 + 1e-9)
         self._said = {
             key: (seen, asked_at)
             for key, (seen, asked_at) in self._said.items()

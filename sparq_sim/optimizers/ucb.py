@@ -24,7 +24,6 @@ from sparq_sim.gp.priors import AnyPrior
 from sparq_sim.messages import (
     REWARD,
     Answer,
-    Failure,
     Move,
     Notes,
     Point,
@@ -159,9 +158,6 @@ class Memory:
         """Say what is believed of the reward in the round that begins *now*."""
         return self.posterior
 
-    def miss(self, failure: Failure) -> None:
-        """Take note that some rows will not be answered."""
-
     def play(self, point: Point) -> None:
         """Take note that *point* is played."""
 
@@ -279,8 +275,6 @@ class UCBAgent:
                 self._heard.append(reply)
             if self._memory is not None:
                 self._learn(self._memory, reply)
-        elif self._memory is not None:
-            self._memory.miss(reply)
 
     def _learn(self, memory: Memory, answer: Answer) -> None:
         if not self._checked and answer.query.source == REWARD:

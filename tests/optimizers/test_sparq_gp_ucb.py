@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 
 from sparq_environments.synthetic import Synthetic
 from sparq_sim import (
+    Box,
     Channel,
     Estimate,
     Expert,
+    Failure,
     PluginError,
     Query,
     Rules,
+    Setting,
     Trace,
     World,
     play,
@@ -23,6 +26,7 @@ from sparq_sim import (
 from sparq_sim.gp.divergence import SparseFit
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.measures import average_regret, regret, tally
+from sparq_sim.models import Terms
 from sparq_sim.optimizers.selection import Played, diagnosis
 from sparq_sim.optimizers.sparq_gp_ucb import Discard, SparQGPUCB
 from sparq_sim.optimizers.ucb import Fitting
@@ -269,6 +273,22 @@ def test_readings_of_others_do_not_displace_the_answers_of_the_expert() -> None:
         feedback=FEEDBACK,
     )
     assert average_regret(trace)[-1] < 0.25
+
+
+def test_what_was_said_before_an_outage_is_not_forgotten_by_asking_in_vain() -> None:
+    long = SquaredExponential(variance=0.23, length_scale=5.7)
+    agent = SparQGPUCB(kernel=long, mean=MEAN, rate=0.0).start(
+        Setting(Box(-50.0, 50.0), experts={"expert": Terms()}), np.random.default_rng(0)
+    )
+    points = np.array([[-20.0], [0.0], [20.0]])
+    asked = Query(1, "expert", points, 1.0)
+    agent.tell(asked.answer([0.5, 3.0, 0.5], stds=0.01))
+    agent.tell(Query(1, "reward", points[:1], 1.0).answer([0.5], stds=0.01))
+    in_vain = Query(2, "expert", points, 2.0)
+    agent.tell(Failure(in_vain, np.arange(3), "outage", 2.0, 2.0))
+    chosen = agent.ask(3.0).point
+    assert chosen is not None
+    assert abs(chosen[0]) < 5.0
 
 
 def test_rows_that_come_one_by_one_stand_until_newer_ones_come() -> None:
