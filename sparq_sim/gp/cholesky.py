@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import lapack, solve_triangular
-from scipy.linalg.blas import dgemv
+from scipy.linalg.blas import daxpy, dgemv
 
 from sparq_sim.gp.kernels import Kernel
 from sparq_sim.gp.observations import (
@@ -19,6 +19,7 @@ from sparq_sim.gp.observations import (
 )
 from sparq_sim.messages import Matrix, Point, Points, Values
 
+GROWTH = 4  # Memory that is not touched costs nothing; copying what was does.
 BLOCK = 8  # so many new observations are worth a blocked update
 FAINT = 1e-13  # of the prior variance: pivots below are rounding, and rows after them noise
 
@@ -189,7 +190,7 @@ class CholeskyPosterior:
         """Factor the observations that are new."""
         count = len(self.observations)
         if count > len(self._lower):
-            room = max(2 * len(self._lower), count)
+            room = max(GROWTH * len(self._lower), count)
             self._lower = _roomier(self._lower, (room, room))
             self._whitened = _roomier(self._whitened, (room,))
         if count - self._rows >= BLOCK:
@@ -200,13 +201,12 @@ class CholeskyPosterior:
     def _append(self) -> None:
         """Factor the next observation."""
         row, seen, cache = self._rows, self.observations, self._cache
-        point, place = seen.points[row : row + 1], int(seen.places[row])
+        point, value, variance, prior, place = seen.at(row)
         if cache is not None and place >= 0:
             cross = cache.projected[:row, place].copy()
         else:
             cross = self._projected(point)[:, 0]
-        prior, value = float(seen.priors[row]), float(seen.values[row])
-        total = prior - float(cross.dot(cross)) + float(seen.variances[row])
+        total = prior - float(cross.dot(cross)) + variance
         if total < FAINT * prior:
             self._start_over()
             return
@@ -280,12 +280,12 @@ class _Cache:
         if first < row:
             since = self.projected[first:row].T
             column = dgemv(-1.0, since, cross[first:], beta=1.0, y=column, overwrite_y=1)
-        added, scratch = self.projected[row], self._scratch
+        added = self.projected[row]
         np.divide(column, pivot, out=added)
-        self.means += np.multiply(added, whitened, out=scratch)
-        self.variances -= np.multiply(added, added, out=scratch)
+        daxpy(added, self.means, a=whitened)  # In place, at half the time of numpy's two passes.
+        self.variances -= np.multiply(added, added, out=self._scratch)
         if place >= 0:
-            column -= np.multiply(added, added[place], out=scratch)
+            daxpy(added, column, a=-added.item(place))
             self._columns[place] = (row + 1, column)
         self._rows = row + 1
 
@@ -299,7 +299,7 @@ class _Cache:
 
     def _make_room(self, rows: int) -> None:
         if rows > len(self.projected):
-            room = max(2 * len(self.projected), rows)
+            room = max(GROWTH * len(self.projected), rows)
             self.projected = _roomier(self.projected, (room, len(self.candidates)))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
+from math import inf, isfinite
 from typing import TypeVar
 
 import numpy as np
@@ -34,8 +34,10 @@ def checked_points(points: ArrayLike) -> Points:
     return array
 
 
-def checked_values(values: ArrayLike, count: int) -> Values:
+def checked_values(values: ArrayLike | float, count: int) -> Values:
     """Give *values* as (count,); refuse what is not finite."""
+    if count == 1 and isinstance(values, float) and isfinite(values):
+        return np.array((values,))  # The common case, in every round of a play.
     array = np.array(values, dtype=np.float64, ndmin=1)
     if array.shape != (count,):
         raise ValueError(
@@ -50,17 +52,17 @@ def checked_values(values: ArrayLike, count: int) -> Values:
     return array
 
 
-def checked_variances(variances: ArrayLike, count: int) -> Values:
+def checked_variances(variances: ArrayLike | float, count: int) -> Values:
     """Give *variances*, one or one for each observation; refuse zero, infinity and nan."""
+    if isinstance(variances, float) and 0 < variances < inf:
+        return np.array(variances)  # The common case, in every round of a play.
     array = np.asarray(variances, dtype=np.float64)
-    if not array.ndim and 0 < array < np.inf:  # The common case, in every round of a play.
-        return array
     if array.shape not in ((), (count,)):
         raise ValueError(
             f"variances of shape {array.shape} for {count} observations: "
             "give one number, or one for each observation"
         )
-    good = (array > 0) & (array < np.inf)
+    good = (array > 0) & (array < inf)
     if np.count_nonzero(good) != good.size:
         raise ValueError(
             f"a noise variance of {array[~good][0]}: give a positive, finite one. "
@@ -93,13 +95,13 @@ class Candidates:
         return len(self.points)
 
     def places(self, points: Points) -> list[int]:
-        """Say which candidate each row of *points* is, -1 for none."""
+        """Say which candidate each row of *points*, which were checked, is; -1 for none."""
         if points.shape[1] != self.points.shape[1]:
             raise ValueError(
                 f"points of {points.shape[1]} coordinates, "
                 f"but the candidates have {self.points.shape[1]}"
             )
-        return [self._places.get(point.tobytes(), -1) for point in points + 0.0]
+        return [self._places.get(point.tobytes(), -1) for point in points]
 
     def known_places(self, points: Points) -> list[int]:
         """Say which candidate each row of *points* is; refuse any that is none."""
@@ -154,6 +156,16 @@ class Observations:
     def places(self) -> NDArray[np.intp]:
         """Which candidate, -1 for none, (n,)."""
         return self._places[: self._count]
+
+    def at(self, position: int) -> tuple[Points, float, float, float, int]:
+        """Give one: its point (1, d), value, variance, prior variance and place."""
+        return (
+            self._points[position : position + 1],
+            self._values.item(position),
+            self._variances.item(position),
+            self._priors.item(position),
+            self._places.item(position),
+        )
 
     def add(
         self, points: Points, values: ArrayLike, *, variances: ArrayLike, places: Sequence[int]
