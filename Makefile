@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types bench soak docs clean
+.PHONY: help demo test lint browser results bench soak docs clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -37,6 +37,12 @@ test: lint  ## Lint, types and tests
 
 soak: $(VENV)/test  ## Run the slow statistical and soak tests
 	@$(BIN)/pytest -n auto -m slow
+
+browser:  ## Install Debian's Chromium, for the tests of the report (as root)
+	@apt-get update -qq && apt-get install -y -qq chromium chromium-driver
+
+results: $(VENV)/test  ## Make every figure and table of the documentation anew
+	@$(BIN)/python docs/regenerate.py
 
 bench: $(VENV)/bench  ## Measure ratios against peers
 	@for script in $(filter-out %/__init__.py %/compare.py,$(wildcard benchmarks/*.py)); do \

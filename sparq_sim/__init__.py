@@ -6,12 +6,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from sparq_sim.adaptors import from_function as from_function
     from sparq_sim.adaptors import from_process as from_process
     from sparq_sim.channel import Channel as Channel
     from sparq_sim.domain import Box as Box
     from sparq_sim.domain import Sites as Sites
     from sparq_sim.errors import PluginError as PluginError
     from sparq_sim.errors import SparqError as SparqError
+    from sparq_sim.errors import Unavailable as Unavailable
+    from sparq_sim.faults import Fault as Fault
     from sparq_sim.loop import Rules as Rules
     from sparq_sim.loop import play as play
     from sparq_sim.loop import play_live as play_live
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from sparq_sim.models import Optimizer as Optimizer
     from sparq_sim.models import Setting as Setting
     from sparq_sim.models import World as World
+    from sparq_sim.policy import Policy as Policy
     from sparq_sim.scenario import Scenario as Scenario
     from sparq_sim.study import Study as Study
     from sparq_sim.trace import Trace as Trace
@@ -39,9 +43,11 @@ _HOMES = {
     "Estimate": "messages",
     "Expert": "models",
     "Failure": "messages",
+    "Fault": "faults",
     "Move": "messages",
     "Optimizer": "models",
     "PluginError": "errors",
+    "Policy": "policy",
     "Query": "messages",
     "Rules": "loop",
     "Scenario": "scenario",
@@ -50,7 +56,9 @@ _HOMES = {
     "SparqError": "errors",
     "Study": "study",
     "Trace": "trace",
+    "Unavailable": "errors",
     "World": "models",
+    "from_function": "adaptors",
     "from_process": "adaptors",
     "play": "loop",
     "play_live": "loop",

@@ -5,11 +5,13 @@ from __future__ import annotations
 from math import inf
 from typing import Self
 
-from pydantic import PositiveFloat, PositiveInt, field_validator
+from pydantic import PositiveFloat, PositiveInt, field_validator, model_validator
 
 from sparq_sim.draws import AnyDraw, Constant
+from sparq_sim.faults import Fault
 from sparq_sim.models import Part, Terms
 from sparq_sim.noise import AnyLoss, AnyNoise, Gaussian, Random
+from sparq_sim.policy import Policy
 
 
 class Channel(Part):
@@ -39,6 +41,10 @@ class Channel(Part):
     """Times, each from start to before end, at which nobody can be asked."""
     split: bool = False
     """Whether each point of a query travels on its own."""
+    policy: Policy = Policy()
+    """What is done about failures, haste and repetition before the asker hears of them."""
+    faults: tuple[Fault, ...] = ()
+    """What goes wrong, injected for a share of the queries each."""
 
     @field_validator("outages")
     @classmethod
@@ -47,6 +53,30 @@ class Channel(Part):
             if not 0 <= start < end:
                 raise ValueError(f"an outage lasts from 0 or later to later, not {start} to {end}")
         return outages
+
+    @field_validator("faults")
+    @classmethod
+    def _at_most_all(cls, faults: tuple[Fault, ...]) -> tuple[Fault, ...]:
+        if (total := sum(fault.share for fault in faults)) > 1 + 1e-9:
+            raise ValueError(f"shares of faults sum to {total:g}; at most 1 of 1 can go wrong")
+        return faults
+
+    @model_validator(mode="after")
+    def _noticed(self) -> Self:
+        """Refuse what could never happen, because nobody would notice."""
+        for fault in self.faults:
+            if fault.kind == "given-up" and self.patience == inf:
+                raise ValueError("the fault given-up needs a finite patience, to end before it")
+        silent = any(fault.kind in ("lost", "hang") for fault in self.faults)
+        unnoticed = self.patience == inf and (silent or not self.loss.lossless)
+        if unnoticed and self.policy.retries:
+            raise ValueError("a loss is noticed when patience ends: give a patience, to retry then")
+        if unnoticed and self.policy.fallback and self.policy.timeout == inf:
+            raise ValueError(
+                "a loss is noticed when patience or the policy's timeout ends: give one of them, "
+                "to fall back then"
+            )
+        return self
 
     @property
     def terms(self) -> Terms:
@@ -61,7 +91,7 @@ class Channel(Part):
 
     def to_real_source(self) -> Self:
         """Keep what applies to a real source, whose latency, loss and noise are its own."""
-        kept = ("cost", "cost_per_point", "capacity", "patience", "split")
+        kept = ("cost", "cost_per_point", "capacity", "patience", "split", "policy")
         return type(self)(**{name: getattr(self, name) for name in kept})
 
     def out_at(self, moment: float) -> bool:

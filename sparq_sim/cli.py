@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import sparq_sim
-from sparq_sim.errors import SparqError, did_you_mean
+from sparq_sim.errors import SparqError, did_you_mean, visible
 
 if TYPE_CHECKING:
     from sparq_sim.executors import PlayExecutor
@@ -26,6 +26,7 @@ app = typer.Typer(
     help=sparq_sim.__doc__, no_args_is_help=True, add_completion=True, rich_markup_mode="rich"
 )
 
+REPORT = "report.html"
 KINDS: tuple[Kind, ...] = ("environment", "expert", "optimizer")
 
 Source = Annotated[str, typer.Argument(help="A scenario file, or the name of a bundled one.")]
@@ -69,6 +70,11 @@ class Exported(StrEnum):
     REPLIES = "replies"
 
 
+def _say(text: str, *, err: bool = False) -> None:
+    """Print what may hold a name or a reason from elsewhere, and cannot steer the terminal."""
+    typer.echo(visible(text), err=err)
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(sparq_sim.__version__)
@@ -102,7 +108,7 @@ def run(
     ] = "processes",
     allow_import: AllowImport = False,
     no_report: Annotated[
-        bool, typer.Option("--no-report", help="Write no report; none is written yet anyway.")
+        bool, typer.Option("--no-report", help="Leave out the report, report.html in the folder.")
     ] = False,
 ) -> None:
     """Play a scenario: all optimizers, settings and replications; go on where it stopped."""
@@ -113,33 +119,77 @@ def run(
     from sparq_sim.study import Study
 
     loaded = _load(scenario, overrides, allow_import=allow_import)
-    folder = out or Path("studies") / Path(scenario).stem
+    name = Path(scenario)
+    folder = out or Path("studies") / (name.stem if name.suffix or name.is_absolute() else name)
     console = Console()
     study = Study(loaded, folder)
     try:
         with watching(console) as watch:
-            report = study.run(_executor(executor, jobs), watch=watch)
+            done = study.run(_executor(executor, jobs), watch=watch)
     except KeyboardInterrupt:
         typer.echo(f"Stopped. What is finished is in {folder}; the same command goes on.", err=True)
         raise typer.Exit(130) from None
     console.print(summary_table(loaded.title, summary(study), levels(loaded)))
     console.print(legend(loaded.replications), style="dim", highlight=False)
-    for note in report.notes:
-        typer.echo(f"Note: {note}", err=True)
-    played = report.done - report.resumed
-    console.print(
-        f"{played} plays in {report.elapsed:.1f} s, {report.resumed} found; all in {folder}",
-        highlight=False,
-        markup=False,
-    )
-    if report.troubles:
-        for trouble in report.troubles:
+    for note in done.notes:
+        _say(f"Note: {note}", err=True)
+    played = done.done - done.resumed
+    _say(f"{played} plays in {done.elapsed:.1f} s, {done.resumed} found; all in {folder}")
+    if not no_report:
+        from sparq_sim.report import write
+
+        _say(f"Report: {write(study, folder / REPORT)}")
+    if done.troubles:
+        for trouble in done.troubles:
             play = trouble.play
-            typer.echo(
+            _say(
                 f"Failed: {play.optimizer}, replication {play.replication}: {trouble.reason}",
                 err=True,
             )
         raise typer.Exit(1)
+
+
+@app.command()
+def report(
+    folder: Folder,
+    to: Annotated[
+        Path | None, typer.Option("-o", "--out", help="The file; report.html in the folder.")
+    ] = None,
+    no_replays: Annotated[
+        bool, typer.Option("--no-replays", help="Leave out the plays to watch; smaller, quicker.")
+    ] = False,
+) -> None:
+    """Write the report of a study: one HTML file, which needs no network."""
+    from sparq_sim.report import write
+    from sparq_sim.study import Study
+
+    study = Study.open(folder, begun=True)
+    _say(str(write(study, to or folder / REPORT, replays=not no_replays)))
+
+
+@app.command()
+def plot(
+    folder: Folder,
+    kind: Annotated[
+        str,
+        typer.Argument(
+            help="average-regret, cumulative-regret, cost, sweep, heat-map, spent, queries, "
+            "staleness, or the name of a note."
+        ),
+    ],
+    to: Annotated[Path, typer.Option("-o", "--out", help="A file: .pdf, .svg or .png.")],
+    width: Annotated[float, typer.Option(help="In inches.")] = 3.4,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FIELD=VALUE", help="Of a sweep, this value only; may be repeated."),
+    ] = None,
+) -> None:
+    """Draw a figure of a study for print."""
+    from sparq_sim.figures import save
+    from sparq_sim.study import Study
+
+    chosen = dict(_assigned(text) for text in where or [])
+    _say(str(save(Study.open(folder), kind, to, width=width, where=chosen)))
 
 
 @app.command("list")
@@ -158,12 +208,27 @@ def show(
         str | None, typer.Argument(help="Which environment, expert or optimizer.")
     ] = None,
     overrides: Set = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw the environment to a file: .html, .png, .svg or .pdf."),
+    ] = None,
+    horizon: Annotated[float, typer.Option(help="Until when to draw, in clock units.")] = 100.0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the chance in what is drawn.")] = 0,
 ) -> None:
-    """Show a scenario with all its defaults, or the fields of a plug-in."""
+    """Show a scenario with all its defaults, or the fields of a plug-in, or draw an environment."""
+    if plot is not None and what != "environment":
+        raise SparqError(f"--plot draws environments: `show environment KIND --plot {plot}`")
     if what in KINDS:
         if kind is None:
             raise SparqError(f"say which {what}; there are: {', '.join(_plugin_names(what))}")
-        _show_plugin(what, kind)
+        if plot is None:
+            _show_plugin(what, kind)
+        else:
+            from sparq_sim.portraits import portray
+            from sparq_sim.scenario import environment
+
+            made = environment(kind, overrides or ())
+            _say(str(portray(made, plot, name=kind, horizon=horizon, seed=seed)))
     else:
         typer.echo(json.dumps(_load(what, overrides).resolved(), indent=2))
 
@@ -203,7 +268,7 @@ def compare(
     for study in studies:
         Console().print(summary_table(study.title or str(study.folder), summary(study)))
         for note in study.notes:
-            typer.echo(f"Note: {note}", err=True)
+            _say(f"Note: {note}", err=True)
 
 
 @app.command()
@@ -275,6 +340,16 @@ def new(
 
     for path in write(kind.value, name, folder):
         typer.echo(str(path))
+
+
+def _assigned(text: str) -> tuple[str, object]:
+    """Read FIELD=VALUE; a field is one of those swept, in full or its last word."""
+    from sparq_sim.scenario_files import overridden
+
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise SparqError(f"--where {text}: expected FIELD=VALUE, as in transit=2")
+    return name.strip(), overridden([f"value={value}"]).values["value"]
 
 
 def _stored(file: Path) -> StoredPlay:
@@ -382,5 +457,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         app(arguments)
     except SparqError as error:
-        typer.echo(f"Error: {error}", err=True)
+        _say(f"Error: {error}", err=True)
         sys.exit(2)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import inf, isnan
+from typing import Protocol
 
 import numpy as np
 from numpy.random import Generator, Philox
@@ -17,8 +18,9 @@ from sparq_sim.clock import DEADLINE, Clock, Gate
 from sparq_sim.domain import Domain
 from sparq_sim.draws import Constant, Draw
 from sparq_sim.errors import LiveOnlyError, PluginError, did_you_mean
+from sparq_sim.faults import Fault
 from sparq_sim.messages import Estimate, Points, Query, Reply, Values
-from sparq_sim.models import Answering, Landscape
+from sparq_sim.models import Answering, Landscape, World
 from sparq_sim.parcel import (
     BUDGET,
     DUPLICATE,
@@ -26,17 +28,36 @@ from sparq_sim.parcel import (
     LATE,
     LOST,
     OUTAGE,
+    STRAY,
     UNANSWERED,
     Hear,
     Measured,
     Parcel,
     Record,
+    Refused,
     examine,
 )
 from sparq_sim.purse import Purse
 from sparq_sim.streams import RoundStream, Streams
 
 AGENT_NAME = "agent"
+
+
+class Line(Protocol):
+    """What a source is asked through: its connection, or a desk in front of that."""
+
+    def ask(
+        self,
+        query: Query,
+        asker: str = AGENT_NAME,
+        *,
+        hear: Hear | None = None,
+        rows: NDArray[np.intp] | None = None,
+    ) -> None:
+        """Put *rows* of a query, by default all, to the source; *hear* takes the records."""
+
+    def broadcast(self) -> None:
+        """Let the source send of its own accord, if it does."""
 
 
 @dataclass(slots=True, eq=False)
@@ -52,7 +73,7 @@ class Stage:
     round: int = 0
     stopped: str | None = None
     """Why a source ended the play, if one did."""
-    connections: dict[str, Connection] = field(default_factory=dict)
+    connections: dict[str, Line] = field(default_factory=dict)
     parcels: dict[Parcel, None] = field(default_factory=dict)
     """On their way, in the order in which they were sent."""
     own_queries: int = 0
@@ -95,8 +116,13 @@ class Luck:
 
     def own(self, parcel: Parcel) -> Generator:
         """Give the generator that is *parcel*'s alone."""
-        counter = [0, 0, parcel.round, parcel.ordinal]
+        counter = [0, parcel.attempt - 1, *parcel.origin]
         return Generator(Philox(key=self._streams.key(f"{self._name}/answer"), counter=counter))
+
+    def again(self, before: Parcel) -> Generator:
+        """Give the generator that decides on one more attempt after *before*."""
+        counter = [0, before.attempt, *before.origin]
+        return Generator(Philox(key=self._streams.key(f"{self._name}/again"), counter=counter))
 
     def count(self, number: int, parcels: int) -> int:
         """Count *parcels* more in round *number*; give how many there were."""
@@ -123,12 +149,13 @@ class Connection:
         self._gate: Gate | None = (
             None if channel.capacity is None else stage.clock.gate(channel.capacity)
         )
-        self._answer: Callable[[Query, QueryWorld], Awaitable[object]] = source.answer
+        self._answer: Callable[[Query, World], Awaitable[object]] = source.answer
         # What the channel does not do at all is looked up once, not for each query.
         self._cost_counts_points = not _nothing(channel.cost_per_point)
         self._service_counts_points = not _nothing(channel.service_per_point)
         self._lossless = channel.loss.lossless
         self._silent = channel.noise.silent
+        self._shares = np.cumsum([fault.share for fault in channel.faults])
         try:
             channel.noise.stds(stage.landscape.domain.cover(1)[:1], np.zeros(1))
         except ValueError as error:
@@ -147,19 +174,31 @@ class Connection:
 
     # Asking: all that chance decides is drawn now, so that other queries cannot shift it.
 
-    def ask(self, query: Query, asker: str = AGENT_NAME, *, hear: Hear | None = None) -> None:
-        """Draw, charge, and send the query on its way."""
-        out = bool(self.channel.outages) and self.channel.out_at(query.asked_at)
-        for parcel in self._parcels(query, asker, split=self.channel.split, hear=hear):
-            if out:
-                self._refuse(parcel, OUTAGE)
-            elif self._paid(parcel):
-                parcel.process = self.stage.clock.start(self._carry(parcel))
-                self._limit(parcel, query.asked_at)
+    def ask(
+        self,
+        query: Query,
+        asker: str = AGENT_NAME,
+        *,
+        hear: Hear | None = None,
+        rows: NDArray[np.intp] | None = None,
+    ) -> None:
+        """Draw, charge, and send *rows* of the query, by default all, on their way."""
+        for parcel in self.parcels(query, asker, rows=rows, hear=hear):
+            self.dispatch(parcel)
+
+    def dispatch(self, parcel: Parcel) -> None:
+        """Charge a parcel and send it on its way, now."""
+        now = self.stage.clock.now
+        out = bool(self.channel.outages) and self.channel.out_at(now)
+        if out or (parcel.fault is not None and parcel.fault.kind == "outage"):
+            self.refuse(parcel, OUTAGE)
+        elif self._paid(parcel):
+            parcel.process = self.stage.clock.start(self._carry(parcel, now))
+            self._limit(parcel, now)
 
     def parcel(self, query: Query) -> Parcel:
         """Make the parcel for an answer to a query that the source opened itself."""
-        (parcel,) = self._parcels(query, self.name, split=False)
+        (parcel,) = self.parcels(query, self.name, split=False)
         return parcel
 
     def send(self, parcel: Parcel, estimate: Estimate) -> None:
@@ -178,31 +217,44 @@ class Connection:
     def _admitted(self, parcel: Parcel, now: float) -> bool:
         """Let a parcel of the source's own onto the road, if it was not refused already."""
         if parcel.open and self.channel.out_at(now):
-            self._refuse(parcel, OUTAGE)
+            self.refuse(parcel, OUTAGE)
         return parcel.open and self._paid(parcel)
 
     def _paid(self, parcel: Parcel) -> bool:
         if self.stage.purse.pay(parcel.cost, parcel.round):
             self.stage.parcels[parcel] = None
             return True
-        self._refuse(parcel, BUDGET)
+        self.refuse(parcel, BUDGET)
         return False
 
-    def _refuse(self, parcel: Parcel, reason: str) -> None:
+    def refuse(self, parcel: Parcel, reason: str) -> None:
+        """Let a parcel fail at once, and cost nothing."""
         parcel.cost = 0.0
         parcel.fail(reason, reason, now=self.stage.clock.now)
 
     def _limit(self, parcel: Parcel, begun_at: float) -> None:
         if self.channel.patience < inf:
             deadline = begun_at + self.channel.patience
-            self.stage.clock.call_at(deadline, lambda: self._give_up(parcel), DEADLINE)
+            self.stage.clock.call_at(deadline, lambda: self.give_up(parcel), DEADLINE)
 
-    def _parcels(
-        self, query: Query, asker: str, *, split: bool, hear: Hear | None = None
+    def parcels(
+        self,
+        query: Query,
+        asker: str,
+        *,
+        split: bool | None = None,
+        rows: NDArray[np.intp] | None = None,
+        hear: Hear | None = None,
     ) -> list[Parcel]:
+        """Make the parcels for *rows* of a query, by default all, with their luck."""
         number, channel = self.stage.round, self.channel
+        split = channel.split if split is None else split
         luck = self.luck(asker)
-        size = len(query.points)
+        if rows is None:
+            rows, question = _row_numbers(len(query.points)), query
+        else:
+            question = _part(query, rows)
+        size = len(rows)
         parcels = size if split else 1
         costs = luck.draw("cost", channel.cost, number, parcels)
         services = luck.draw("service", channel.service, number, parcels)
@@ -215,36 +267,74 @@ class Connection:
         transits = luck.draw("transit", channel.transit, number, parcels)
         lost = [False] * parcels
         if not self._lossless:
-            chance = self._chances(query.asked_at)
+            chance = self._chances(self.stage.clock.now)
             lost = (luck.stream("loss", number).random(parcels) < chance).tolist()
         units = None
         if not self._silent:
             units = channel.noise.units(luck.stream("noise", number), size)
+        faults = self._faults(luck.stream("faults", number), parcels) if channel.faults else None
         ordinal = luck.count(number, parcels)
-        rows = _row_numbers(size)
         hear = hear or self.stage.hear
         # By position: a dozen keywords would double the time that a parcel takes to make.
         return [
             Parcel(
                 query,
                 rows[i : i + 1] if split else rows,
-                query.row(i) if split else query,
+                question.row(i) if split else question,
                 number,
                 asker,
-                ordinal + i,
+                (number, ordinal + i),
                 costs[i],
                 services[i],
                 transits[i],
-                lost[i],
+                lost[i] if faults is None else lost[i] or _loses(faults[i]),
                 units[i : i + 1] if split and units is not None else units,
                 hear,
+                None if faults is None else faults[i],
             )
             for i in range(parcels)
         ]
 
+    def again(self, query: Query, rows: NDArray[np.intp], *, before: Parcel, hear: Hear) -> Parcel:
+        """Make the parcel of one more attempt at *rows*, with luck of its own."""
+        channel, size = self.channel, len(rows)
+        rng = self.luck(before.asker).again(before)
+
+        def total(whole: Draw, per_point: Draw) -> float:
+            return float(whole.sample(rng, 1)[0] + per_point.sample(rng, size).sum())
+
+        cost = total(channel.cost, channel.cost_per_point)
+        service = total(channel.service, channel.service_per_point)
+        transit = float(channel.transit.sample(rng, 1)[0])
+        # At the chances of now: for a while, bad luck may be what there is.
+        lost = bool(rng.random() < self._chances(self.stage.clock.now))
+        units = None if self._silent else channel.noise.units(rng, size)
+        fault = self._faults(rng, 1)[0] if channel.faults else None
+        return Parcel(
+            query,
+            rows,
+            _part(query, rows),
+            self.stage.round,
+            before.asker,
+            before.origin,
+            cost,
+            service,
+            transit,
+            lost or _loses(fault),
+            units,
+            hear,
+            fault,
+            before.attempt + 1,
+        )
+
+    def _faults(self, rng: Generator, count: int) -> list[Fault | None]:
+        """Draw which fault strikes each of *count* parcels."""
+        struck = np.searchsorted(self._shares, rng.random(count), side="right").tolist()
+        return [(*self.channel.faults, None)[fault] for fault in struck]
+
     # Travelling.
 
-    async def _carry(self, parcel: Parcel) -> None:
+    async def _carry(self, parcel: Parcel, begun_at: float) -> None:
         clock, gate = self.stage.clock, self._gate
         world = QueryWorld(self, parcel)
         if gate is not None:
@@ -254,7 +344,15 @@ class Connection:
             parcel.served_at = now = clock.now
             if parcel.service:
                 await clock.until(now + parcel.service)
-            given = await self._answer(parcel.question, world)
+            if parcel.fault is None:
+                given = await self._answer(parcel.question, world)
+            else:
+                given = await parcel.fault.answer(
+                    self._answer,
+                    parcel.question,
+                    world,
+                    deadline=begun_at + self.channel.patience,
+                )
         except LiveOnlyError:
             raise
         except Exception as error:
@@ -271,8 +369,9 @@ class Connection:
             return
         parcel.sent_at = now = clock.now
         measured = examine(given, len(parcel.rows), now)
-        if parcel.transit:
-            await clock.until(now + parcel.transit)
+        held_back = 0.0 if parcel.fault is None else parcel.fault.held_back
+        if parcel.transit or held_back:
+            await clock.until(now + parcel.transit + held_back)
         self._arrive(parcel, measured)
 
     async def _travel(self, parcel: Parcel, estimate: Estimate) -> None:
@@ -281,23 +380,34 @@ class Connection:
         await clock.until(clock.now + parcel.transit)
         self._arrive(parcel, measured)
 
-    def _arrive(self, parcel: Parcel, measured: Measured | str) -> None:
+    def _arrive(self, parcel: Parcel, measured: Measured | Refused) -> None:
         now = self.stage.clock.now
         if not parcel.open:
-            if parcel.answered:  # Otherwise it was given up, and all has been said of it.
-                parcel.cost = 0.0
+            if parcel.lost:
+                return
+            parcel.cost = 0.0
+            if parcel.answered:
                 parcel.fail(DUPLICATE, "answered twice", now=now, heard=False)
+            else:
+                parcel.fail(STRAY, "answered after it was given up", now=now, heard=False)
         elif parcel.lost:
             # Where patience is finite, its end tells the asker.
-            if self.channel.patience == inf:
+            # A reading that nobody asked for is under no timeout.
+            own = parcel.asker == self.name
+            if self.channel.patience == inf and (own or self.channel.policy.timeout == inf):
                 self._end(parcel, LOST, LOST, heard=False)
-        elif isinstance(measured, str):
-            self._end(parcel, INVALID, f"{self.name} {measured}")
+        elif isinstance(measured, Refused):
+            self._end(parcel, measured.fate, self._told(measured))
         else:
             self.stage.parcels.pop(parcel, None)
             parcel.arrive(measured, self.channel.noise, source=self.name, now=now)
 
-    def _give_up(self, parcel: Parcel) -> None:
+    def _told(self, refused: Refused) -> str:
+        """Name the source where it is at fault."""
+        return f"{self.name} {refused.reason}" if refused.fate == INVALID else refused.reason
+
+    def give_up(self, parcel: Parcel) -> None:
+        """Let a parcel that is still on its way fail, as late."""
         if parcel.open:
             on_the_road = not isnan(parcel.sent_at)
             self._end(parcel, LOST if parcel.lost and on_the_road else LATE, LATE)
@@ -327,8 +437,8 @@ class Connection:
             # The play goes on without it; the point of the record says nothing.
             parcel = self.parcel(world.open(self.stage.landscape.domain.cover(1)[:1]))
             parcel.cost = 0.0
-            reason = examine(error, 1, self.stage.clock.now)
-            parcel.fail(INVALID, f"{self.name} {reason}", now=self.stage.clock.now)
+            refused = Refused(INVALID, f"raised {type(error).__name__}: {error!s:.80}")
+            parcel.fail(refused.fate, self._told(refused), now=self.stage.clock.now)
 
 
 @lru_cache
@@ -337,6 +447,22 @@ def _row_numbers(size: int) -> NDArray[np.intp]:
     numbers = np.arange(size)
     numbers.setflags(write=False)
     return numbers
+
+
+def asker_of(name: str, asked_by: str) -> str:
+    """Name the source *name* as one that asks others, having been *asked_by* somebody."""
+    return name if asked_by in (AGENT_NAME, name) else f"{asked_by}>{name}"
+
+
+def _part(query: Query, rows: NDArray[np.intp]) -> Query:
+    """Give the query about some of its points."""
+    if len(rows) == len(query.points):
+        return query
+    return Query(query.id, query.source, query.points[rows], query.asked_at)
+
+
+def _loses(fault: Fault | None) -> bool:
+    return fault is not None and fault.kind == "lost"
 
 
 def _nothing(draw: Draw) -> bool:
@@ -391,6 +517,23 @@ class QueryWorld:
             raise ValueError(f"rewards are known from 0 to now ({now}), not at {time}")
         return stage.landscape.rewards(points, time)
 
+    def available(self, points: Points, time: float) -> NDArray[np.bool_]:
+        """Tell for each point whether a reading of that *time* exists, as in a record with gaps."""
+        available = getattr(self._connection.stage.landscape, "available", None)
+        if available is None:
+            return np.ones(len(points), dtype=bool)
+        there: NDArray[np.bool_] = available(points, time)
+        return there
+
+    def observe(self, points: Points) -> Values:
+        """Observe the reward of now at *points*, with the world's own noise if it has any."""
+        landscape, now = self._connection.stage.landscape, self.clock.now
+        observe = getattr(landscape, "observe", None)
+        values: Values = (
+            landscape.rewards(points, now) if observe is None else observe(points, now, self.rng)
+        )
+        return values
+
     def coarse(self, resolution: float) -> Landscape:
         """Give the same environment computed at another *resolution*."""
         coarse = getattr(self._connection.stage.landscape, "coarse", None)
@@ -401,9 +544,9 @@ class QueryWorld:
 
     async def ask(self, name: str, points: Points) -> tuple[Reply, ...]:
         """Ask another expert, over its channel; all replies, in the order of the rows."""
-        stage, asker = self._connection.stage, self._connection.name
-        if self._parcel is not None and self._parcel.asker not in (AGENT_NAME, asker):
-            asker = f"{self._parcel.asker}>{asker}"
+        stage = self._connection.stage
+        by = AGENT_NAME if self._parcel is None else self._parcel.asker
+        asker = asker_of(self._connection.name, by)
         if name not in stage.connections:
             raise ValueError(
                 f"no expert is called {name!r}: {did_you_mean(name, stage.connections)}"
@@ -412,15 +555,18 @@ class QueryWorld:
             raise ValueError(f"experts ask in a circle: {asker}>{name}")
         query = Query(stage.next_own_query(), name, self.domain.check(points), self.clock.now)
         replies: list[Reply] = []
+        rows = 0
         complete = self.clock.signal()
 
         def hear(record: Record) -> None:
+            nonlocal rows
             stage.hear(record)
             # Of a loss one hears when the answer would have come: an expert that waited for ever
             # would hold its slot for ever.
-            if record.heard or record.fate == LOST:
+            if (record.heard or record.fate == LOST) and not record.superseded:
                 replies.append(record.reply)
-                if sum(len(reply.rows) for reply in replies) == len(query.points):
+                rows += len(record.reply.rows)
+                if rows == len(query.points):
                     complete.set()
 
         stage.connections[name].ask(query, asker, hear=hear)

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 from rich.text import Text
 
+from sparq_sim.errors import visible
 from sparq_sim.measures import References, references
 from sparq_sim.streams import Streams
 
@@ -44,16 +45,19 @@ def summary_table(
 ) -> Table:
     """Lay out what the plays of a study come to, and what simple policies would get."""
     swept = sorted({path for each in summaries for path in each.setting})
-    table = Table(title=escape(title) or None, box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(title=_safe(title) or None, box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("optimizer", no_wrap=True)
     for path in swept:
-        table.add_column(escape(path.rsplit(".", 1)[-1]), justify="right")
+        # In a narrow terminal anything else may be cut: without these, rows cannot be told apart.
+        lengths = [len(_shown(each.setting.get(path, ""))) for each in summaries]
+        least = min(max(lengths, default=0), 16)
+        table.add_column(_safe(path.rsplit(".", 1)[-1]), justify="right", min_width=least)
     for heading in ("average regret", "growth", "asked", "spent", "seconds"):
         table.add_column(heading, justify="right", no_wrap=True)
     for each in summaries:
         table.add_row(
-            escape(each.optimizer),
-            *(escape(_shown(each.setting.get(path, ""))) for path in swept),
+            _safe(each.optimizer),
+            *(_safe(_shown(each.setting.get(path, ""))) for path in swept),
             _with_reach(each.average_regret, 4),
             _with_reach(each.exponent, 2),
             f"{each.queries_per_round:.1f}",
@@ -62,7 +66,7 @@ def summary_table(
         )
     table.add_section()
     for setting, level in reference_levels:
-        shown = [escape(_shown(setting.get(path, ""))) for path in swept]
+        shown = [_safe(_shown(setting.get(path, ""))) for path in swept]
         if len(reference_levels) == 1:
             shown = [""] * len(swept)
         for label, number in (
@@ -89,6 +93,10 @@ def _with_reach(spread: Spread, digits: int) -> str:
     reach = (spread.high - spread.low) / 2
     mean = f"{spread.mean:.{digits}f}"
     return f"{mean} ± {reach:.{digits}f}" if isfinite(reach) else mean
+
+
+def _safe(text: str) -> str:
+    return escape(visible(text))
 
 
 def _shown(value: object) -> str:
@@ -127,4 +135,4 @@ def _running(progress: StudyProgress) -> Text:
         f"  {name} {setting if setting != '{}' else ''}: {regret:.4f}"
         for (name, setting), regret in sorted(regrets.items())[:20]
     ]
-    return Text("\n".join(lines), style="dim")
+    return Text(visible("\n".join(lines)), style="dim")

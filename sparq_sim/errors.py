@@ -1,7 +1,8 @@
-"""Errors that a user can mend, and the hints they carry."""
+"""Errors that a user can mend, the hints they carry, and text that is safe to show."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -12,6 +13,10 @@ class SparqError(Exception):
 
 class PluginError(SparqError):
     """A plug-in is missing, broken, claimed twice, or breaks the rules of its kind."""
+
+
+class Unavailable(SparqError):  # noqa: N818 - what an expert says, not what went wrong with it
+    """An expert that knows nothing of a query raises this: the query fails, and says why."""
 
 
 class LiveOnlyError(SparqError):
@@ -39,3 +44,14 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     if close := get_close_matches(word, names, n=1):
         return f"did you mean {close[0]!r}?"
     return f"there are: {', '.join(names)}" if names else "there are none"
+
+
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
+)
+"""Control characters, those that turn the direction of text, and halves of characters."""
+
+
+def visible(text: str) -> str:
+    """Put a mark in the place of each character that shows nothing but changes what is shown."""
+    return _UNSEEN.sub("\ufffd", text)

@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 from sparq_sim.channel import Channel
 from sparq_sim.clock import AGENT, Clock, LiveClock, Signal, SimClock
 from sparq_sim.connection import AGENT_NAME, Connection, Stage
+from sparq_sim.desk import Desk, check_fallbacks
 from sparq_sim.draws import AnyDraw, Constant
 from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.messages import (
@@ -40,6 +41,7 @@ from sparq_sim.messages import (
 from sparq_sim.models import (
     Access,
     Agent,
+    Answering,
     Environment,
     Expert,
     Landscape,
@@ -159,15 +161,15 @@ class _Reward:
     """The environment as a source: the one whose answers count."""
 
     def __init__(self, landscape: Landscape) -> None:
-        self._observe = getattr(landscape, "observe", None)
+        self._has_gaps = hasattr(landscape, "available")
 
     async def answer(self, query: Query, world: World) -> Estimate:
         """Give the reward of now, with the world's own noise if it has any."""
-        now = world.clock.now
-        if self._observe is None:
-            return Estimate(world.rewards(query.points, now))
-        values: Values = self._observe(query.points, now, world.rng)
-        return Estimate(values)
+        values = world.observe(query.points)
+        if not self._has_gaps:
+            return Estimate(values)
+        there = world.available(query.points, world.clock.now)
+        return Estimate(np.where(there, values, np.nan), absent="no reading")
 
 
 class _Table:
@@ -231,15 +233,27 @@ class _Table:
             access=self._rules.access,
             design=self._design(feedback) if self._rules.design else None,
         )
-        self._reward = Connection(REWARD, _Reward(self._landscape), feedback, self._stage)
+        check_fallbacks({REWARD: feedback, **{name: road for name, (_, road) in pairs.items()}})
+        self._connect(REWARD, _Reward(self._landscape), feedback)
         for name, (expert, channel) in pairs.items():
-            Connection(name, expert.start(setting), channel, self._stage)
+            self._connect(name, expert.start(setting), channel)
+        self._reward = self._stage.connections[REWARD]
         self._agent = optimizer.start(setting, self._stage.streams.generator("optimizer"))
+
+    def _connect(self, name: str, source: Answering, channel: Channel) -> None:
+        connection = Connection(name, source, channel, self._stage)
+        if not channel.policy.idle:
+            Desk(connection, channel.policy)
 
     def _design(self, feedback: Channel) -> Answer:
         """Observe uniformly drawn points at time 0, with the noise of the feedback."""
         rng = self._stage.streams.generator("design")
         points = self._landscape.domain.sample(rng, self._rules.design)
+        available = getattr(self._landscape, "available", None)
+        if available is not None:
+            points = points[available(points, 0.0)]
+            if not len(points):
+                raise PluginError("the design finds no reading at time 0: draw more points for it")
         observe = getattr(self._landscape, "observe", None)
         values: Values = (
             self._landscape.rewards(points, 0.0) if observe is None else observe(points, 0.0, rng)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sparq_sim.domain import Box, Sites
 from sparq_sim.messages import REWARD, Points, Values
 from sparq_sim.models import Landscape
-from sparq_sim.parcel import ANSWERED, DUPLICATE, LATE, LOST
+from sparq_sim.parcel import ANSWERED, LATE, LOST, UNASKED
 from sparq_sim.trace import Trace
 
 TIE = 1e-9
@@ -76,7 +76,9 @@ def _asked(trace: Trace, source: str | None) -> NDArray[np.bool_]:
     chosen = sources != REWARD if source is None else sources == source
     # What a source sends of its own accord, nobody asked for.
     unasked = trace.replies["asker"] == sources
-    return np.asarray(chosen & ~unasked & (fates != DUPLICATE), dtype=bool)
+    # Of several attempts the last one tells what became of a point.
+    once = ~np.isin(fates, UNASKED) & ~trace.replies["superseded"]
+    return np.asarray(chosen & ~unasked & once, dtype=bool)
 
 
 @dataclass(frozen=True)

@@ -125,13 +125,15 @@ def checked_query(number: int, source: str, points: Points, asked_at: float) -> 
 class Estimate:
     """What a source knows: a value and a standard deviation for each point it was asked about.
 
-    *measured_at* is the time that the values speak of; by default, the moment of answering.
+    *measured_at* is the time that the values speak of; by default, the moment of answering. Where
+    it knows nothing, the value is NaN, and *absent* says why.
     """
 
     values: Values
     stds: Values | float = 0.0
     measured_at: float | None = None
     notes: Notes = field(default_factory=dict)
+    absent: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
+import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from sparq_sim.domain import Domain
@@ -62,8 +64,9 @@ class Setting:
 class Landscape(Protocol):
     """A started environment: a pure function of points and time.
 
-    It may also have `observe(points, time, rng) -> Values`, where noise is the world's own, and
-    `coarse(resolution) -> Landscape`, the same world computed more cheaply.
+    It may also have `observe(points, time, rng) -> Values`, where noise is the world's own,
+    `coarse(resolution) -> Landscape`, the same world computed more cheaply, and
+    `available(points, time)`, which tells for each point whether there is a reading of it.
     """
 
     @property
@@ -105,6 +108,12 @@ class World(Protocol):
 
     def rewards(self, points: Points, time: float) -> Values:
         """Give the noise-free reward at *points*, at any *time* from 0 to now."""
+
+    def available(self, points: Points, time: float) -> NDArray[np.bool_]:
+        """Tell for each point whether a reading of that *time* exists, as in a record with gaps."""
+
+    def observe(self, points: Points) -> Values:
+        """Observe the reward of now at *points*, with the world's own noise if it has any."""
 
     def coarse(self, resolution: float) -> Landscape:
         """Give the same environment computed at another *resolution*, if it can be."""

@@ -11,15 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparq_sim.clock import Process
+from sparq_sim.errors import Unavailable
+from sparq_sim.faults import Fault
 from sparq_sim.messages import Answer, Estimate, Failure, Notes, Query, Reply, Values
 from sparq_sim.noise import Noise
 
-ANSWERED, LOST, LATE, DUPLICATE = "answered", "lost", "late", "duplicate"
-OUTAGE, BUDGET, ACCESS = "outage", "budget", "access"
-INVALID, UNANSWERED = "invalid", "unanswered"
-FATES = (ANSWERED, LOST, LATE, OUTAGE, BUDGET, ACCESS, INVALID, UNANSWERED, DUPLICATE)
-"""All that can become of a row that was asked for; a duplicate was not."""
-
+ANSWERED, LOST, LATE = "answered", "lost", "late"
+OUTAGE, BUDGET, ACCESS, RATE = "outage", "budget", "access", "rate"
+INVALID, UNAVAILABLE, UNANSWERED = "invalid", "unavailable", "unanswered"
+DUPLICATE, STRAY = "duplicate", "stray"
+UNASKED = (DUPLICATE, STRAY)
+"""What arrives besides: a second answer, and one that nobody waits for any more."""
+FATES = (
+    *(ANSWERED, LOST, LATE, OUTAGE, BUDGET, ACCESS, RATE),
+    *(INVALID, UNAVAILABLE, UNANSWERED, *UNASKED),
+)
+"""All that can become of a row that was asked for."""
 
 LARGEST = 1e150
 """Of a value or std; the square of a larger one overflows in every calculation downstream."""
@@ -37,14 +44,21 @@ class Record:
     asker: str
     served_at: float
     sent_at: float
+    attempt: int = 1
+    """Which it was; 0 where an earlier or a shared answer served."""
+    fault: str = ""
+    """What was injected, if anything."""
+    superseded: bool = False
+    """Whether another attempt follows."""
 
 
+Origin: TypeAlias = tuple[int, int]
 Hear: TypeAlias = Callable[[Record], None]
 
 
 @dataclass(slots=True, eq=False)
 class Measured:
-    """What a source gave, found sound but for the rows marked *bad*, for a *reason*."""
+    """What a source gave, found sound but for the rows marked *bad*, or absent, for a *reason*."""
 
     values: Values
     stds: Values | None
@@ -52,19 +66,32 @@ class Measured:
     measured_at: float
     notes: Notes
     bad: NDArray[np.bool_] | None = None
+    fate: str = INVALID
     reason: str = ""
 
 
-def examine(given: object, count: int, now: float) -> Measured | str:
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why nothing of what a source gave can be used."""
+
+    fate: str
+    reason: str
+
+
+def examine(given: object, count: int, now: float) -> Measured | Refused:
     """Take in what a source gave for *count* points, or say what is wrong with it."""
+    if isinstance(given, Unavailable):
+        return Refused(UNAVAILABLE, _shown(given, str))
     if isinstance(given, Exception):
-        return f"raised {type(given).__name__}: {_shown(given, str)}"
+        return Refused(INVALID, f"raised {type(given).__name__}: {_shown(given, str)}")
     if not isinstance(given, Estimate):
-        return f"gave {_shown(given, repr)}; expected an Estimate of {count} values"
+        told = f"gave {_shown(given, repr)}; expected an Estimate of {count} values"
+        return Refused(INVALID, told)
     try:
-        return _measured(given, count, now)
+        measured = _measured(given, count, now)
     except Exception as error:  # Whatever a plug-in may put into an Estimate.
-        return f"gave an Estimate that is none: {type(error).__name__}: {_shown(error, str)}"
+        measured = f"gave an Estimate that is none: {type(error).__name__}: {_shown(error, str)}"
+    return Refused(INVALID, measured) if isinstance(measured, str) else measured
 
 
 def _shown(given: object, show: Callable[[object], str]) -> str:
@@ -93,14 +120,15 @@ def _measured(given: Estimate, count: int, now: float) -> Measured | str:
         good &= (stds >= 0) & (stds <= LARGEST)
     if np.count_nonzero(good) == count:
         return Measured(values, stds, measured_at, notes)
-    bad = ~good
-    row = int(np.argmax(bad))
-    std = 0.0 if stds is None else stds[row]
-    reason = f"gave {values[row]} with std {std}; expected finite numbers"
+    bad, fate, reason = ~good, UNAVAILABLE, given.absent
+    if not (given.absent and np.isnan(values[bad]).all()):
+        row = int(np.argmax(bad))
+        std = 0.0 if stds is None else stds[row]
+        fate, reason = INVALID, f"gave {values[row]} with std {std}; expected finite numbers"
     # What is refused must not make numpy warn on its way out.
     values = np.where(good, values, 0.0)
     stds = None if stds is None else np.where(good, stds, 0.0)
-    return Measured(values, stds, measured_at, notes, bad, reason)
+    return Measured(values, stds, measured_at, notes, bad, fate, reason)
 
 
 @dataclass(slots=True, eq=False)
@@ -113,8 +141,9 @@ class Parcel:
     """The query as the source sees it: these rows only."""
     round: int
     asker: str
-    ordinal: int
-    """How many parcels the asker had sent to this source in the round before."""
+    origin: Origin
+    """Whence its luck comes: the round of the first attempt, and how many parcels the asker had
+    sent to this source in it before."""
     cost: float
     service: float
     transit: float
@@ -122,6 +151,8 @@ class Parcel:
     units: Values | None
     """Unit noise for each row; None where there is no noise."""
     hear: Hear
+    fault: Fault | None = None
+    attempt: int = 1
     open: bool = True
     answered: bool = False
     served_at: float = nan
@@ -142,6 +173,8 @@ class Parcel:
             # A third of the time of np.full.
             stds, std = np.empty(len(values)), stds
             stds.fill(std)
+        if self.fault is not None and self.fault.kind == "wrong-std":
+            stds = stds * self.fault.factor
         if bad is not None:
             good = ~bad
             rows, values, stds = rows[good], values[good], stds[good]
@@ -165,7 +198,8 @@ class Parcel:
             self._tell(answer, ANSWERED, heard=True)
             self.cost = 0.0
         if bad is not None:
-            self.fail(INVALID, f"{source} {measured.reason}", now=now, rows=self.rows[bad])
+            reason = f"{source} {measured.reason}" if measured.fate == INVALID else measured.reason
+            self.fail(measured.fate, reason, now=now, rows=self.rows[bad])
 
     def fail(
         self,
@@ -189,4 +223,16 @@ class Parcel:
 
     def _tell(self, reply: Reply, fate: str, *, heard: bool) -> None:
         self.open = False
-        self.hear(Record(reply, fate, heard, self.round, self.asker, self.served_at, self.sent_at))
+        self.hear(
+            Record(
+                reply,
+                fate,
+                heard,
+                self.round,
+                self.asker,
+                self.served_at,
+                self.sent_at,
+                self.attempt,
+                "" if self.fault is None else self.fault.kind,
+            )
+        )

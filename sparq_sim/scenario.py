@@ -25,12 +25,23 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from sparq_sim.channel import Channel
 from sparq_sim.connection import AGENT_NAME
+from sparq_sim.desk import check_fallbacks
 from sparq_sim.errors import PluginError, ScenarioError, did_you_mean
 from sparq_sim.loop import Rules, Watch, play
 from sparq_sim.messages import REWARD
 from sparq_sim.models import Environment, Expert, Landscape, Optimizer, Part
 from sparq_sim.plugins import Kind, load, name_of, names
-from sparq_sim.scenario_files import Problems, Table, dotted, entry, named, read, undotted
+from sparq_sim.scenario_files import (
+    Problems,
+    Table,
+    contents,
+    dotted,
+    entry,
+    named,
+    overridden,
+    read,
+    undotted,
+)
 from sparq_sim.trace import Trace
 
 PLUGINS: dict[Kind, type[BaseModel]] = {
@@ -294,6 +305,7 @@ class Scenario(Rules):
     def fingerprint(self, optimizer: str) -> dict[str, object]:
         """Give all that fixes a play of an optimizer but seed and replication, JSON-able.
 
+        Under `contents` are hashes of the files that it names: a play is not known by their names.
         What cannot be written, such as a function, is there as its `repr`, and the paths of all
         such are listed under `unwritten`: such plays cannot be known again.
         """
@@ -301,6 +313,8 @@ class Scenario(Rules):
         unwritten: list[str] = []
         data = {name: _plain(getattr(self, name), (name,), unwritten) for name in fields}
         data["optimizer"] = _plain(self._called(optimizer), ("optimizer",), unwritten)
+        if read := contents(data):
+            data["contents"] = read
         return data | ({"unwritten": unwritten} if unwritten else {})
 
     @classmethod
@@ -310,7 +324,8 @@ class Scenario(Rules):
         """Make the scenario of a play again, its optimizer called *name*."""
         if unwritten := fingerprint.get("unwritten"):
             raise ScenarioError(f"{', '.join(unwritten)}: could not be written, so not read again")
-        data = {key: value for key, value in fingerprint.items() if key != "optimizer"}
+        left_out = ("optimizer", "contents")
+        data = {key: value for key, value in fingerprint.items() if key not in left_out}
         data |= {"optimizers": {name: fingerprint["optimizer"]}, "seed": seed}
         try:
             return cls.model_validate(data, context={"allow_import": allow_import})
@@ -343,6 +358,11 @@ class Scenario(Rules):
             if name in (REWARD, AGENT_NAME) or ">" in name:
                 reason = f"no expert may be called so, as {REWARD!r} or {AGENT_NAME!r}, nor with >"
                 raise _refusal(f"{reason}; rename it", "experts", name, given=name)
+        try:
+            roads = {name: each.channel for name, each in self.experts.items()}
+            check_fallbacks({REWARD: self.feedback, **roads})
+        except PluginError as error:
+            raise _refusal(str(error), "experts") from error
         return self
 
     @model_validator(mode="after")
@@ -556,6 +576,20 @@ def _types(annotation: Any) -> Iterator[type]:
         yield annotation
     for inner in get_args(annotation):
         yield from _types(inner)
+
+
+def environment(kind: str, overrides: Sequence[str] = ()) -> Environment:
+    """Make an environment of a *kind*, its fields set by *overrides* as FIELD=VALUE."""
+    try:
+        return load("environment", kind).model_validate(overridden(overrides).values)
+    except ValidationError as error:
+        raise ScenarioError(
+            *(
+                f"environment {kind}: {dotted([str(key) for key in each['loc']])}: {each['msg']}; "
+                "give it by --set FIELD=VALUE"
+                for each in error.errors()
+            )
+        ) from error
 
 
 def schema() -> dict[str, Any]:

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import reduce
+from functools import lru_cache, reduce
+from glob import glob
+from hashlib import file_digest
 from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
@@ -27,6 +29,8 @@ Table: TypeAlias = dict[str, Any]
 
 MOST_BYTES = 1_000_000
 MOST_LEVELS = 50
+FILE_FIELDS = ("file", "files")
+"""Fields of plug-ins that name files; a relative one is sought beside the scenario."""
 GROUP = "sparq_sim.scenarios"
 """The entry points that name packages with scenario files in them."""
 
@@ -170,20 +174,20 @@ def _claims() -> tuple[dict[str, list[Path]], list[str]]:
     broken: list[str] = []
     for package in sorted({entry.value for entry in entry_points(group=GROUP)}):
         try:
-            inside = sorted(Path(str(item)) for item in files(package).iterdir())
+            home = Path(str(files(package)))
+            inside = sorted(home.rglob("*.toml"))
         except (Exception, SystemExit) as error:
             broken.append(f"{package} cannot be loaded: {type(error).__name__}: {error}")
             continue
         for file in inside:
-            if file.suffix == ".toml":
-                claims.setdefault(file.stem, []).append(file)
+            claims.setdefault(file.relative_to(home).with_suffix("").as_posix(), []).append(file)
     return claims, broken
 
 
 def located(source: str | Path) -> Path:
     """Find a file: given by its path, or as the name of a bundled scenario."""
     path = Path(source)
-    if isinstance(source, Path) or path.suffix == ".toml" or len(path.parts) != 1:
+    if isinstance(source, Path) or path.suffix == ".toml" or path.is_absolute():
         return path
     claims, broken = _claims()
     if len(claims.get(source, ())) > 1:
@@ -260,14 +264,44 @@ def _mistake(message: str, text: str) -> str:
 
 
 def _from_folder(value: Any, folder: Path, key: str = "") -> Any:
-    """Make each relative `file` in a scenario one from its own *folder*."""
+    """Make each relative `file`, or one of `files`, in a scenario one from its own *folder*."""
     if isinstance(value, dict):
         return {k: _from_folder(v, folder, k) for k, v in value.items()}
     if isinstance(value, list):
         return [_from_folder(v, folder, key) for v in value]
     # "a.b.file" is a path of fields, in a sweep.
-    is_file = isinstance(value, str) and key.rpartition(".")[2] == "file"
+    is_file = isinstance(value, str) and key.rpartition(".")[2] in FILE_FIELDS
     return str(folder / value) if is_file else value
+
+
+def contents(value: Any, key: str = "") -> dict[str, str]:
+    """Hash what is in the files that a scenario names, by path; what is not there, is not."""
+    match value:
+        case dict():
+            return {p: h for k, v in value.items() for p, h in contents(v, k).items()}
+        case list():
+            return {p: h for v in value for p, h in contents(v, key).items()}
+        case str() if key in FILE_FIELDS:
+            found = [Path(match) for match in sorted(glob(value, recursive=True))] or [Path(value)]
+            return {str(path): _hashed(path) for path in found if path.is_file()}
+    return {}
+
+
+def _hashed(path: Path) -> str:
+    stat = path.stat()
+    return _hash(path, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=256)
+def _hash(path: Path, changed_at: int, size: int) -> str:
+    """Hash a file; while it is not written to, once."""
+    with path.open("rb") as stream:
+        return file_digest(stream, "blake2b").hexdigest()[:32]
+
+
+def overridden(overrides: Sequence[str]) -> Layers:
+    """Read values given as FIELD=VALUE alone."""
+    return Layers([_override(text) for text in overrides])
 
 
 def _override(text: str) -> Layer:

@@ -36,6 +36,17 @@ Label: TypeAlias = tuple[str, str]
 """An optimizer, and its swept setting as canonical JSON: what a row of a table is about."""
 
 
+def _order(play: Play) -> tuple[str, tuple[tuple[str, bool, float, str], ...]]:
+    """Order plays by optimizer and setting, numbers by their size."""
+    values = sorted(play.setting.items())
+    return play.optimizer, tuple(
+        (path, False, float(value), "")
+        if isinstance(value, int | float)
+        else (path, True, 0.0, store.canonical(value))
+        for path, value in values
+    )
+
+
 def label(play: Play | Found) -> Label:
     """Give the row of a table that a play belongs to."""
     return play.optimizer, store.canonical(play.setting)
@@ -132,8 +143,10 @@ class Study:
         self._opened: list[Play] | None = None
 
     @classmethod
-    def open(cls, folder: Path | str) -> Study:
+    def open(cls, folder: Path | str, *, begun: bool = False) -> Study:
         """Open the study in a folder: the finished plays of the scenario last run there.
+
+        One that has *begun* and finished no play yet is opened only where that is asked for.
 
         They may come from several machines, seeds and numbers of replications. Plays of other
         scenarios or versions in the same folder are left out, which `notes` says.
@@ -141,7 +154,7 @@ class Study:
         study = cls(None, folder)
         described = study._described()
         found = study.store.survey()
-        if not found:
+        if not found and not (begun and described):
             raise StoreError(f"there is no finished play in {study.folder}")
         families = described.get("families")
         chosen = [each for each in found.values() if not families or each.family in families]
@@ -152,7 +165,7 @@ class Study:
         study._title = str(described.get("title", ""))
         study._opened = sorted(
             (Play(e.key, e.optimizer, e.setting, e.replication, e.seed, e.family) for e in chosen),
-            key=lambda play: (*label(play), play.seed, play.replication),
+            key=lambda play: (*_order(play), play.seed, play.replication),
         )
         return study
 

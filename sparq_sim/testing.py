@@ -21,11 +21,10 @@ from pydantic import PositiveInt
 
 from sparq_sim.channel import Channel
 from sparq_sim.domain import Box, Domain, Sites
-from sparq_sim.loop import Rules, play
+from sparq_sim.loop import Experts, Rules, play
 from sparq_sim.messages import Estimate, Move, Point, Points, Query, Reply, Values
 from sparq_sim.models import Agent, Environment, Expert, Landscape, Optimizer, Part, Setting, World
 from sparq_sim.parcel import ANSWERED, INVALID
-from sparq_sim.trace import Trace
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -73,12 +72,26 @@ def check_environment(environment: Environment, *, horizon: float = 20.0) -> Non
         _law(highest <= value + slack, environment, "no point beats best", (highest, value))
 
 
-def check_expert(expert: Expert, environment: Environment | None = None) -> None:
-    """Check that an expert answers what it is asked, and leaves everything as it was."""
+def check_expert(
+    expert: Expert, environment: Environment | None = None, *, others: Experts | None = None
+) -> None:
+    """Check that an expert answers what it is asked, and leaves everything as it was.
+
+    It is asked about *environment*, by default a small one; *others* are experts that it asks.
+    """
     _check_model(expert)
     before = expert.model_copy(deep=True)
     for batch in (1, 4):
-        traces = [_consultation(expert, environment or Slope(), batch) for _ in range(2)]
+        traces = [
+            play(
+                Asker(batch=batch),
+                environment or Slope(),
+                Rules(rounds=12),
+                experts={**(others or {}), "expert": expert},
+                seed=3,
+            )
+            for _ in range(2)
+        ]
         fates = set(traces[0].replies["fate"][traces[0].replies["source"] == "expert"])
         _law(
             INVALID not in fates,
@@ -268,11 +281,6 @@ class _WaitlessSelector(selectors.DefaultSelector):
 
     def select(self, timeout: float | None = None) -> Any:
         return super().select(self._loop.pass_time(timeout))
-
-
-def _consultation(expert: Expert, environment: Environment, batch: int) -> Trace:
-    rules = Rules(rounds=12)
-    return play(Asker(batch=batch), environment, rules, experts={"expert": expert}, seed=3)
 
 
 def _check_model(model: Part) -> None:

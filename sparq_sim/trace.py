@@ -190,6 +190,9 @@ def _reply_columns(records: Sequence[Record], coordinates: Sequence[str]) -> Col
             [reply.reason if isinstance(reply, Failure) else "" for reply in replies], np.str_
         ),
         "heard": spread([record.heard for record in records], bool),
+        "attempt": spread([record.attempt for record in records], np.int64),
+        "superseded": spread([record.superseded for record in records], bool),
+        "fault": spread([record.fault for record in records], np.str_),
         "value": join([answer.values for answer in answers], float),
         "std": join([answer.stds for answer in answers], float),
         "asked_at": spread([reply.asked_at for reply in replies], float),

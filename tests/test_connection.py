@@ -343,16 +343,19 @@ def test_what_is_sent_of_ones_own_accord_meets_outages_loss_patience_and_budget(
     assert fates(Channel(outages=((0, 1),))) == ["outage"]
     assert fates(Channel(cost=1), budget=0.5) == ["budget"]
     assert fates(Channel(loss=1.0, transit=1, patience=5)) == ["lost"]
-    assert fates(Channel(transit=9, patience=5)) == ["late"]
+    assert fates(Channel(transit=9, patience=5)) == [
+        "late",
+        "stray",
+    ]  # The second was on the road by itself.
 
 
-def test_what_comes_after_it_was_given_up_is_no_second_answer(run: Run) -> None:
+def test_what_comes_after_it_was_given_up_is_a_stray_and_no_second_answer(run: Run) -> None:
     class Sender(Expert):
         async def answer(self, query: Query, world: World) -> Estimate:
             world.send(query, Estimate(np.zeros(1)))
             return None  # type: ignore[return-value] # what is said was sent
 
-    assert listen(run, Channel(transit=9, patience=5), source=Sender()).fates == ["late"]
+    assert listen(run, Channel(transit=9, patience=5), source=Sender()).fates == ["late", "stray"]
 
 
 def test_one_who_never_answers_is_given_up_in_the_end(run: Run) -> None:

@@ -24,7 +24,7 @@ from sparq_sim.measures import (
     tally,
 )
 from sparq_sim.messages import Point, Points, Values
-from sparq_sim.parcel import ANSWERED, DUPLICATE, FATES, INVALID, LATE, LOST
+from sparq_sim.parcel import ANSWERED, DUPLICATE, FATES, INVALID, LATE, LOST, UNASKED
 from sparq_sim.trace import Trace
 
 
@@ -47,6 +47,7 @@ def trace(
             "asker": np.full(len(sources), "agent"),
             "source": np.array(sources, dtype=np.str_),
             "fate": np.array(fates, dtype=np.str_),
+            "superseded": np.zeros(len(fates), dtype=bool),
             "measured_at": np.array(measured, dtype=float),
             "arrived_at": np.array(arrived, dtype=float),
         },
@@ -117,7 +118,7 @@ def test_what_was_asked_was_answered_or_failed(kinds: list[tuple[str, str]]) -> 
     assert whole.asked == whole.answered + whole.failed
     assert whole.failed >= whole.lost + whole.late
     assert whole.asked == tally(play, "scout").asked + tally(play, "wind").asked
-    assert whole.asked == sum(fate != DUPLICATE for source, fate in kinds if source != "reward")
+    assert whole.asked == sum(fate not in UNASKED for source, fate in kinds if source != "reward")
 
 
 # Growth

@@ -115,7 +115,18 @@ import sparq_sim
 from sparq_sim import Channel, Rules, play
 from sparq_sim.plugins import load, names
 
-REQUIRED = {"fixed": {"point": (0.0,)}}
+RECORD = Path("record.csv")
+rows = [f"2020-01-{day:02},{site},1,{site},{day}" for day in range(1, 9) for site in (1, 2)]
+RECORD.write_text("\\n".join(["date,site,lat,lon,value", *rows]))
+TABLE = Path("table.csv")
+TABLE.write_text("time,x,value\\n0,0,1\\n")
+REQUIRED = {
+    "fixed": {"point": (0.0,)},
+    "recorded": {"files": (str(RECORD),)},
+    "blind-spot": {"lower": (0.0,), "upper": (1.0,)},
+    "replay": {"file": str(TABLE)},
+    "committee": {"members": ("other",)},
+}
 
 
 def make(kind, name):
@@ -124,10 +135,11 @@ def make(kind, name):
 
 def played(optimizer, environment, expert):
     channel = Channel(transit=1.0, noise=0.1, cost=0.1)
-    made = {"expert": (make("expert", expert), channel)}
+    made = {"expert": (make("expert", expert), channel), "other": make("expert", "truth")}
     trace = play(
         make("optimizer", optimizer), make("environment", environment), Rules(rounds=5),
-        experts=made, feedback=Channel(noise=0.1),
+        experts=made if optimizer == "uniform" else {"expert": made["expert"]},
+        feedback=Channel(noise=0.1),
     )
     assert len(trace) == 5, trace
 
@@ -137,7 +149,7 @@ for environment in names("environment"):
     played("uniform", environment, "truth")
     print("environments", environment)
 for expert in names("expert"):
-    played("uniform", "synthetic", expert)
+    played("uniform", "rod" if expert == "simulator" else "synthetic", expert)
     print("experts", expert)
 for optimizer in names("optimizer"):
     played(optimizer, "synthetic", "truth")

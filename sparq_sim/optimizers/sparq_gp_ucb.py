@@ -16,8 +16,9 @@ from sparq_sim.draws import Amount, Positive
 from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.gp.predictor import Predictor
 from sparq_sim.gp.sparse import greedy_points
-from sparq_sim.messages import REWARD, Answer, Notes, Point, Points
+from sparq_sim.messages import REWARD, Answer, Notes, Point, Points, Query
 from sparq_sim.models import Agent, Part, Setting
+from sparq_sim.optimizers.routing import AnyRouting, Offer, Routes, Routing, rounds_late
 from sparq_sim.optimizers.schedules import Logarithmic, QuerySchedule
 from sparq_sim.optimizers.selection import Played, Selector, Way, diagnosis
 from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior, PriorWarning, round_at
@@ -59,6 +60,8 @@ class SparQGPUCB(GPOptimizer):
 
     expert: str | None = None
     """Whom to ask; by default the only expert of the play."""
+    routing: AnyRouting | None = None
+    """How to share the points of a round among several experts, in place of asking one."""
     schedule: QuerySchedule = Logarithmic()
     """Q_t, how many points to ask about: 6 log t in the paper."""
     selection: Way = "greedy"
@@ -82,27 +85,32 @@ class SparQGPUCB(GPOptimizer):
 
     def start(self, setting: Setting, rng: Generator) -> Agent:
         """Give the agent, if it is clear whom it is to ask."""
-        self.expert_of(setting)
+        self.experts_of(setting)
         return super().start(setting, rng)
 
     def memory(self, prior: Prior, setting: Setting, rng: Generator) -> Memory:
         """Remember the newest observations and answers, and all points played."""
         return _SparQMemory(self, prior, setting, rng)
 
-    def expert_of(self, setting: Setting) -> str | None:
-        """Give the name of the expert to ask; None where there is nobody."""
+    def experts_of(self, setting: Setting) -> tuple[str, ...]:
+        """Give the names of the experts to ask; none where there is nobody."""
         experts = setting.experts
+        if self.routing is not None:
+            if self.expert is not None:
+                raise PluginError("`expert` names one to ask, `routing` shares among all: give one")
+            self.routing.check(setting)
+            return tuple(sorted(experts))
         if self.expert is None and len(experts) > 1:
             raise PluginError(
-                "there are several experts: say which one to ask, `expert = ...`; "
-                f"there are: {', '.join(sorted(experts))}"
+                "there are several experts: say which one to ask, `expert = ...`, or how to share "
+                f"points among them, `routing = ...`; there are: {', '.join(sorted(experts))}"
             )
         if self.expert is not None and self.expert not in experts:
             raise PluginError(
                 f"no expert of this play is called {self.expert!r}: "
                 f"{did_you_mean(self.expert, experts)}"
             )
-        return self.expert or next(iter(experts), None)
+        return tuple(experts) if self.expert is None else (self.expert,)
 
 
 class _SparQMemory(Memory):
@@ -110,7 +118,7 @@ class _SparQMemory(Memory):
         super().__init__(prior, setting.period)
         self.waits = model.waits
         self._model = model
-        self._expert = model.expert_of(setting)
+        self._experts = {name: setting.experts[name] for name in model.experts_of(setting)}
         self._own: list[_Seen] = []
         self._answers = _Answers(model.retain * setting.period)
         self._played = Played(prior.kernel)
@@ -118,7 +126,7 @@ class _SparQMemory(Memory):
             model.selection, steps=model.steps, epsilon=model.epsilon, rng=rng
         )
         self._notes: dict[str, float] = {}
-        if self._expert is not None:
+        if self._experts:
             _warn_of_gaps(model, prior, setting)
 
     def learn(self, answer: Answer) -> None:
@@ -169,7 +177,7 @@ class _SparQMemory(Memory):
     def questions(self, now: float) -> Mapping[str, Points]:
         from sparq_sim.gp.features import FeaturePosterior
 
-        if self._expert is None:
+        if not self._experts:
             return {}
         wanted = self._model.schedule(round_at(now, self.period))
         features = self.posterior.features if isinstance(self.posterior, FeaturePosterior) else None
@@ -181,7 +189,35 @@ class _SparQMemory(Memory):
             told = self._answers.current() or self._own
             variance = min((seen.variance for seen in told), default=1.0)
             self._notes |= diagnosis(self._played, rows, variance)
-        return {self._expert: self._played.points[rows]}
+        points = self._played.points[rows]
+        if self._model.routing is None:
+            return {next(iter(self._experts)): points}
+        routes = self._routes(self._model.routing, points, now)
+        return {name: points[chosen] for name, chosen in routes.items() if chosen}
+
+    def _routes(self, routing: Routing, points: Points, now: float) -> Routes:
+        """Let *routing* decide, given what is known without the answers of earlier rounds."""
+        kernel = self.prior.kernel
+        covariance = kernel(points, points)
+        if self._own:
+            own = np.array([seen.point for seen in self._own])
+            noise = np.diag([self._aged(seen, now) for seen in self._own])
+            cross = kernel(own, points)
+            covariance -= cross.T @ np.linalg.solve(kernel(own, own) + noise, cross)
+        offers = [
+            Offer.of(
+                name,
+                terms,
+                points=len(points),
+                rate=terms.std**2 if self._model.rate is None else self._model.rate,
+                rounds_late=rounds_late(terms, period=self.period, waits=self.waits),
+            )
+            for name, terms in self._experts.items()
+        ]
+        return routing.routes(offers, covariance)
+
+    def asked(self, queries: tuple[Query, ...]) -> None:
+        self._answers.expect(queries)
 
     def notes(self) -> Notes:
         return dict(self._notes)
@@ -197,20 +233,35 @@ class _Seen:
     time: float
 
 
+@dataclass(slots=True)
+class _Batch:
+    """Queries that went out together: the *last* one's number, and how many rows are unheard."""
+
+    last: int
+    unheard: int
+
+
 class _Answers:
     """What experts have said, as far as nothing newer takes its place.
 
-    A newer answer of a source about a point replaces the one before. Once a query is answered
-    in full, those that were asked more than *retained* before it are forgotten: with answers that
-    come at once, only the newest query counts, as in Algorithm 1; where rows come late or are
-    lost, what was said before stands in for them, ageing. Readings that nobody asked for are
-    replaced only by newer ones at their point.
+    A newer answer of a source about a point replaces the one before. Once all queries of a round
+    are answered in full, those that were asked more than *retained* before are forgotten: with
+    answers that come at once, only the newest round counts, as in Algorithm 1; where rows come
+    late or are lost, what was said before stands in for them, ageing. Readings that nobody asked
+    for are replaced only by newer ones at their point.
     """
 
     def __init__(self, retained: float) -> None:
         self._retained = retained
         self._said: dict[tuple[str, bytes], tuple[_Seen, float]] = {}
-        self._unheard: dict[tuple[str, int], int] = {}
+        self._batches: dict[int, _Batch] = {}
+
+    def expect(self, queries: tuple[Query, ...]) -> None:
+        """Take note of queries that go out together."""
+        if queries:
+            last = max(query.id for query in queries)
+            batch = _Batch(last, sum(len(query.points) for query in queries))
+            self._batches |= {query.id: batch for query in queries}
 
     def add(self, answer: Answer, seen: list[_Seen]) -> None:
         """Take in an answer."""
@@ -223,23 +274,22 @@ class _Answers:
             self._count(answer)
 
     def _count(self, answer: Answer) -> None:
-        """Count rows as answered; forget what a complete query supersedes."""
-        source, number = answer.query.source, answer.query.id
-        left = self._unheard.get((source, number), len(answer.query.points)) - len(answer.rows)
-        if left > 0:
-            self._unheard[source, number] = left
+        """Count rows as answered; forget what a complete round of queries supersedes."""
+        batch = self._batches.get(answer.query.id)
+        if batch is None:  # A later round is complete already.
+            return
+        batch.unheard -= len(answer.rows)
+        if batch.unheard > 0:
             return
         # Earlier queries need not be waited for any more.
-        self._unheard = {
-            query: rows
-            for query, rows in self._unheard.items()
-            if query[0] != source or query[1] > number
+        self._batches = {
+            number: other for number, other in self._batches.items() if other.last > batch.last
         }
         oldest = answer.asked_at - self._retained * (1 + 1e-9)
         self._said = {
             key: (seen, asked_at)
             for key, (seen, asked_at) in self._said.items()
-            if key[0] != source or asked_at >= oldest
+            if asked_at >= oldest
         }
 
     def current(self) -> list[_Seen]:

@@ -165,6 +165,9 @@ class Memory:
         """Say which expert to ask about which points in the round that begins *now*."""
         return {}
 
+    def asked(self, queries: tuple[Query, ...]) -> None:
+        """Take note of the *queries* that go out together."""
+
     def notes(self) -> Notes:
         """Give numbers for the trace."""
         return {}
@@ -190,6 +193,15 @@ class Memory:
             if len(seen):
                 self.posterior.add(seen.points, seen.values, variances=seen.variances)
             self.posterior.add(points, values, variances=variances)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Belief:
+    """What an agent believes at some points: the bound is *mean* + *width* *std*, (n,) each."""
+
+    mean: Values
+    std: Values
+    width: float
 
 
 class UCBAgent:
@@ -247,12 +259,18 @@ class UCBAgent:
 
     def _queries(self, memory: Memory, now: float) -> tuple[Query, ...]:
         asked = memory.questions(now).items()
-        return tuple(Query(next(self._ids), name, points, now) for name, points in asked)
+        queries = tuple(Query(next(self._ids), name, points, now) for name, points in asked)
+        memory.asked(queries)
+        return queries
 
-    def _chosen(self, memory: Memory, now: float) -> Move:
+    def _bound(self, memory: Memory, now: float) -> tuple[Predictor, float]:
+        """Give what the upper confidence bound is made of: a predictor and its width."""
         predictor = memory.predictor(now)
         occasion = Occasion(self._round, len(self._candidates), predictor)
-        width = memory.prior.width(occasion)
+        return predictor, memory.prior.width(occasion)
+
+    def _chosen(self, memory: Memory, now: float) -> Move:
+        predictor, width = self._bound(memory, now)
         point = self._model.acquisition.choose(
             predictor,
             width,
@@ -275,6 +293,19 @@ class UCBAgent:
                 self._heard.append(reply)
             if self._memory is not None:
                 self._learn(self._memory, reply)
+
+    def belief(self, points: Points, now: float) -> Belief | None:
+        """Say what is believed at the candidates nearest to *points*; None before there is a prior.
+
+        *now* is that of the last move: nothing is forgotten then that its choice did not forget.
+        """
+        if self._memory is None:
+            return None
+        from scipy.spatial import cKDTree
+
+        predictor, width = self._bound(self._memory, now)
+        nearest = cKDTree(self._candidates).query(points)[1]
+        return Belief(predictor.mean()[nearest], predictor.std()[nearest], width)
 
     def _learn(self, memory: Memory, answer: Answer) -> None:
         if not self._checked and answer.query.source == REWARD:

@@ -1,0 +1,62 @@
+"""Kernel worlds: what environments made of a kernel have in common."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field, FiniteFloat, PositiveInt, model_validator
+
+from sparq_sim.domain import Box
+from sparq_sim.gp.kernels import (
+    Matern12,
+    Matern32,
+    Matern52,
+    RationalQuadratic,
+    SquaredExponential,
+)
+from sparq_sim.models import Environment
+
+AnyStationary = Annotated[
+    SquaredExponential | Matern12 | Matern32 | Matern52 | RationalQuadratic,
+    Field(discriminator="kind"),
+]
+
+_FEWEST, _MOST = 1024, 16384  # points that cover a box of two dimensions or more
+
+
+class KernelEnvironment(Environment):
+    """Rewards made of a kernel, on the box [lower, upper]^dimensions."""
+
+    kernel: AnyStationary = SquaredExponential(length_scale=0.2)
+    """How smooth the reward is in space; its length scale in units of the points."""
+    dimensions: PositiveInt = 1
+    """How many coordinates a point has."""
+    lower: FiniteFloat = 0.0
+    """Where each coordinate begins."""
+    upper: FiniteFloat = 1.0
+    """Where each coordinate ends."""
+
+    @model_validator(mode="after")
+    def _kernel_fits_box(self) -> KernelEnvironment:
+        if not self.lower < self.upper:
+            raise ValueError(f"lower {self.lower} must lie below upper {self.upper}; swap them")
+        scale = self.kernel.length_scale
+        if isinstance(scale, tuple) and len(scale) != self.dimensions:
+            raise ValueError(
+                f"kernel.length_scale has {len(scale)} entries for {self.dimensions} dimensions; "
+                "give one number, or one for each dimension"
+            )
+        return self
+
+    def box(self) -> Box:
+        """Give the domain."""
+        return Box([self.lower] * self.dimensions, [self.upper] * self.dimensions)
+
+    def cover_size(self, per_cell: int) -> int | None:
+        """Give how many points cover the box, with some in each cell of a length scale."""
+        if self.dimensions == 1:
+            return None
+        scales = np.broadcast_to(self.kernel.length_scale, self.dimensions)
+        cells = float(np.prod(1 + (self.upper - self.lower) / scales))
+        return int(min(max(per_cell * cells, _FEWEST), _MOST))

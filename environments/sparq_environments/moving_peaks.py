@@ -1,0 +1,215 @@
+"""Moving peaks: hills or cones whose heights, widths and places wander."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Annotated, Literal, NamedTuple
+
+import numpy as np
+from numpy.random import Generator, Philox
+from numpy.typing import NDArray
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
+
+from sparq_sim.domain import Box
+from sparq_sim.messages import Matrix, Point, Points, Values
+from sparq_sim.models import Environment, Landscape
+
+Range = tuple[PositiveFloat, PositiveFloat]
+
+_BLOCK = 256
+
+
+class MovingPeaks(Environment):
+    """The moving peaks benchmark of Branke (1999), on [0, side]^d.
+
+    f(x, t) = max_i H_i - W_i |x - p_i|          for cones (Branke's scenario 2)
+    f(x, t) = max_i H_i / (1 + W_i |x - p_i|^2)  for hills (his scenario 1)
+
+    At each change every peak moves by *move_length* in the direction of
+    (1 - correlation) r + correlation (last direction), with r uniform on the sphere; its height
+    and its width take a normal step. All are reflected at their bounds.
+
+    It is the common test of optimisers that must follow one of several optima, and leave it when
+    another grows higher. The defaults are the standard settings of scenario 2 (10 cones, heights
+    30 to 70, widths 1 to 12, severities 7 and 1, moves of 1, no correlation; Blackwell and Branke
+    2006), in 2 dimensions instead of 5, and with clock time instead of 5,000 evaluations between
+    changes. Two things differ: heights begin anywhere in their range and not all at 50, so that
+    the first rounds are like all others, and directions are uniform on the sphere, where Branke
+    normalises a point of the cube.
+
+    Drift, at times 0 to 500 by ones, mean of five seeds: 5.9 per unit of time, which all falls on
+    the changes (the largest is 137), and a variation budget of 2,940; smooth 8.4, 26 and 4,200;
+    hills 2.2, 39 and 1,100. Cones reach deep below 0 far from all peaks, and drift most there.
+    """
+
+    dimensions: PositiveInt = 2
+    """How many coordinates a point has."""
+    side: Annotated[PositiveFloat, Field(allow_inf_nan=False)] = 100.0
+    """The domain reaches from 0 to here in each coordinate."""
+    peaks: PositiveInt = 10
+    """How many there are."""
+    shape: Literal["cone", "hill"] = "cone"
+    """What a peak looks like."""
+    heights: Range = (30.0, 70.0)
+    """Lowest and highest height, in reward units."""
+    widths: Range | None = None
+    """Lowest and highest W; large is narrow. By default 1 to 12 for cones, in reward units per
+    unit of length, and 0.0001 to 0.2 for hills, per squared unit of length."""
+    every: Annotated[PositiveFloat, Field(allow_inf_nan=False)] = 10.0
+    """Time between changes."""
+    movement: Literal["steps", "smooth"] = "steps"
+    """Whether peaks stand still between changes and then jump, or go straight to where the next
+    change takes them."""
+    move_length: Annotated[NonNegativeFloat, Field(allow_inf_nan=False)] = 1.0
+    """How far a peak moves at a change, Branke's vlength."""
+    correlation: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """How much a move keeps the direction of the last one, Branke's lambda: 0 not, 1 for ever."""
+    height_severity: Annotated[NonNegativeFloat, Field(allow_inf_nan=False)] = 7.0
+    """Std of the change of a height, in reward units."""
+    width_severity: Annotated[NonNegativeFloat, Field(allow_inf_nan=False)] | None = None
+    """Std of the change of W. By default 1 for cones and 0.01 for hills."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> MovingPeaks:
+        for name, bounds in (("heights", self.heights), ("widths", self.widths)):
+            if bounds is not None and not bounds[0] <= bounds[1] < np.inf:
+                raise ValueError(f"{name} {bounds} must be finite, the lowest first")
+        return self
+
+    def start(self, rng: Generator) -> Landscape:
+        """Draw where the peaks begin, and the key to all their later steps."""
+        return MovingPeaksLandscape(self, rng)
+
+
+class Peaks(NamedTuple):
+    """All peaks at one time, or before they are reflected at their bounds."""
+
+    places: NDArray[np.float64]
+    """(peaks, d)"""
+    heights: Values
+    widths: Values
+
+
+class _Checkpoint(NamedTuple):
+    peaks: Peaks
+    directions: NDArray[np.float64]
+
+
+class MovingPeaksLandscape:
+    """The started peaks.
+
+    Peaks walk without bounds, and are folded into them when they are looked at: for steps that
+    are as likely forth as back, this is reflection. The walk is computed in blocks of 256
+    changes, each with a generator of its own, from the state that the block before ended in.
+    """
+
+    def __init__(self, model: MovingPeaks, rng: Generator) -> None:
+        self.domain = Box(np.zeros(model.dimensions), np.full(model.dimensions, model.side))
+        self._model = model
+        cones = model.shape == "cone"
+        self._widths = model.widths or ((1.0, 12.0) if cones else (0.0001, 0.2))
+        severity = model.width_severity
+        self._width_severity = (1.0 if cones else 0.01) if severity is None else severity
+        self._key = rng.integers(2**64, size=2, dtype=np.uint64)
+        first = Peaks(
+            self.domain.sample(rng, model.peaks),
+            rng.uniform(*model.heights, model.peaks),
+            rng.uniform(*self._widths, model.peaks),
+        )
+        directions = _units(rng.standard_normal((model.peaks, model.dimensions)))
+        self._checkpoints = [_Checkpoint(first, directions)]
+        self._block = lru_cache(maxsize=4)(self._walk)
+
+    def rewards(self, points: Points, time: float) -> Values:
+        """Give the height of the landscape at each point."""
+        places, heights, widths = self.peaks(time)
+        squares = squared_distances(points, places)
+        if self._model.shape == "cone":
+            values: Values = (heights - widths * np.sqrt(squares)).max(axis=1)
+        else:
+            values = (heights / (1 + widths * squares)).max(axis=1)
+        return values
+
+    def best(self, time: float) -> tuple[Point, float]:
+        """Give the centre of the highest peak and its height, exactly.
+
+        No peak exceeds its height H_i, and it has it at its centre. So no point exceeds the
+        largest H_i, and the centre of that peak, which lies in the box, has it.
+        """
+        places, heights, _ = self.peaks(time)
+        highest = int(heights.argmax())
+        return places[highest], float(heights[highest])
+
+    def peaks(self, time: float) -> Peaks:
+        """Give all peaks as they are at *time*."""
+        model = self._model
+        changes, part = divmod(time / model.every, 1.0)
+        number, row = divmod(int(changes), _BLOCK)
+        block = self._block(number)
+        now = [values[row] for values in block]
+        if model.movement == "smooth":
+            now = [
+                here + part * (values[row + 1] - here)
+                for here, values in zip(now, block, strict=True)
+            ]
+        return Peaks(
+            reflected(now[0], 0.0, model.side),
+            reflected(now[1], *model.heights),
+            reflected(now[2], *self._widths),
+        )
+
+    def _walk(self, number: int) -> Peaks:
+        """Give the unbounded walk in a block, before its first change and after each: (257, …)."""
+        while len(self._checkpoints) <= number:
+            self._from_checkpoint(len(self._checkpoints) - 1)
+        return self._from_checkpoint(number)
+
+    def _from_checkpoint(self, number: int) -> Peaks:
+        model = self._model
+        (places, heights, widths), directions = self._checkpoints[number]
+        rng = Generator(Philox(key=self._key, counter=[0, 0, number, 0]))
+        fresh = _units(rng.standard_normal((_BLOCK, *places.shape)))
+        turns = fresh
+        if model.correlation:
+            turns = np.empty_like(fresh)
+            for row, direction in enumerate(fresh):
+                mixed = (1 - model.correlation) * direction + model.correlation * directions
+                # Opposite directions of equal weight cancel; then the new one decides.
+                lost = (mixed**2).sum(axis=1, keepdims=True) < 1e-24
+                directions = turns[row] = _units(np.where(lost, direction, mixed))
+        steps = rng.standard_normal((2, _BLOCK, model.peaks))
+        block = Peaks(
+            _sums(places, model.move_length * turns),
+            _sums(heights, model.height_severity * steps[0]),
+            _sums(widths, self._width_severity * steps[1]),
+        )
+        if len(self._checkpoints) == number + 1:
+            end = Peaks(*(values[-1].copy() for values in block))
+            self._checkpoints.append(_Checkpoint(end, turns[-1].copy()))
+        return block
+
+
+def _units(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    units: NDArray[np.float64] = vectors / np.sqrt((vectors**2).sum(axis=-1, keepdims=True))
+    return units
+
+
+def _sums(first: NDArray[np.float64], steps: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.cumsum(np.concatenate([first[None], steps]), axis=0)
+
+
+def squared_distances(points: Points, places: Points) -> Matrix:
+    """Give |x - p|^2 for each pair, exactly 0 where they meet: (n, m)."""
+    # By coordinates: an array of three axes takes six times as long.
+    squares: Matrix = (points[:, :1] - places[:, 0]) ** 2
+    for axis in range(1, places.shape[1]):
+        squares += (points[:, axis, None] - places[:, axis]) ** 2
+    return squares
+
+
+def reflected(values: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
+    """Fold *values* at both bounds as often as it takes to bring them between."""
+    width = high - low
+    if not width:
+        return np.full_like(values, low)
+    return np.clip(high - np.abs((values - low) % (2 * width) - width), low, high)

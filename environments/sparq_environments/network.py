@@ -1,0 +1,195 @@
+"""The sensor network: a synthetic field of daily ozone at 28 named sites."""
+
+from __future__ import annotations
+
+from math import pi
+from typing import Annotated
+
+import numpy as np
+from numpy.random import Generator, Philox
+from pydantic import Field
+
+from sparq_sim.domain import Sites
+from sparq_sim.messages import Matrix, Point, Points, Values, frozen_array
+from sparq_sim.models import Environment
+
+# Made up: a town by the sea, another inland, and the country around, with about as many pairs of
+# sites at each distance as in the network that the field is calibrated to.
+PLACES = {
+    "harbour": (40.74, -73.78),
+    "breakwater": (40.63, -73.83),
+    "northgate": (40.84, -73.80),
+    "eastside": (40.88, -73.54),
+    "westside": (40.89, -74.12),
+    "ridge": (41.01, -74.24),
+    "reservoir": (41.03, -74.37),
+    "foothills": (40.89, -74.44),
+    "quarry": (40.84, -74.69),
+    "lightship": (40.41, -73.71),
+    "sound": (40.78, -73.41),
+    "headland": (40.93, -73.26),
+    "orchard": (41.24, -73.55),
+    "station": (41.28, -73.73),
+    "mill": (41.30, -73.83),
+    "lake": (41.43, -73.73),
+    "crossing": (40.29, -74.69),
+    "dunes": (40.14, -74.18),
+    "town-hall": (40.01, -75.18),
+    "old-town": (39.96, -75.25),
+    "riverside": (40.06, -74.97),
+    "ferry": (40.00, -74.86),
+    "university": (40.09, -75.07),
+    "refinery": (39.81, -75.06),
+    "pinewood": (39.70, -74.79),
+    "marsh": (39.53, -74.93),
+    "valley": (40.28, -75.45),
+    "estuary": (39.70, -76.02),
+}
+KILOMETRES = 111.2
+"""In a degree of latitude."""
+YEAR = 365.25
+BLOCK = 256
+"""Days that are drawn together."""
+KEPT = 16
+"""Blocks that are remembered: eleven years."""
+
+Size = Annotated[float, Field(ge=0, le=1e6)]
+Memory = Annotated[float, Field(ge=0, le=0.9)]
+
+
+class SensorNetwork(Environment):
+    """Daily maximum ozone (ppb) at 28 sites: a spatio-temporal Gaussian process, day by day.
+
+    f(i, t) = mean + season cos(2 pi (k - peak) / 365.25) + deviation u_k        the network
+              + offset a_i + swing (b_i cos(2 pi k / 365.25) + c_i sin(...))     a site's own habits
+              + anomaly s_k w_ik                                                 its weather
+
+    on day k = floor(t), never below 0, rounded to *rounding*. u and each w_i are autoregressive in
+    days, with unit variance; s_k = exp(unevenness z_k - unevenness^2) makes some days more uneven
+    than others. a, b, c and each day's w are draws of a Gaussian process over the sites, centred
+    over the network and scaled to unit mean variance, with covariance
+    (1 - local) exp(-distance / reach) + local [same site].
+
+    The defaults are calibrated to two years of EPA's readings at 28 monitors around New York
+    (2016 and 2017): levels, spreads, correlations over distance and days, how often the best site
+    changes, and what simple policies lose; `python docs/ozone_table.py` prints both. A network for
+    choosing where to measure, of any length, which needs no file. Day 0 is 1 January.
+    """
+
+    mean: Annotated[float, Field(ge=-1e6, le=1e6)] = 36.9
+    """Of all sites and days, in ppb."""
+    season: Size = 11.5
+    """Amplitude of the yearly cycle of the network, in ppb."""
+    peak: Annotated[float, Field(ge=0, le=366)] = 169.0
+    """Day of the year at which that cycle is highest."""
+    deviation: Size = 8.8
+    """Std of the network's daily deviations from its cycle, in ppb."""
+    deviation_memory: Memory = 0.46
+    """Correlation of these deviations from one day to the next."""
+    offset: Size = 2.2
+    """Std of the lasting differences between sites, in ppb."""
+    swing: Size = 1.9
+    """Std of the amplitudes of the sites' own yearly cycles, in ppb."""
+    anomaly: Size = 4.6
+    """Std of the sites' daily anomalies, in ppb."""
+    anomaly_memory: Memory = 0.13
+    """Correlation of these anomalies from one day to the next."""
+    unevenness: Annotated[float, Field(ge=0, le=2)] = 0.4
+    """Std of the logarithm of how large anomalies are on a day; 0 makes all days alike."""
+    reach: Annotated[float, Field(ge=1, le=10_000)] = 65.0
+    """Distance over which sites are alike, in km."""
+    local: Annotated[float, Field(ge=0, le=1)] = 0.05
+    """Share of the variance between sites that no neighbour has."""
+    rounding: Size = 1.0
+    """Unit to which values are rounded, in ppb, as monitors report them, so that sites tie; 0
+    leaves them as they are."""
+
+    def start(self, rng: Generator) -> NetworkLandscape:
+        """Draw the sites' habits, and the key to all weather to come."""
+        return NetworkLandscape(self, rng)
+
+
+class NetworkLandscape:
+    """A started network; days are drawn in blocks, each from a key of its own."""
+
+    def __init__(self, model: SensorNetwork, rng: Generator) -> None:
+        self.domain = Sites(list(PLACES.values()), list(PLACES), ["lat", "lon"])
+        self._model = model
+        self._factor = _factor(self.domain.points, model.reach, model.local)
+        self._habits = self._factor @ rng.standard_normal((len(PLACES), 3))
+        self._memories = np.full(2 + len(PLACES), model.anomaly_memory)
+        self._memories[:2] = model.deviation_memory, 0.0
+        self._key = rng.integers(2**64, size=2, dtype=np.uint64)
+        self._blocks: dict[int, tuple[Matrix, list[int]]] = {}
+
+    def rewards(self, points: Points, time: float) -> Values:
+        """Give the value of the day at each site."""
+        block, day = divmod(int(time), BLOCK)
+        values: Values = self._block(block)[0][day, self.domain.index(points)]
+        return values
+
+    def best(self, time: float) -> tuple[Point, float]:
+        """Give the first site of the highest value, exactly."""
+        block, day = divmod(int(time), BLOCK)
+        values, best = self._block(block)
+        return self.domain.points[best[day]], float(values[day, best[day]])
+
+    def _block(self, number: int) -> tuple[Matrix, list[int]]:
+        """Give the values of a block, and the best site of each of its days."""
+        if number not in self._blocks:
+            if len(self._blocks) == KEPT:
+                self._blocks.pop(next(iter(self._blocks)))
+            values = self._values(number)
+            self._blocks[number] = values, values.argmax(axis=1).tolist()
+        return self._blocks[number]
+
+    def _values(self, number: int) -> Matrix:
+        model = self._model
+        days = np.arange(number * BLOCK, (number + 1) * BLOCK, dtype=float)
+        year = 2 * pi / YEAR
+        network = model.season * np.cos(year * (days - model.peak))
+        # Of a path that began a block earlier, so that a block needs no other to be known: at a
+        # memory of 0.9 the beginning counts 2e-12.
+        innovations = np.concatenate([self._innovations(number - 1), self._innovations(number)])
+        path = _path(innovations, self._memories)
+        network += model.deviation * path[:, 0]
+        sizes = np.exp(model.unevenness * path[:, 1:2] - model.unevenness**2)
+        weather = path[:, 2:] @ self._factor.T
+        offset, cosine, sine = self._habits.T
+        swing = np.outer(np.cos(year * days), cosine) + np.outer(np.sin(year * days), sine)
+        values = model.mean + network[:, None] + model.offset * offset + model.swing * swing
+        values += model.anomaly * sizes * weather
+        if model.rounding:
+            values = model.rounding * np.round(values / model.rounding)
+        return frozen_array(np.maximum(values, 0.0))
+
+    def _innovations(self, number: int) -> Matrix:
+        """Draw what is new on each day of a block, for the network, its size and its sites."""
+        # The low words count draws; block -1 is the history of block 0.
+        bits = Philox(key=self._key, counter=(number + 1) << 64)
+        return Generator(bits).standard_normal((BLOCK, 2 + len(PLACES)))
+
+
+def _path(innovations: Matrix, memories: Values) -> Matrix:
+    """Give the last block of autoregressive paths of unit variance, one a column."""
+    path = innovations * np.sqrt(1 - memories**2)
+    path[0] = innovations[0]
+    for day in range(1, len(path)):
+        path[day] += memories * path[day - 1]
+    return path[-BLOCK:]
+
+
+def _factor(places: Points, reach: float, local: float) -> Matrix:
+    """Give F with F F' the covariance of centred anomalies, of mean variance 1."""
+    latitude, longitude = places.T
+    east = KILOMETRES * np.cos(np.radians(latitude.mean())) * longitude
+    flat = np.column_stack([KILOMETRES * latitude, east])
+    distances = np.linalg.norm(flat[:, None] - flat, axis=2)
+    sites = len(places)
+    covariance = (1 - local) * np.exp(-distances / reach) + local * np.eye(sites)
+    centring = np.eye(sites) - 1 / sites
+    covariance = centring @ covariance @ centring
+    sizes, directions = np.linalg.eigh(covariance * (sites / np.trace(covariance)))
+    # Centred once more: the root of a rounding error of 1e-16 is 1e-8.
+    factor: Matrix = centring @ (directions * np.sqrt(np.maximum(sizes, 0.0)))
+    return factor

@@ -1,0 +1,53 @@
+"""The expert who cannot see everywhere."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+import numpy as np
+from pydantic import Field, FiniteFloat, model_validator
+
+from sparq_sim.errors import PluginError
+from sparq_sim.messages import Estimate, Query
+from sparq_sim.models import Answering, Expert, Setting, World
+
+Corner = Annotated[tuple[FiniteFloat, ...], Field(min_length=1)]
+
+
+class BlindSpot(Expert):
+    """Knows the reward but for a box from *lower* to *upper*, where every answer fails.
+
+    The rows of a query that lie in the box fail; the others are answered.
+    """
+
+    lower: Corner
+    """The least value of each coordinate in the box, itself included."""
+    upper: Corner
+    """The greatest value of each coordinate in the box, itself included."""
+
+    @model_validator(mode="after")
+    def _is_a_box(self) -> Self:
+        if len(self.lower) != len(self.upper):
+            raise ValueError(
+                f"lower has {len(self.lower)} coordinates and upper {len(self.upper)}; "
+                "give each as many as a point has"
+            )
+        if any(low > high for low, high in zip(self.lower, self.upper, strict=True)):
+            raise ValueError(f"lower {self.lower} exceeds upper {self.upper}; swap them")
+        return self
+
+    def start(self, setting: Setting) -> Answering:
+        """Refuse a box of other dimensions than the domain's."""
+        if len(self.lower) != setting.domain.dimensions:
+            raise PluginError(
+                f"blind spot: lower has {len(self.lower)} coordinates; "
+                f"points have {setting.domain.dimensions}"
+            )
+        return self
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        """Give the reward of now, or nothing."""
+        points = query.points
+        hidden = ((points >= self.lower) & (points <= self.upper)).all(axis=1)
+        values = np.where(hidden, np.nan, world.rewards(points, world.clock.now))
+        return Estimate(values, absent="blind spot")

@@ -1,0 +1,160 @@
+"""The expert who extrapolates."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import ceil, floor, inf
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field, PositiveInt
+
+from sparq_sim.draws import Amount, Positive
+from sparq_sim.errors import Unavailable
+from sparq_sim.messages import Estimate, Matrix, Points, Query, Values
+from sparq_sim.models import Answering, Expert, Setting, World
+
+LENGTHS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+"""Lengthscales that gp chooses from, in steps between readings."""
+NOISES = np.array([1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0])
+"""Variances of noise that gp chooses from, as shares of the kernel's variance."""
+
+
+class Forecast(Expert):
+    """Reads the reward at regular times, learns of it late, and tells what it must be by now.
+
+    At each point that it is asked about it has readings at 0, every, 2 every, ..., up to *delay*
+    ago, of which it uses the last *window*. By *method*:
+
+    - persistence: the last reading; its std is the root mean square of past changes over as long;
+    - ar: y_t = c + sum_i a_i y_{t-i} by least squares, i up to *order*, iterated to now; its
+      variance is that of the residuals times the sum of squares of the impulse response (Box and
+      Jenkins 1970, chapter 5);
+    - gp: regression in time with a squared-exponential kernel, whose lengthscale, variance and
+      noise are the likeliest (Rasmussen and Williams 2006, section 5.4.1) of a few; the noise
+      stands for all that is too quick for the kernel, and is part of the std.
+
+    While there are too few readings for a method, persistence answers. The forecast is for now,
+    and dated so: its doubt is in the std, and none in its staleness. Before the first reading
+    comes in, it fails.
+    """
+
+    method: Literal["persistence", "ar", "gp"] = "ar"
+    every: Positive = 1.0
+    """Between readings, in clock units."""
+    delay: Amount = 1.0
+    """How old a reading is when it comes in, in clock units."""
+    window: Annotated[int, Field(ge=2)] = 50
+    """How many of the last readings count."""
+    order: PositiveInt = 2
+    """How many readings the next one is a combination of, for ar; two can oscillate."""
+    std: Amount = 0.0
+    """Of a reading's noise, in reward units."""
+    prior_std: Positive = 1.0
+    """What it claims while it has too few readings to judge itself, in reward units."""
+
+    def start(self, setting: Setting) -> Answering:
+        """Begin without a reading."""
+        return _ForecastAtWork(self)
+
+    def predict(self, history: Values, steps: float) -> tuple[float, float]:
+        """Give value and std so many *steps* after the last reading of a *history* (k,)."""
+        if steps == 0:
+            return float(history[-1]), self.std
+        if self.method == "ar" and len(history) >= 3 * self.order + 2:
+            return _autoregression(history, steps, self.order)
+        if self.method == "gp" and len(history) > 2 and np.ptp(history) > 0:
+            return _regression(history, steps)
+        lead = max(1, round(steps))
+        changes = history[lead:] - history[:-lead]
+        std = np.sqrt(np.mean(changes**2)) if len(changes) > 1 else self.prior_std
+        return float(history[-1]), float(std)
+
+
+class _ForecastAtWork:
+    def __init__(self, model: Forecast) -> None:
+        self._model = model
+        self._readings: dict[tuple[float, ...], dict[int, float]] = {}
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        """Read what has come in since, and forecast."""
+        model = self._model
+        now = world.clock.now / model.every
+        # A reading that is due by a rounding is there.
+        newest = floor(now - model.delay / model.every + 1e-9)
+        if newest < 0:
+            raise Unavailable("no reading has come in yet")
+        histories = self._histories(query.points, newest, world)
+        forecasts = [model.predict(history, max(0.0, now - newest)) for history in histories]
+        values, stds = np.array(forecasts).T
+        return Estimate(values, stds=stds)
+
+    def _histories(self, points: Points, newest: int, world: World) -> list[Values]:
+        """Give the last readings at each point; a reading is taken once, and kept."""
+        model = self._model
+        steps = range(max(0, newest - model.window + 1), newest + 1)
+        places = [tuple(point) for point in points.tolist()]
+        books = {place: self._readings.get(place, {}) for place in places}
+        for step in steps:
+            unread = [place for place, book in books.items() if step not in book]
+            if unread:
+                read_at = min(step * model.every, world.clock.now)
+                readings = world.rewards(np.array(unread), read_at)
+                if model.std:
+                    readings = readings + model.std * world.rng.standard_normal(len(unread))
+                for place, reading in zip(unread, readings.tolist(), strict=True):
+                    books[place][step] = reading
+        for place, book in books.items():
+            self._readings[place] = {step: book[step] for step in steps}
+        return [np.array(list(self._readings[place].values())) for place in places]
+
+
+def _autoregression(history: Values, steps: float, order: int) -> tuple[float, float]:
+    rows = np.lib.stride_tricks.sliding_window_view(history, order + 1)
+    design = np.column_stack([np.ones(len(rows)), rows[:, :-1]])
+    fitted = np.linalg.lstsq(design, rows[:, -1], rcond=None)[0]
+    residuals = rows[:, -1] - design @ fitted
+    variance = residuals @ residuals / (len(rows) - order - 1)
+    path: list[float] = history[-order:].tolist()
+    response = [0.0] * (order - 1) + [1.0]
+    for _ in range(ceil(steps)):
+        path.append(float(fitted[0] + fitted[1:] @ path[-order:]))
+        response.append(float(fitted[1:] @ response[-order:]))
+    # Between two steps, by a straight line; the std is that of the later one.
+    ahead = steps - ceil(steps)
+    value = path[-1] + ahead * (path[-1] - path[-2]) if ahead else path[-1]
+    return value, float(np.sqrt(variance * np.sum(np.square(response[order - 1 : -1]))))
+
+
+def _regression(history: Values, steps: float) -> tuple[float, float]:
+    mean = history.mean()
+    likeliest = -inf
+    for length in LENGTHS:
+        eigenvalues, vectors = _spectrum(len(history), length)
+        turned = vectors.T @ (history - mean)
+        spreads = eigenvalues[:, None] + NOISES
+        variances = (turned[:, None] ** 2 / spreads).mean(axis=0)
+        scores = -0.5 * (len(history) * np.log(variances) + np.log(spreads).sum(axis=0))
+        chosen = int(scores.argmax())
+        if scores[chosen] > likeliest:
+            likeliest = scores[chosen]
+            ahead = vectors.T @ _kernel(np.arange(len(history) - 1.0, -1.0, -1.0) + steps, length)
+            weights = ahead / spreads[:, chosen]
+            value = mean + weights @ turned
+            # Rounding may explain more than there is; the noise remains.
+            unexplained = NOISES[chosen] + max(0.0, 1.0 - weights @ ahead)
+            std = np.sqrt(variances[chosen] * unexplained)
+    return float(value), float(std)
+
+
+def _kernel(gaps: Values, length: float) -> Values:
+    covariances: Values = np.exp(-0.5 * (gaps / length) ** 2)
+    return covariances
+
+
+@lru_cache(maxsize=256)
+def _spectrum(count: int, length: float) -> tuple[Values, Matrix]:
+    """Give the eigenvalues and eigenvectors of the kernel of *count* readings in a row."""
+    times = np.arange(count, dtype=float)
+    eigenvalues, vectors = np.linalg.eigh(_kernel(times[:, None] - times, length))
+    return np.maximum(eigenvalues, 0.0), vectors

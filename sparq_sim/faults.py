@@ -1,0 +1,110 @@
+"""Faults: what can go wrong with a source, injected by name."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Annotated, Literal, TypeAlias
+
+import numpy as np
+from pydantic import Field, FiniteFloat
+
+from sparq_sim.clock import AGENT
+from sparq_sim.draws import Positive
+from sparq_sim.messages import Estimate, Query
+from sparq_sim.models import Part, World
+
+FaultKind: TypeAlias = Literal[
+    "raise",
+    "hang",
+    "nan",
+    "infinity",
+    "wrong-shape",
+    "wrong-point",
+    "late",
+    "duplicate",
+    "out-of-order",
+    "given-up",
+    "lost",
+    "outage",
+    "clock-skew",
+    "wrong-std",
+]
+
+
+class Fault(Part):
+    """Something that goes wrong with a *share* of what is put to a source.
+
+    `raise`: an exception. `hang`: no answer, for ever. `nan`, `infinity`: no numbers.
+    `wrong-shape`: one value too many. `wrong-point`: values of other points. `late`: measured
+    *delay* later. `duplicate`: sent twice. `out-of-order`: measured in time, held back for *delay*.
+    `given-up`: sent *delay* after patience has ended. `lost`: lost on the road. `outage`: nobody
+    there. `clock-skew`: dated *delay* too early. `wrong-std`: a std of *factor* times the true one.
+    """
+
+    kind: FaultKind
+    share: Annotated[float, Field(ge=0, le=1)] = 0.1
+    """Of the queries, or of their points where the channel splits."""
+    delay: FiniteFloat = 3.0
+    """In clock units."""
+    factor: Positive = 0.1
+
+    @property
+    def held_back(self) -> float:
+        """How much longer than others it is on the road."""
+        return max(0.0, self.delay) if self.kind == "out-of-order" else 0.0
+
+    async def answer(
+        self,
+        answer: Callable[[Query, World], Awaitable[object]],
+        query: Query,
+        world: World,
+        *,
+        deadline: float,
+    ) -> object:
+        """Let the source *answer* in the way of this fault; it is given up at the *deadline*."""
+        clock = world.clock
+        match self.kind:
+            case "raise":
+                raise InjectedError("a fault was injected: raise")
+            case "hang":
+                await clock.signal()
+            case "late":
+                await clock.sleep(max(0.0, self.delay))
+            case "wrong-point":
+                points = world.domain.sample(world.rng, len(query.points))
+                query = Query(query.id, query.source, points, query.asked_at)
+        given = await answer(query, world)
+        if not isinstance(given, Estimate):
+            return given
+        match self.kind:
+            case "nan" | "infinity":
+                bad = np.nan if self.kind == "nan" else np.inf
+                # Without an excuse: what is absent for a reason is no fault.
+                return replace(given, values=np.full(len(query.points), bad), absent="")
+            case "wrong-shape":
+                return replace(given, values=np.append(given.values, 0.0))
+            case "duplicate":
+                world.send(query, given)
+            case "clock-skew":
+                return replace(given, measured_at=max(0.0, _measured_at(given, world) - self.delay))
+            case "given-up":
+                given = replace(given, measured_at=_measured_at(given, world))
+                clock.start(self._send_after(deadline, query, given, world))
+                await clock.signal()
+        return given
+
+    async def _send_after(
+        self, deadline: float, query: Query, estimate: Estimate, world: World
+    ) -> None:
+        # As an agent, who comes after deadlines: also without a delay it is too late.
+        await world.clock.until(deadline + max(0.0, self.delay), AGENT)
+        world.send(query, estimate)
+
+
+class InjectedError(Exception):
+    """What the fault `raise` raises."""
+
+
+def _measured_at(estimate: Estimate, world: World) -> float:
+    return world.clock.now if estimate.measured_at is None else estimate.measured_at

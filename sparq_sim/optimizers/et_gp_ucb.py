@@ -1,0 +1,73 @@
+"""ET-GP-UCB: GP-UCB that begins anew when an observation contradicts what it believes."""
+
+from __future__ import annotations
+
+from math import log, pi, sqrt
+
+import numpy as np
+from numpy.random import Generator
+
+from sparq_sim.gp.observations import Candidates
+from sparq_sim.messages import Answer, Notes
+from sparq_sim.models import Setting
+from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior
+from sparq_sim.optimizers.widths import Chance
+
+
+class ETGPUCB(GPOptimizer):
+    """GP-UCB that takes the reward to stand still until an observation is too surprising.
+
+    Brunzema, von Rohr, Solowjow and Trimpe 2025. All observations but y_t are forgotten when
+
+        |y_t - mu(x_t)| > sqrt(rho_t) sigma(x_t) + w_t,
+        rho_t = 2 log(2 pi_t / delta),  w_t^2 = 2 s^2 log(2 pi_t / delta),  pi_t = pi^2 t^2 / 6,
+
+    where mu and sigma do not know y_t yet and t counts from the last reset. On a reward that stands
+    still, as the prior says it may, that happens with probability *delta* at most. No rate of
+    change and no budget need be known.
+
+    What was measured before the last reset and comes after it is forgotten too.
+    """
+
+    delta: Chance = 0.1
+    """The chance of ever beginning anew without a cause; the smaller, the less is noticed."""
+
+    def memory(self, prior: Prior, setting: Setting, rng: Generator) -> Memory:
+        """Remember what was observed since the last reset."""
+        return _EventMemory(prior, setting.period, self.delta)
+
+
+class _EventMemory(Memory):
+    def __init__(self, prior: Prior, period: float, delta: float) -> None:
+        super().__init__(prior, period)
+        self._delta = delta
+        self._candidates = Candidates(prior.candidates)
+        self._began = 0.0
+        self._tests = 0
+        self._resets = 0
+
+    def learn(self, answer: Answer) -> None:
+        if answer.measured_at < self._began:
+            return
+        self._tests += 1
+        surprised = self._surprised(answer)
+        super().learn(answer)
+        if surprised:
+            self.keep(np.array(self.times) >= answer.measured_at)
+            self._began = answer.measured_at
+            self._tests = 0
+            self._resets += 1
+
+    def _surprised(self, answer: Answer) -> bool:
+        """Tell whether any value lies farther from the mean than sqrt(rho_t) (sigma + s)."""
+        rho = 2 * log(2 * (pi * self._tests) ** 2 / 6 / self._delta)
+        places = self._candidates.places(answer.points)
+        if -1 in places:
+            mean, std = self.posterior.mean(answer.points), self.posterior.std(answer.points)
+        else:  # What is known at the candidates costs nothing.
+            mean, std = self.posterior.mean()[places], self.posterior.std()[places]
+        limits = sqrt(rho) * (std + np.sqrt(self.prior.variances(answer)))
+        return bool((np.abs(answer.values - mean) > limits).any())
+
+    def notes(self) -> Notes:
+        return {"resets": float(self._resets)}

@@ -1,0 +1,158 @@
+"""GP-UCB-SDF: GP-UCB for rewards that arrive late, or never."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+from math import ceil, inf, isfinite
+
+import numpy as np
+from numpy.random import Generator
+from pydantic import FiniteFloat, NonNegativeInt
+
+from sparq_sim.draws import Amount
+from sparq_sim.errors import PluginError
+from sparq_sim.gp.observations import Candidates
+from sparq_sim.gp.predictor import Predictor
+from sparq_sim.messages import REWARD, Answer, Notes, Point, Query
+from sparq_sim.models import Setting
+from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior
+from sparq_sim.optimizers.widths import Occasion, Width
+
+
+class GPUCBSDF(GPOptimizer):
+    """GP-UCB with censored feedback in the place of what has not arrived.
+
+    Verma, Dai and Low 2022 (stochastic delayed feedback). In round t the play of round s counts as
+    an observation of y_s, if that arrived within min(m, t - s) rounds, and of a constant if not:
+    a point is not played again and again only because it has not been heard of. The bound is
+    mu + nu_t sigma, with
+
+        nu_t = beta_t + B_y sum_{s=t-m}^{t-1} sigma_{t-1}(x_s).
+
+    They count rewards from the least one, which is both their constant and their prior mean, and
+    in units in which the prior std is 1. Any constant keeps the argmax of the mean where it is; a
+    low one drives away from what was just played. Their theorem's beta_t is the width
+    `chowdhury-gopalan` with noise_std = R + B_y and half their delta; their experiments had
+    beta_t = 1. Without latency m is 0, and this is GP-UCB.
+    """
+
+    window: NonNegativeInt | None = None
+    """m, in rounds; what takes longer to arrive is ignored. By default twice the expected latency
+    of the observations, as they advise."""
+    censored: FiniteFloat | None = None
+    """What a play counts as that was not heard of; by default the prior mean."""
+    bound: Amount = 1.0
+    """B_y, a bound on rewards counted from the censored value, in prior stds."""
+
+    def memory(self, prior: Prior, setting: Setting, rng: Generator) -> Memory:
+        """Remember all plays, heard of or not."""
+        return _DelayedMemory(self, prior, setting)
+
+    def window_of(self, setting: Setting) -> int:
+        """Give m, in rounds."""
+        if self.window is not None:
+            return self.window
+        latency = setting.observation.latency
+        if not isfinite(latency):
+            raise PluginError(
+                f"the expected latency of observations is {latency}: say for how many rounds to "
+                "wait for one, `window = ...`"
+            )
+        return ceil(2 * latency / setting.period - 1e-6)
+
+
+@dataclass(slots=True)
+class _Play:
+    point: Point
+    position: int | None = None
+    """Of the censored observation, once there is one."""
+
+
+class _DelayedMemory(Memory):
+    def __init__(self, model: GPUCBSDF, prior: Prior, setting: Setting) -> None:
+        super().__init__(prior, setting.period)
+        self._width = prior.width
+        self._bound = model.bound
+        self._window = model.window_of(setting)
+        self._censored = prior.mean if model.censored is None else model.censored
+        self._std = setting.observation.std
+        self._candidates = Candidates(prior.candidates)
+        self._latest: deque[Point] = deque(maxlen=self._window)
+        self._unheard: list[_Play] = []
+        self._waiting_for = 0.0
+        self._now = -inf
+
+    def play(self, point: Point) -> None:
+        self._latest.append(point)
+        self._unheard.append(_Play(point))
+
+    def learn(self, answer: Answer) -> None:
+        play = self._answered(answer)
+        latency = (answer.arrived_at - answer.asked_at) / self.period
+        if play is None:
+            super().learn(answer)
+        elif latency > self._window + 1e-6:
+            self._censor(play, answer.arrived_at)
+        elif play.position is None:
+            super().learn(answer)
+        else:
+            (variance,) = self.prior.variances(answer)
+            self.posterior.replace(play.position, float(answer.values[0]), variance=variance)
+            self.times[play.position] = answer.measured_at
+
+    def _answered(self, answer: Answer) -> _Play | None:
+        """Take the play that is heard of from those that are not.
+
+        Of several at one point the first: they count alike.
+        """
+        if answer.query.source == REWARD:
+            for number, play in enumerate(self._unheard):
+                if np.array_equal(play.point, answer.points[0]):
+                    return self._unheard.pop(number)
+        return None
+
+    def predictor(self, now: float) -> Predictor:
+        # Once for each round: what is played in it may be heard of in it.
+        if now > self._now:
+            self._now = now
+            self._waiting_for = float(len(self._unheard))
+            for play in self._unheard:
+                self._censor(play, now)
+            by = self._bound * self._doubt()
+            self.prior = replace(self.prior, width=_Widened(width=self._width, by=by))
+        return self.posterior
+
+    def _censor(self, play: _Play, now: float) -> None:
+        """Count a play as an observation of the censored value, if it does not yet."""
+        if play.position is None:
+            play.position = len(self.posterior)
+            query = Query(1, REWARD, play.point[None], now)
+            super().learn(query.answer([self._censored], stds=self._std))
+
+    def _doubt(self) -> float:
+        """Sum sigma(x_s) over the last m plays, in prior stds."""
+        if not self._latest:
+            return 0.0
+        points = np.array(self._latest)
+        places = self._candidates.places(points)
+        # What is known at the candidates costs nothing.
+        stds = self.posterior.std(points) if -1 in places else self.posterior.std()[places]
+        return float((stds / np.sqrt(self.prior.kernel.diagonal(points))).sum())
+
+    def notes(self) -> Notes:
+        return {"unheard": self._waiting_for}
+
+
+class _Widened(Width):
+    """beta_t + *by*."""
+
+    width: Width
+    by: Amount
+
+    @property
+    def theoretical(self) -> bool:
+        return self.width.theoretical
+
+    def __call__(self, occasion: Occasion) -> float:
+        return self.width(occasion) + self.by

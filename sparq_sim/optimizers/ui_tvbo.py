@@ -1,0 +1,178 @@
+"""UI-TVBO: GP-UCB for a reward that wanders off, and never returns to its prior."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+
+from sparq_sim.draws import Amount
+from sparq_sim.gp.kernels import AnyKernel, SpaceTime, Wiener, stamped
+from sparq_sim.gp.observations import OffCandidatesError
+from sparq_sim.gp.predictor import Predictor
+from sparq_sim.messages import Answer, Point, Points, Values
+from sparq_sim.models import Setting
+from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior
+
+if TYPE_CHECKING:
+    from sparq_sim.gp.cholesky import CholeskyPosterior
+    from sparq_sim.gp.features import KalmanPosterior
+
+ENDLESS = 10**6
+"""So many rounds are planned for where nobody says how many there will be."""
+
+
+class UITVBO(GPOptimizer):
+    """GP-UCB under f_{t+1} = f_t + sqrt(rate) g_{t+1}, g a fresh draw of the prior.
+
+    Brunzema, von Rohr and Trimpe 2022: the kernel k(x, x') (1 + rate min(t, t')), a Wiener
+    process in time. Between observations the mean stays and the variance grows by rate k(x, x) a
+    round; neighbours wander together, so that one new observation corrects old ones around it.
+    UI-GP-UCB ages each observation on its own instead. Theirs was rate = 0.03 and width = sqrt(2).
+
+    Not here: the constraints on shape that they add where the reward is known to be convex, and
+    the binning of observations by which they limit the cost. On a grid or on sites this is a
+    Kalman filter, which costs the same in every round. Points elsewhere, and observations that
+    come out of order, make it go on with the dense posterior in space and time, as exactly.
+    """
+
+    rate: Amount = 0.03
+    """By how much the variance grows in a round, as a share of the prior variance."""
+
+    def memory(self, prior: Prior, setting: Setting, rng: Generator) -> Memory:
+        """Remember all, in space and time."""
+        if self.rate == 0:
+            return Memory(prior, setting.period)
+        return _WanderingMemory(prior, setting, self.rate)
+
+
+class _WanderingMemory(Memory):
+    """Filters while it can."""
+
+    def __init__(self, prior: Prior, setting: Setting, rate: float) -> None:
+        from sparq_sim.gp.features import FeaturePosterior, KalmanPosterior
+
+        super().__init__(prior, setting.period)
+        self._rate = rate
+        self._priors = prior.kernel.diagonal(prior.candidates)
+        self._dense = _Dense(prior, setting, rate)
+        self._heard: list[Answer] = []
+        self._filter: KalmanPosterior | None = None
+        self._filtered_to = 0.0
+        if isinstance(self.posterior, FeaturePosterior):
+            self._filter = KalmanPosterior(self.posterior.features, mean=prior.mean)
+
+    def learn(self, answer: Answer) -> None:
+        if self._filter is None:
+            self._dense.learn(answer)
+            return
+        self._heard.append(answer)
+        if not self._filtered(self._filter, answer):
+            self._filter = None
+            for heard in self._heard:
+                self._dense.learn(heard)
+
+    def _filtered(self, belief: KalmanPosterior, answer: Answer) -> bool:
+        """Filter an answer, if it is newer than those before and on the candidates."""
+        duration = (answer.measured_at - self._filtered_to) / self.period
+        if duration < 0:
+            return False
+        belief.drift(1.0, self._rate * duration)
+        self._filtered_to = answer.measured_at
+        try:
+            belief.add(answer.points, answer.values, variances=self.prior.variances(answer))
+        except OffCandidatesError:
+            return False
+        return True
+
+    def predictor(self, now: float) -> Predictor:
+        if self._filter is None:
+            return self._dense.predictor(now)
+        grown = self._rate * (now - self._filtered_to) / self.period
+        return _Filtered(self._filter, grown * self._priors)
+
+
+class _Filtered:
+    """What a filter believed at one time, when the variances have *grown*."""
+
+    def __init__(self, belief: KalmanPosterior | CholeskyPosterior, grown: Values) -> None:
+        self._belief = belief
+        self._grown = grown
+
+    def mean(self, points: ArrayLike | None = None) -> Values:
+        if points is not None:
+            raise NotImplementedError("a filter knows its candidates only")
+        return self._belief.mean()
+
+    def std(self, points: ArrayLike | None = None) -> Values:
+        if points is not None:
+            raise NotImplementedError("a filter knows its candidates only")
+        stds: Values = np.sqrt(np.maximum(np.square(self._belief.std()) + self._grown, 0.0))
+        return stds
+
+    def mean_gradient(self, point: Point) -> Point:
+        raise NotImplementedError("a filter knows its candidates only")
+
+    def std_gradient(self, point: Point) -> Point:
+        raise NotImplementedError("a filter knows its candidates only")
+
+    @property
+    def log_determinant(self) -> float:
+        return self._belief.log_determinant
+
+
+class _Dense:
+    """The posterior in space and time, for points anywhere and observations in any order.
+
+    An observation covaries alike with all times after it. So the candidates are predicted for the
+    end of the play, once for each observation, and their variance is counted back from there.
+    """
+
+    def __init__(self, prior: Prior, setting: Setting, rate: float) -> None:
+        from sparq_sim.gp.cholesky import CholeskyPosterior
+
+        self._prior = prior
+        self._period = setting.period
+        self._end = (setting.rounds or ENDLESS) + 1
+        space: AnyKernel = prior.kernel  # type: ignore[assignment] # kernels of models are of these
+        self._posterior = CholeskyPosterior(
+            SpaceTime(space=space, time=Wiener(rate=rate)),
+            candidates=stamped(prior.candidates, float(self._end)),
+            mean=prior.mean,
+        )
+        self._growth = rate * prior.kernel.diagonal(prior.candidates)
+
+    def learn(self, answer: Answer) -> None:
+        places = stamped(answer.points, answer.measured_at / self._period)
+        self._posterior.add(places, answer.values, variances=self._prior.variances(answer))
+
+    def predictor(self, now: float) -> Predictor:
+        return _Now(self._posterior, now / self._period, end=self._end, growth=self._growth)
+
+
+class _Now(_Filtered):
+    """A posterior in space and time, at one *time*; *growth* is that of variances in a round."""
+
+    def __init__(
+        self, posterior: CholeskyPosterior, time: float, *, end: float, growth: Values
+    ) -> None:
+        super().__init__(posterior, (time - end) * growth)
+        self._posterior = posterior
+        self._time = time
+
+    def mean(self, points: ArrayLike | None = None) -> Values:
+        return super().mean() if points is None else self._posterior.mean(self._stamped(points))
+
+    def std(self, points: ArrayLike | None = None) -> Values:
+        return super().std() if points is None else self._posterior.std(self._stamped(points))
+
+    def mean_gradient(self, point: Point) -> Point:
+        return self._posterior.mean_gradient(np.append(point, self._time))[:-1]
+
+    def std_gradient(self, point: Point) -> Point:
+        return self._posterior.std_gradient(np.append(point, self._time))[:-1]
+
+    def _stamped(self, points: ArrayLike) -> Points:
+        return stamped(np.asarray(points, dtype=np.float64), self._time)

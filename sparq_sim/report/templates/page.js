@@ -1,0 +1,122 @@
+(() => {
+  "use strict";
+  const root = document.documentElement;
+  const charts = JSON.parse(document.getElementById("charts").textContent);
+  const drawn = new Set();
+  // Pixels, at 96 to the inch: what lies between the margins of a sheet of A4, and page.css.
+  const PRINTED = { width: 640, height: 320 };
+  let setting = 0;
+  let printing = false;
+
+  // Colours in figures are named after properties of the style, with an opacity where wanted.
+  function coloured(name, style) {
+    const [property, opacity] = name.split("/");
+    const colour = style.getPropertyValue(property).trim();
+    if (!opacity) return colour;
+    const [red, green, blue] = [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16));
+    return `rgba(${red},${green},${blue},${opacity})`;
+  }
+
+  function themed(thing, style) {
+    if (Array.isArray(thing)) {
+      return typeof thing[0] === "object" ? thing.map((each) => themed(each, style)) : thing;
+    }
+    if (thing === null || typeof thing !== "object") return thing;
+    return Object.fromEntries(
+      Object.entries(thing).map(([key, value]) => [
+        key,
+        key.endsWith("color") && typeof value === "string" && value.startsWith("--")
+          ? coloured(value, style)
+          : themed(value, style),
+      ]),
+    );
+  }
+
+  function draw(plot) {
+    const frame = plot.closest(".chart");
+    const chart = charts[frame.dataset.chart];
+    const figure = chart.figures[chart.bySetting ? setting : Number(plot.dataset.figure)];
+    const { data, layout } = themed(figure, getComputedStyle(root));
+    layout.font.family = getComputedStyle(document.body).fontFamily;
+    layout.uirevision = "same"; // What the reader has hidden or enlarged stays so.
+    if (frame.querySelector(".log")?.checked) {
+      Object.assign(layout.yaxis, { type: "log", autorangeoptions: {} });
+    }
+    if (printing) Object.assign(layout, PRINTED);
+    layout.autosize = !printing;
+    drawn.add(plot);
+    return Plotly.react(plot, data, layout, {
+      responsive: true,
+      displaylogo: false,
+      modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+      displayModeBar: matchMedia("(hover: hover)").matches ? "hover" : false,
+    });
+  }
+
+  const plots = [...document.querySelectorAll(".plot")];
+  const redraw = () => drawn.forEach(draw);
+
+  const nearby = new IntersectionObserver(
+    (entries) => {
+      for (const { isIntersecting, target } of entries) {
+        if (!isIntersecting) continue;
+        nearby.unobserve(target);
+        draw(target);
+      }
+    },
+    { rootMargin: "400px" },
+  );
+  plots.forEach((plot) => nearby.observe(plot));
+
+  document.getElementById("setting")?.addEventListener("change", (event) => {
+    setting = Number(event.target.value);
+    redraw();
+  });
+  document.querySelectorAll(".log").forEach((box) =>
+    box.addEventListener("change", () =>
+      box.closest(".chart").querySelectorAll(".plot").forEach(draw),
+    ),
+  );
+
+  // Light and dark: as the system has it, until the reader says otherwise.
+  const button = document.getElementById("theme");
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  let chosen = false;
+  function dress(theme) {
+    root.dataset.theme = theme;
+    button.textContent = theme === "dark" ? "Light" : "Dark";
+    redraw();
+    document.dispatchEvent(new Event("themechange"));
+  }
+  dress(dark.matches ? "dark" : "light");
+  dark.addEventListener("change", () => chosen || dress(dark.matches ? "dark" : "light"));
+  button.addEventListener("click", () => {
+    chosen = true;
+    dress(root.dataset.theme === "dark" ? "light" : "dark");
+  });
+
+  // On paper all charts are there, and light.
+  let before = root.dataset.theme;
+  addEventListener("beforeprint", () => {
+    before = root.dataset.theme;
+    printing = true;
+    root.dataset.theme = "light";
+    plots.forEach(draw);
+    document.dispatchEvent(new Event("themechange"));
+  });
+  addEventListener("afterprint", () => {
+    printing = false;
+    dress(before);
+  });
+
+  // Where the reader is.
+  const links = new Map([...document.querySelectorAll("nav a")].map((a) => [a.hash.slice(1), a]));
+  const passing = new IntersectionObserver(
+    (entries) =>
+      entries.forEach(({ isIntersecting, target }) =>
+        links.get(target.id)?.classList.toggle("here", isIntersecting),
+      ),
+    { rootMargin: "-30% 0px -65%" },
+  );
+  document.querySelectorAll("main > section").forEach((section) => passing.observe(section));
+})();

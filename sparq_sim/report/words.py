@@ -1,0 +1,258 @@
+"""Words: a scenario and its outcome, told in plain sentences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from inspect import getdoc
+from math import inf, isfinite
+from typing import Any, TypeAlias
+
+from sparq_sim.analysis import Difference, Setting, Summary
+from sparq_sim.errors import PluginError
+from sparq_sim.models import Part
+from sparq_sim.plugins import load
+from sparq_sim.report.charts import shown
+
+Data: TypeAlias = Mapping[str, Any]
+"""A part of a scenario as it is written down: see `Scenario.fingerprint`."""
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """What is told of one thing."""
+
+    about: str
+    text: str
+
+
+def scenario(plays: Mapping[str, Data], sweep: Mapping[str, Sequence[object]]) -> list[Paragraph]:
+    """Tell what drifts, who answers, how fast and how dear, and who plays.
+
+    *plays* has the first play of each optimizer; *sweep* the swept values by path.
+    """
+    if not plays:
+        return []
+    first = next(iter(plays.values()))
+    environment = _table(first.get("environment"))
+    experts = _table(first.get("experts"))
+    told = [
+        Paragraph("What drifts", _plugin("environment", environment)),
+        Paragraph("Rules", _rules(first)),
+        Paragraph("Observations", f"The reward is seen {_road(_table(first.get('feedback')))}"),
+    ]
+    for name, expert in experts.items():
+        own = {key: value for key, value in _table(expert).items() if key != "channel"}
+        road = _road(_table(_table(expert).get("channel")), expert=True)
+        told.append(
+            Paragraph(f"Expert: {name}", f"{_plugin('expert', own)} Its answers come {road}")
+        )
+    if not experts:
+        told.append(Paragraph("Experts", "Nobody can be asked."))
+    for name, play in plays.items():
+        told.append(
+            Paragraph(f"Optimizer: {name}", _plugin("optimizer", _table(play.get("optimizer"))))
+        )
+    if sweep:
+        parts = [f"{path} = {', '.join(map(shown, values))}" for path, values in sweep.items()]
+        told.append(
+            Paragraph(
+                "Swept", f"{'; '.join(parts)}. The lines above tell of the first of the settings."
+            )
+        )
+    return told
+
+
+def _table(thing: object) -> Data:
+    return thing if isinstance(thing, Mapping) else {}
+
+
+def _plugin(kind: str, data: Data) -> str:
+    """Tell a plug-in by its kind, the first sentence of its docstring, and its numbers."""
+    name = str(data.get("kind", "unknown"))
+    numbers = [
+        f"{key.replace('_', ' ')} {shown(value)}"
+        for key, value in data.items()
+        if key != "kind" and isinstance(value, int | float | str)
+    ]
+    given = f" With {', '.join(numbers)}." if numbers else ""
+    return f"{name}. {_first_sentence(kind, name)}{given}"
+
+
+def _first_sentence(kind: str, name: str) -> str:
+    try:
+        match kind:
+            case "environment":
+                model: type[Part] = load("environment", name)
+            case "expert":
+                model = load("expert", name)
+            case _:
+                model = load("optimizer", name)
+    except PluginError:
+        return "It is not installed here."
+    paragraph = (getdoc(model) or "").split("\n\n")[0]
+    return " ".join(paragraph.replace("*", "").split())
+
+
+def _rules(play: Data) -> str:
+    rounds, period, horizon = (_number(play.get(key)) for key in ("rounds", "period", "horizon"))
+    told = f"{rounds:g} rounds" if isfinite(rounds) else "Rounds"
+    told += f", one every {period:g} units of time" if period != 1 else ", one a unit of time"
+    told += f", until {horizon:g}." if isfinite(horizon) else "."
+    for key, what in (("budget", "for all queries"), ("budget_per_round", "for those of a round")):
+        if isfinite(limit := _number(play.get(key))):
+            told += f" The budget {what} is {limit:g}."
+    if _table(play.get("experts")):
+        past = play.get("access") == "past"
+        told += f" Experts may be asked about {'points already played' if past else 'any point'}."
+    if design := play.get("design"):
+        told += f" {design} points are observed beforehand."
+    if thinking := _drawn(play.get("thinking")):
+        told += f" The agent thinks for {thinking}."
+    return told
+
+
+def _number(thing: object) -> float:
+    try:
+        return float(thing)  # type: ignore[arg-type] # what is no number is refused just below
+    except (TypeError, ValueError):
+        return inf
+
+
+def _road(channel: Data, *, expert: bool = False) -> str:
+    """Tell a channel, as the end of a sentence: how fast, how exact, how dear, how surely."""
+    times = [
+        f"{drawn} {what}"
+        for key, what in (
+            ("service", "of service"),
+            ("service_per_point", "of service a point"),
+            ("transit", "on the way"),
+        )
+        if (drawn := _drawn(channel.get(key)))
+    ]
+    told = f"after {' and '.join(times)}" if times else "at once"
+    told += f", {_noise(_table(channel.get('noise')))}"
+    costs = [
+        f"{drawn} a {what}"
+        for key, what in (("cost", "query"), ("cost_per_point", "point"))
+        if (drawn := _drawn(channel.get(key)))
+    ]
+    if costs or expert:
+        told += f"; {'costing ' + ' and '.join(costs) if costs else 'free of cost'}"
+    told += f".{_loss(_table(channel.get('loss')))}"
+    if capacity := channel.get("capacity"):
+        told += f" It serves {capacity} at a time."
+    if isfinite(patience := _number(channel.get("patience"))):
+        told += f" After {patience:g} they are too late."
+    if outages := channel.get("outages"):
+        told += f" Nobody can be asked in {len(outages)} outages."
+    return told
+
+
+def _drawn(draw: object) -> str:
+    """Tell a draw; nothing for a constant zero."""
+    data = _table(draw)
+    match data.get("kind"):
+        case "constant":
+            return f"{_number(data['value']):g}" if data.get("value") else ""
+        case "uniform":
+            return f"{shown(data.get('low'))} to {shown(data.get('high'))}"
+        case "exponential":
+            return f"{shown(data.get('mean'))} on average (exponential)"
+        case "empirical":
+            return f"one of {len(data.get('values', ()))} recorded values"
+        case None:
+            return ""
+        case kind:
+            numbers = [f"{k} {shown(v)}" for k, v in data.items() if k != "kind"]
+            return f"a {kind} draw ({', '.join(numbers)})"
+
+
+def _noise(noise: Data) -> str:
+    if noise.get("kind") in ("gaussian", "student-t", "bounded"):
+        if not noise.get("std"):
+            told = "without noise"
+        else:
+            told = f"with {noise['kind']} noise of std {shown(noise['std'])}"
+    else:
+        told = f"with {noise.get('kind', 'unknown')} noise"
+    claimed = noise.get("claimed")
+    return told if claimed is None else f"{told} (claimed: {shown(claimed)})"
+
+
+def _loss(loss: Data) -> str:
+    if loss.get("kind") == "random":
+        chance = _number(loss.get("probability"))
+        return f" {100 * chance:g} % of them are lost." if chance else ""
+    return " They are lost in bursts." if loss.get("kind") == "bursts" else ""
+
+
+def number(value: float, significant: int = 3) -> str:
+    """Write a number; a dash for one that is unknown."""
+    if not isfinite(value):
+        return "\N{EN DASH}"
+    return f"{value:.{significant}g}".replace("-", "\N{MINUS SIGN}")
+
+
+# Who won
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Who had the least average regret in a setting, and how sure that is."""
+
+    setting: Setting
+    best: Summary
+    next: Summary | None
+    difference: Difference | None
+    """Of the best from the next, replication by replication: negative."""
+
+    @property
+    def sure(self) -> bool:
+        """Whether the 95 % interval of the difference excludes 0."""
+        return self.difference is not None and self.difference.difference.high < 0
+
+
+def winner(verdicts: Sequence[Verdict]) -> str:
+    """Say who won, by how much and how surely."""
+    match verdicts:
+        case []:
+            return "No play is finished, so there is nothing to tell yet."
+        case [one]:
+            return _one_winner(one)
+    wins = Counter(each.best.optimizer for each in verdicts)
+    name, count = wins.most_common(1)[0]
+    if all(each.next is None for each in verdicts):
+        return f"There is only one optimizer, {name}, in {len(verdicts)} settings."
+    sure = sum(each.sure for each in verdicts if each.best.optimizer == name)
+    where = "all" if count == len(verdicts) else f"{count} of the"
+    told = f"{name} had the least average regret in {where} {len(verdicts)} settings"
+    if sure == count:
+        certainty = ": each time beyond chance"
+    elif sure:
+        certainty = f": in {sure} of these beyond chance"
+    else:
+        certainty = ", but in none of these beyond chance"
+    return f"{told}{certainty}, by the 95 % interval of the paired difference from the next."
+
+
+def _one_winner(verdict: Verdict) -> str:
+    best, gap = verdict.best, verdict.difference
+    mean = number(best.average_regret.mean)
+    if verdict.next is None:
+        return f"There is only one optimizer, {best.optimizer}: its average regret is {mean}."
+    told = f"{best.optimizer} had the least average regret, {mean}"
+    if gap is None:
+        return f"{told}; the next is {verdict.next.optimizer}."
+    margin = gap.difference
+    told += f": {number(-margin.mean)} less than {verdict.next.optimizer}, the next"
+    if margin.count < 2:
+        return f"{told}. With one replication, chance may have decided."
+    wins = round(gap.better * margin.count)
+    low, high = number(-margin.high), number(-margin.low)
+    told += (
+        f" (95 % interval of the paired difference: {low} to {high}; "
+        f"less in {wins} of {margin.count} replications)."
+    )
+    return told if verdict.sure else f"{told} The interval includes 0: chance may have decided."

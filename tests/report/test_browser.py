@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import base64
+import re
+from itertools import cycle
+from pathlib import Path
+
+import pytest
+
+from sparq_sim.report.page import Gathered, rendered
+from tests.report.conftest import HOSTILE, Browser, only, poisoned
+
+DRAWN = "document.querySelectorAll('.plot .main-svg').length > 0"
+ALL_DRAWN = "[...document.querySelectorAll('.plot')].every(p => p.querySelector('.main-svg'))"
+
+
+@pytest.fixture(scope="module")
+def page(told: Gathered, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(rendered(told))
+    return path
+
+
+def open_all(browser: Browser, page: Path, width: int = 1280) -> None:
+    """Open a page in a window so tall that all of it is seen, and drawn."""
+    browser.open(page, width=width, height=20_000)
+    browser.wait(ALL_DRAWN)
+
+
+def ink(browser: Browser) -> tuple[str, str]:
+    """Give the colours of the paper and of a chart's text."""
+    colours = browser.run(
+        "return [getComputedStyle(document.body).backgroundColor,"
+        " getComputedStyle(document.querySelector('.legendtext')).fill]"
+    )
+    return tuple(colours)
+
+
+def test_a_page_opens_without_complaint_and_without_the_network(
+    browser: Browser, page: Path
+) -> None:
+    open_all(browser, page)
+    assert browser.complaints() == []
+    assert browser.fetched() == [page.as_uri()]
+
+
+def test_charts_are_drawn_when_they_come_near(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    assert not browser.run("return document.querySelector('#map-0 .main-svg')")
+    browser.run("document.querySelector('#map-0').scrollIntoView()")
+    browser.wait("document.querySelector('#map-0 .main-svg')")
+
+
+def test_the_system_or_a_click_makes_it_dark(browser: Browser, page: Path) -> None:
+    seen = []
+    for dark in (False, True):
+        browser.open(page, dark=dark)
+        browser.run("document.querySelector('#average-regret').scrollIntoView()")
+        browser.wait(DRAWN)
+        seen.append(ink(browser))
+        browser.run("document.getElementById('theme').click()")
+        seen.append(ink(browser))
+    light, clicked_dark, dark_system, clicked_light = seen
+    assert light == clicked_light
+    assert dark_system == clicked_dark
+    assert light[0] != dark_system[0]
+    assert light[1] != dark_system[1]
+    assert browser.complaints() == []
+
+
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_no_width_needs_scrolling_aside(browser: Browser, page: Path, width: int) -> None:
+    open_all(browser, page, width)
+    assert browser.run("return document.scrollingElement.scrollWidth <= innerWidth")
+    assert browser.run("return innerWidth") == width
+
+
+def test_another_setting_redraws_the_curves(browser: Browser, page: Path) -> None:
+    open_all(browser, page)
+    last = "document.querySelector('#average-regret .plot').data.at(-4).y.join()"
+    before = browser.run(f"return {last}")
+    browser.run(
+        "const s = document.getElementById('setting'); s.value = 3;"
+        " s.dispatchEvent(new Event('change'))"
+    )
+    assert browser.run(f"return {last}") != before
+
+
+def test_a_box_makes_the_scale_logarithmic(browser: Browser, page: Path) -> None:
+    open_all(browser, page)
+    browser.run("document.querySelector('#average-regret .log').click()")
+    kind = "document.querySelector('#average-regret .plot')._fullLayout.yaxis.type"
+    assert browser.run(f"return {kind}") == "log"
+    assert browser.complaints() == []
+
+
+def test_on_paper_there_are_several_pages_with_all_charts(browser: Browser, page: Path) -> None:
+    browser.open(page, dark=True)
+    plain = base64.b64decode(browser.command("Page.printToPDF", printBackground=True)["data"])
+    assert plain.startswith(b"%PDF")
+    assert len(re.findall(rb"/Type\s*/Page\b", plain)) >= 4
+    assert browser.run(f"return {ALL_DRAWN}")
+    assert browser.run("return document.documentElement.dataset.theme") == "dark"
+
+
+def test_charts_on_paper_cover_no_text(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    browser.run("dispatchEvent(new Event('beforeprint'))")
+    browser.wait(ALL_DRAWN)
+    browser.command("Emulation.setEmulatedMedia", media="print")
+    spare = browser.run(
+        "return [...document.querySelectorAll('.plot')].map(p => p.getBoundingClientRect().bottom"
+        " - p.querySelector('.main-svg').getBoundingClientRect().bottom)"
+    )
+    browser.command("Emulation.setEmulatedMedia", media="")
+    assert min(spare) > -1
+
+
+def test_hostile_text_runs_no_script(browser: Browser, told: Gathered, tmp_path: Path) -> None:
+    # Each text in the page gets another of them; over the pages, all of them come everywhere near.
+    tags = ["a", "script", "img", "iframe", "svg", "style", "link", "meta", "base", "object", "b"]
+    counted = f"return {tags}.map(tag => document.getElementsByTagName(tag).length)"
+    path = tmp_path / "hostile.html"
+
+    def opened(page: str) -> list[int]:
+        path.write_bytes(page.encode("utf-8", "replace"))
+        open_all(browser, path)
+        found: list[int] = browser.run(counted)
+        return found
+
+    harmless = opened(rendered(poisoned(told, only("harmless"))))
+    for first in (0, 100):
+        words = cycle(HOSTILE[first:] + HOSTILE[:first])
+        assert opened(rendered(poisoned(told, words))) == harmless
+        assert browser.run("return window.__hacked") is None
+        assert browser.complaints() == []
+        assert browser.fetched() == [path.as_uri()]

@@ -1,0 +1,273 @@
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator
+from hashlib import sha256
+from html.parser import HTMLParser
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparq_sim import report
+from sparq_sim.executors import InProcess
+from sparq_sim.messages import Estimate, Query
+from sparq_sim.models import Expert, World
+from sparq_sim.report.page import Gathered, gathered, rendered
+from sparq_sim.store import SCENARIO, StoreError
+from sparq_sim.study import Progress, Study
+from tests.report.conftest import HOSTILE, only, played, poisoned, scenario
+
+
+class Parsed(HTMLParser):
+    """The elements of a page in order, their attributes, and its text and scripts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, tuple[str, ...]]] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.scripts: list[str] = []
+        self.text = ""
+        self.declarations: list[str] = []
+        self._within = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, tuple(name for name, _ in attrs)))
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        self._within = tag
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.elements.append((f"/{tag}", ()))
+        self._within = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._within == "script":
+            self.scripts[-1] += data
+        elif self._within != "style":
+            self.text += data
+
+    def handle_comment(self, data: str) -> None:
+        self.declarations.append(data)
+
+    def unknown_decl(self, data: str) -> None:
+        self.declarations.append(data)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave Plotly's five megabytes out where pages are not opened."""
+    monkeypatch.setattr("plotly.offline.get_plotlyjs", lambda: "")
+
+
+# What a page tells
+
+
+def test_a_page_tells_title_winner_results_and_provenance(study: Study, tmp_path: Path) -> None:
+    path = report.write(study, tmp_path / "report.html", replays=False)
+    text = " ".join(Parsed(path.read_text()).text.split())
+    assert "A hill and a sage" in text
+    assert "16 of 16 plays finished" in text
+    assert "had the least average regret" in text
+    for words in ("uniform, expected", "one round late", "OpenBLAS".lower(), "numpy", "CPU"):
+        assert words in text
+    assert f"sparq-sim report {study.folder}" in text
+    assert "sparq-sim reproduce" in text
+
+
+def test_a_page_of_an_opened_folder_is_that_of_the_study_run(study: Study) -> None:
+    opened = gathered(Study.open(study.folder), replays=False)
+    fresh = gathered(study, replays=False)
+    assert opened.winner == fresh.winner
+    assert opened.paragraphs == fresh.paragraphs
+    assert opened.material.levels == fresh.material.levels
+    assert opened.planned == fresh.planned == 16
+
+
+def test_folders_without_a_description_are_told_from_their_plays(tmp_path: Path) -> None:
+    study = played(tmp_path, sweep={}, replications=1)
+    (tmp_path / SCENARIO).unlink()
+    told = gathered(Study.open(tmp_path), replays=False)
+    assert told.finished == told.planned == 2
+    assert told.paragraphs[0].about == "What drifts"
+    assert len(told.material.levels) == 2
+    assert study.missing() == []
+
+
+def test_an_empty_study_gives_a_page_that_says_so(tmp_path: Path) -> None:
+    study = Study(scenario(), tmp_path / "never")
+    text = Parsed(report.write(study, tmp_path / "report.html").read_text()).text
+    assert "0 of 16 plays finished" in text
+    assert "no finished play yet" in text
+    assert len(text) < 3000
+
+
+def test_a_half_finished_study_gives_a_page_that_says_so(tmp_path: Path, quick: None) -> None:
+    def interrupt(progress: Progress) -> None:
+        if progress.done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Study(scenario(), tmp_path).run(InProcess(), watch=interrupt)
+    for study in (Study(scenario(), tmp_path), Study.open(tmp_path)):
+        assert "not finished: 3 of 16 plays are" in Parsed(rendered(gathered(study))).text
+
+
+def test_spoilt_plays_are_named_and_left_out(tmp_path: Path, quick: None) -> None:
+    played(tmp_path, sweep={}, replications=3)
+    flipped, truncated, *_ = sorted((tmp_path / "rounds").iterdir())
+    content = bytearray(flipped.read_bytes())
+    content[200] ^= 0xFF
+    flipped.write_bytes(content)
+    truncated.write_bytes(truncated.read_bytes()[:-50])
+    told = gathered(Study(scenario(sweep={}, replications=3), tmp_path), replays=False)
+    assert (told.finished, told.planned) == (4, 6)
+    text = Parsed(rendered(told)).text
+    assert flipped.name in text
+    assert truncated.name in text
+
+
+def test_a_spoilt_description_does_no_harm(tmp_path: Path) -> None:
+    played(tmp_path, sweep={}, replications=1)
+    (tmp_path / SCENARIO).write_text('{"plays": [{"optimizer": 3}]}')
+    told = gathered(Study.open(tmp_path), replays=False)
+    assert told.finished == 2
+    assert any(SCENARIO in note for note in told.notes)
+
+
+class Powered(Expert):
+    """Knows the reward, and notes what that took."""
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        world.note(energy=2.5)
+        return Estimate(world.rewards(query.points, world.clock.now))
+
+
+def test_what_sources_note_is_charted(tmp_path: Path) -> None:
+    experts = {"sage": {"expert": Powered(), "channel": {}}}
+    study = played(tmp_path, experts=experts, sweep={}, replications=1)
+    told = gathered(study, replays=False)
+    (track,) = [track for track in told.material.tracks if track.name == "reply energy"]
+    assert set(track.means) == {2.5}
+    assert any("no reference levels" in note for note in told.notes)  # a class of this file
+
+
+def test_queries_and_staleness_are_those_of_the_replies(tmp_path: Path) -> None:
+    told = gathered(played(tmp_path, sweep={}, replications=1), replays=False)
+    tracks = {track.name: track for track in told.material.tracks if track.optimizer == "curious"}
+    (row,) = [row for row in told.material.summaries if row.optimizer == "curious"]
+    assert tracks["queries"].means.mean() == pytest.approx(row.queries_per_round)
+    assert set(tracks["staleness"].means) == {1.5}
+    assert tracks["spent"].means[-1] == pytest.approx(row.spent.mean)
+
+
+def test_where_replies_are_not_kept_the_page_says_what_is_missing(
+    tmp_path: Path, quick: None
+) -> None:
+    told = gathered(played(tmp_path, record="rounds", sweep={}, replications=1), replays=False)
+    assert not {"queries", "staleness"} & {track.name for track in told.material.tracks}
+    assert 'record = "full"' in Parsed(rendered(told)).text
+
+
+def test_plays_of_unequal_length_share_a_band(tmp_path: Path) -> None:
+    told = gathered(
+        played(tmp_path, sweep={}, replications=3, budget=0.3, ends_when_spent=True), replays=False
+    )
+    for band in told.material.bands:
+        assert band.plays[0] == 3
+        assert band.rounds[-1] <= 30
+
+
+def test_a_file_that_cannot_be_written_is_one_sentence(study: Study, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot write"):
+        report.write(study, tmp_path / "no" / "such" / "folder.html", replays=False)
+
+
+# Alone in the world
+
+
+def test_a_page_names_no_remote_source(told: Gathered) -> None:
+    parsed = Parsed(rendered(told))
+    (policy,) = [v for tag, name, v in parsed.attributes if (tag, name) == ("meta", "content")][:1]
+    assert policy.startswith("default-src 'none';")
+    assert not re.search(r"https?:|\*|unsafe-eval|script-src[^;]*unsafe-inline", policy)
+    assert not [tag for tag, name, _ in parsed.attributes if name in ("src", "srcset", "action")]
+    links = [value for _, name, value in parsed.attributes if name == "href"]
+    assert links
+    assert all(link.startswith("#") for link in links)
+
+
+def test_the_policy_allows_just_the_scripts_of_the_page(told: Gathered) -> None:
+    text = rendered(told)
+    scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    hashes = [base64.b64encode(sha256(s.encode()).digest()).decode() for s in scripts]
+    assert (
+        re.findall(r"sha256-([\w+/=]+)", text.split("</title>")[0].replace("&#39;", "'")) == hashes
+    )
+    assert sum("plotly.js v" in script for script in scripts) == 1
+
+
+# Hostile text
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Gathered:
+    folder = tmp_path_factory.mktemp("small")
+    cost, noise = "experts.sage.channel.cost", "feedback.noise"
+    sweep = {"way": "zip", noise: [0.1, 0.2], cost: [0.1, 0.2]}
+    study = played(folder, rounds=4, replications=1, sweep=sweep)
+    told = gathered(study, replays=False)
+    notes = {"notes": ["set aside", "left out"], "finished": 3}
+    return Gathered(**{**{n: getattr(told, n) for n in told.__dataclass_fields__}, **notes})
+
+
+def test_hostile_text_adds_no_element(small: Gathered, quick: None) -> None:
+    assert len(HOSTILE) >= 200
+    harmless = Parsed(rendered(poisoned(small, only("harmless"))))
+    for text in HOSTILE:
+        parsed = Parsed(rendered(poisoned(small, only(text))))
+        assert parsed.elements == harmless.elements, text
+        assert parsed.declarations == harmless.declarations, text
+        theme, data, *code = parsed.scripts
+        assert [theme, *code] == [harmless.scripts[0], *harmless.scripts[2:]], text
+        assert json.loads(data).keys() == json.loads(harmless.scripts[1]).keys()
+
+
+def test_hostile_text_is_shown_as_it_is(small: Gathered, quick: None) -> None:
+    text = "</script><img src=x onerror=alert(1)>{{ 7 * 7 }}&amp;"
+    shown = Parsed(rendered(poisoned(small, only(text)))).text
+    assert f"{text}A hill and a sage" in shown
+    assert f"{text}curious" in shown
+
+
+def test_each_text_of_a_page_was_poisoned(small: Gathered, quick: None) -> None:
+    marks: Iterator[str] = (f"mark{i}-" for i in count())
+    poison = poisoned(small, marks)
+    text = rendered(poison)
+    for part in (poison.title, poison.folder, poison.winner, *poison.notes, *poison.commands):
+        assert part in text
+    for name in poison.material.optimizers:
+        assert text.count(name) > 5
+
+
+def test_hostile_names_go_through_a_study(tmp_path: Path, quick: None) -> None:
+    name = "</script><script>window.__hacked=1</script>"
+    sage: dict[str, Any] = {"kind": "truth", "channel": {"noise": 0.1}}
+    hostile = {
+        "title": f"{name}\ud800\u202e",
+        "optimizers": {name: {"kind": "uniform"}, "'\"><b>": {"kind": "uniform"}},
+        "experts": {"<img src=x onerror=alert(1) ": sage},
+    }
+    fields: dict[str, Any] = {"sweep": {}, "replications": 1, "rounds": 20}
+    plain = report.write(played(tmp_path / "a", **fields), tmp_path / "a.html", replays=False)
+    path = report.write(
+        played(tmp_path / "b", **fields, **hostile), tmp_path / "b.html", replays=False
+    )
+    tags = [{tag for tag, _ in Parsed(p.read_text()).elements} for p in (plain, path)]
+    assert tags[1] <= tags[0]

@@ -1,0 +1,436 @@
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+from numpy.random import Generator
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sparq_sim import Channel, Rules, play
+from sparq_sim.domain import Box, Sites
+from sparq_sim.executors import InProcess
+from sparq_sim.gp.kernels import SquaredExponential
+from sparq_sim.messages import Point, Points, Values
+from sparq_sim.models import Agent, Environment, Landscape, Optimizer, Setting
+from sparq_sim.optimizers.fixed import Fixed
+from sparq_sim.optimizers.gp_ucb import GPUCB
+from sparq_sim.optimizers.r_gp_ucb import RGPUCB
+from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
+from sparq_sim.optimizers.sw_gp_ucb import SWGPUCB
+from sparq_sim.optimizers.tv_gp_ucb import TVGPUCB
+from sparq_sim.optimizers.ucb import Fitting, GPOptimizer, UCBAgent, round_at
+from sparq_sim.optimizers.ui_gp_ucb import UIGPUCB
+from sparq_sim.optimizers.uniform import Uniform
+from sparq_sim.optimizers.w_gp_ucb import WGPUCB
+from sparq_sim.report import replay
+from sparq_sim.report.replay import Replay, Scene, Watched, replays
+from sparq_sim.scenario import Scenario
+from sparq_sim.study import Study
+from sparq_sim.testing import Slope, Teller
+
+KERNEL = SquaredExponential(variance=0.3, length_scale=0.4)
+GIVEN: dict[str, Any] = {"kernel": KERNEL, "mean": 0.5}
+LATE = Channel(transit=1.7, loss=0.3, noise=0.1, split=True)
+
+
+class Cube(Environment):
+    """Three coordinates, the best at their sum's highest."""
+
+    def start(self, rng: Generator) -> Landscape:
+        return _CubeLandscape()
+
+
+class _CubeLandscape:
+    domain = Box([0.0] * 3, [1.0] * 3)
+
+    def rewards(self, points: Points, time: float) -> Values:
+        return np.asarray(points.sum(axis=1))
+
+    def best(self, time: float) -> tuple[Point, float]:
+        return np.ones(3), 3.0
+
+
+class Moody(Optimizer):
+    """Plays what it fancies at the moment; so it is never the same again."""
+
+    fancy: ClassVar[float] = 0.25
+
+    def start(self, setting: Setting, rng: Generator) -> Agent:
+        if Moody.fancy < 0:
+            raise RuntimeError("no\nfancy")
+        return Fixed(point=(Moody.fancy,)).start(setting, rng)
+
+
+def scenario(**fields: Any) -> Scenario:
+    chosen: dict[str, Any] = {
+        "rounds": 25,
+        "environment": Slope(),
+        "feedback": Channel(noise=0.1),
+        "experts": {"sage": (Teller(), LATE)},
+        "optimizers": {"gp-ucb": GPUCB(**GIVEN), "calm": Uniform()},
+    }
+    return Scenario(**{**chosen, **fields})
+
+
+def shown(folder: Path, **fields: Any) -> list[Replay]:
+    study = Study(scenario(**fields), folder)
+    study.run(InProcess())
+    return replays(study, allow_import=True)
+
+
+def unpacked(packed: dict[str, Any]) -> Values:
+    """Read numbers as the page does."""
+    shape = tuple(packed["shape"])
+    if "same" in packed:
+        return np.full(shape, packed["same"])
+    codes = np.frombuffer(base64.b64decode(packed["bytes"]), dtype=f"<{packed['kind']}")
+    if packed["kind"] == "f4":
+        return codes.reshape(shape).astype(float)
+    absent = codes == np.iinfo(codes.dtype).max
+    values = np.where(absent, np.nan, packed["low"] + codes * packed["step"])
+    return values.reshape(shape)
+
+
+# Watching
+
+
+EVERY = [
+    GPUCB(**GIVEN),
+    RGPUCB(**GIVEN, block=5, carry=1),
+    SWGPUCB(**GIVEN, window=6),
+    WGPUCB(**GIVEN),
+    TVGPUCB(**GIVEN),
+    UIGPUCB(**GIVEN),
+    SparQGPUCB(**GIVEN),
+    SparQGPUCB(**GIVEN, waits=True, selection="exact"),
+    GPUCB(fitting=Fitting(plays=5, every=7)),
+]
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "place"),
+    [
+        *((optimizer, "line") for optimizer in EVERY),
+        *((optimizer, place) for optimizer in EVERY[3:7] for place in ("square", "sites")),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_who_is_watched_plays_the_same_and_plays_the_highest_bound_believed(
+    optimizer: GPOptimizer, place: Literal["line", "square", "sites"]
+) -> None:
+    bounds: dict[int, float] = {}
+    at_points: dict[int, Any] = {}
+    rules = Rules(rounds=18)
+    domain = Slope(place=place).start(None).domain  # type: ignore[arg-type] # it needs no chance
+    candidates = optimizer.acquisition.candidate_points(domain)
+
+    def look(agent: Agent, now: float) -> None:
+        assert isinstance(agent, UCBAgent)
+        belief = agent.belief(candidates, now)
+        if belief is not None:
+            scores = belief.mean + belief.width * belief.std
+            bounds[round_at(now, 1.0)] = float(scores.max())
+            at_points[round_at(now, 1.0)] = dict(
+                zip(map(tuple, candidates.tolist()), scores.tolist(), strict=True)
+            )
+
+    def trace(player: Optimizer) -> Any:
+        experts = {"sage": (Teller(), LATE)}
+        return play(player, Slope(place=place), rules, experts=experts, feedback=LATE, seed=5)
+
+    watched = trace(Watched(optimizer=optimizer, looks=look))
+    assert watched.digest() == trace(optimizer).digest()
+    assert len(bounds) >= 8
+    for number, highest in bounds.items():
+        if watched.rounds["moved"][number - 1]:
+            played = tuple(watched.points[number - 1].tolist())
+            assert at_points[number][played] == pytest.approx(highest, rel=1e-8)
+
+
+def test_what_is_shown_of_a_belief_is_the_posterior_by_another_library(tmp_path: Path) -> None:
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+    (shown_play,) = shown(tmp_path, optimizers={"gp-ucb": GPUCB(**GIVEN)})
+    data, film = shown_play.data(), shown_play.film
+    assert film is not None
+    frame = 17
+    replies, now = film.trace.replies, film.trace.rounds["played_at"][frame]
+    known = (replies["source"] == "reward") & (replies["asked_at"] < now)
+    model = GaussianProcessRegressor(
+        ConstantKernel(0.3, "fixed") * RBF(0.4, "fixed"), alpha=0.01, optimizer=None
+    )
+    model.fit(replies["x0"][known, None], replies["value"][known] - 0.5)
+    mean, std = model.predict(np.array(data["places"])[:, None], return_std=True)
+    assert known.sum() == frame
+    steps = data["mean"]["step"], data["std"]["step"]
+    assert max(steps) < 1e-4
+    assert_allclose(unpacked(data["mean"])[frame], mean + 0.5, atol=steps[0])
+    assert_allclose(unpacked(data["std"])[frame], std, atol=steps[1])
+    width = film.trace.rounds["note_width"][frame]
+    assert unpacked(data["width"])[frame] == pytest.approx(width, rel=1e-6)
+
+
+# What the page is given
+
+
+def test_the_data_are_what_the_play_had(tmp_path: Path) -> None:
+    for shown_play in shown(tmp_path):
+        data, film = shown_play.data(), shown_play.film
+        assert film is not None
+        trace, landscape = film.trace, Slope().start(None)  # type: ignore[arg-type]
+        rounds = {name: unpacked(packed) for name, packed in data["rounds"].items()}
+        assert_array_equal(rounds["round"], trace.rounds["round"])
+        assert_allclose(rounds["point"], trace.points, atol=1e-5)
+        for name in ("played_at", "regret", "reward", "best", "spent"):
+            assert_allclose(rounds[name], trace.rounds[name], rtol=1e-6, atol=1e-6)
+        assert data["frames"] == list(range(25))
+        for frame, time in enumerate(trace.rounds["played_at"]):
+            rewards = landscape.rewards(np.array(data["places"])[:, None], time)
+            assert_allclose(unpacked(data["true"])[frame], rewards, atol=1e-4)
+            assert_allclose(unpacked(data["best"])[frame], landscape.best(time)[0], atol=1e-4)
+        replies = {name: unpacked(packed) for name, packed in data["replies"].items()}
+        assert_allclose(replies["value"], trace.replies["value"], atol=1e-4)
+        assert_allclose(replies["point"][:, 0], trace.replies["x0"], atol=1e-4)
+        sizes = replies["size"].round().astype(int)
+        assert_allclose(np.repeat(replies["arrived_at"], sizes), trace.replies["arrived_at"])
+        fates = np.array(data["lanes"]["fates"])[replies["fate"].astype(int)]
+        assert_array_equal(np.repeat(fates, sizes), trace.replies["fate"])
+        sources = np.array(data["lanes"]["sources"])[replies["source"].astype(int)]
+        assert_array_equal(np.repeat(sources, sizes), trace.replies["source"])
+
+
+def test_rows_that_travel_alone_have_journeys_and_lanes_of_their_own(tmp_path: Path) -> None:
+    slow = Channel(service={"kind": "exponential", "mean": 0.7}, capacity=2, split=True)
+    optimizers = {"sparq": SparQGPUCB(**GIVEN)}
+    (shown_play,) = shown(
+        tmp_path, optimizers=optimizers, experts={"sage": (Teller(), slow)}, rounds=40
+    )
+    data, film = shown_play.data(), shown_play.film
+    assert film is not None
+    replies = {name: unpacked(packed) for name, packed in data["replies"].items()}
+    once, sizes = film.trace.replies, replies["size"].round().astype(int)
+    assert sizes.sum() == len(once["row"])
+    answered = data["lanes"]["fates"].index("answered")
+    assert (sizes[replies["fate"] == answered] == 1).all()
+    hidden = np.isnan(replies["lane"])
+    assert data["lanes"]["hidden"] == hidden.sum() > 0
+    assert any("no room for" in note for note in data["notes"])
+    for source in (0, 1):
+        for lane in range(data["lanes"]["counts"][source]):
+            own = (replies["source"] == source) & (replies["lane"] == lane)
+            order = np.argsort(replies["asked_at"][own])
+            starts, ends = replies["asked_at"][own][order], replies["arrived_at"][own][order]
+            assert own.sum() > 0
+            assert (starts[1:] > ends[:-1]).all()
+    # Waiting, service and transit, as shares of the whole.
+    known = ~np.isnan(once["sent_at"]) & (once["arrived_at"] > once["asked_at"])
+    latency = (once["arrived_at"] - once["asked_at"])[known]
+    for share, moment in (("served", "served_at"), ("sent", "sent_at")):
+        expected = (once[moment] - once["asked_at"])[known] / latency
+        assert_allclose(np.repeat(replies[share], sizes)[known], expected, atol=0.01)
+
+
+numbers = st.floats(-1e6, 1e6) | st.just(np.nan)
+
+
+@given(
+    arrays(float, array_shapes(max_dims=2), elements=numbers), st.sampled_from(["u1", "u2", "f4"])
+)
+def test_packed_numbers_come_back_to_half_a_step(
+    given: Values, kind: Literal["u1", "u2", "f4"]
+) -> None:
+    packed = json.loads(json.dumps(replay._packed(given, kind), allow_nan=False))
+    again = unpacked(packed)
+    step = packed.get("step", 0.0)
+    assert_allclose(again, given, rtol=1e-6, atol=step * 0.5001 + 1e-9, equal_nan=True)
+    if "step" in packed and not np.isnan(given).all():
+        levels = {"u1": 254, "u2": 65534}[kind]
+        assert step == pytest.approx(np.ptp(given[~np.isnan(given)]) / levels) or step == 1.0
+
+
+moments = st.lists(st.floats(0, 100), min_size=1, max_size=8).map(sorted)
+
+
+@given(moments, st.tuples(st.floats(0, 100), st.floats(0, 30)), st.floats(0, 20), st.floats(0, 5))
+def test_nothing_that_a_frame_shows_is_left_out(
+    times: list[float], span: tuple[float, float], before: float, after: float
+) -> None:
+    start, end = span[0], span[0] + span[1]
+    (kept,) = replay._near(
+        np.array([start]), np.array([end]), np.array(times), before=before, after=after
+    )
+    assert kept == any(start - after <= time <= end + before for time in times)
+
+
+def test_of_long_plays_150_rounds_are_shown_the_first_and_the_last_among_them(
+    tmp_path: Path,
+) -> None:
+    (shown_play,) = shown(tmp_path, optimizers={"calm": Uniform()}, rounds=400)
+    data = shown_play.data()
+    rounds = unpacked(data["rounds"]["round"])[data["frames"]]
+    assert len(rounds) == 150
+    assert (rounds[0], rounds[-1]) == (1, 400)
+    assert np.diff(rounds).max() == 3
+    assert "150 of its 400 rounds are shown." in data["notes"]
+
+
+def test_what_is_too_much_for_a_page_is_thinned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    optimizers = {"sparq": SparQGPUCB(**GIVEN), "gp-ucb": GPUCB(**GIVEN)}
+    full = shown(tmp_path, optimizers=optimizers, rounds=80)
+    monkeypatch.setattr(replay, "MOST_BYTES", 60_000)
+    thinned = shown(tmp_path, optimizers=optimizers, rounds=80)
+    sizes = [sum(len(json.dumps(each.data())) for each in some) for some in (full, thinned)]
+    assert sizes[0] > 120_000
+    assert sizes[1] <= 60_000
+    for each in thinned:
+        data = each.data()
+        assert 4 < len(data["frames"]) <= 40
+        assert unpacked(data["rounds"]["round"])[data["frames"][-1]] == 80
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["line", "square", "sites"])
+def test_six_plays_of_500_rounds_take_less_than_three_megabytes(
+    tmp_path: Path, place: Literal["line", "square", "sites"]
+) -> None:
+    optimizers = {
+        f"sparq-{i}": SparQGPUCB(**GIVEN, width=1.0 + i, acquisition={"grid": 21}) for i in range(6)
+    }
+    found = shown(tmp_path, environment=Slope(place=place), optimizers=optimizers, rounds=500)
+    assert [each.missing for each in found] == [""] * 6
+    assert sum(len(json.dumps(each.data())) for each in found) < 3_000_000
+
+
+# Scenes
+
+
+@pytest.mark.parametrize(
+    ("environment", "kind"),
+    [
+        (Slope(), "line"),
+        (Slope(place="square"), "field"),
+        (Slope(place="sites"), "map"),
+        (Cube(), "strips"),
+    ],
+)
+def test_each_domain_has_its_scene_and_who_believes_nothing_shows_no_belief(
+    tmp_path: Path, environment: Environment, kind: str
+) -> None:
+    (calm,) = shown(tmp_path, environment=environment, optimizers={"calm": Uniform()}, rounds=4)
+    data = json.loads(json.dumps(calm.data(), allow_nan=False))
+    assert data["scene"] == kind
+    assert not {"mean", "std", "width"} & data.keys()
+    assert ("true" in data) == (kind != "strips")
+    assert unpacked(data["best"]).shape == (4, len(data["coordinates"]))
+
+
+def test_a_field_is_believed_where_the_agent_searches(tmp_path: Path) -> None:
+    (found,) = shown(
+        tmp_path,
+        environment=Slope(place="square"),
+        optimizers={"tv": TVGPUCB(**GIVEN)},
+        rounds=6,
+    )
+    data = found.data()
+    assert unpacked(data["true"]).shape == (6, data["sizes"]["true"] ** 2)
+    assert unpacked(data["mean"]).shape == (6, data["sizes"]["believed"] ** 2)
+    candidates = TVGPUCB().acquisition.candidate_points(Box([0.0, 0.0], [1.0, 1.0]))
+    places = {tuple(row) for row in candidates.round(9).tolist()}
+    believed = Scene.of(Box([0.0, 0.0], [1.0, 1.0])).believed.round(9).tolist()
+    assert {tuple(row) for row in believed} <= places
+
+
+def test_before_there_is_a_prior_no_belief_is_shown(tmp_path: Path) -> None:
+    (found,) = shown(tmp_path, optimizers={"learner": GPUCB()}, rounds=15)
+    absent = np.isnan(unpacked(found.data()["mean"])).all(axis=1)
+    assert absent.tolist() == [True] * 10 + [False] * 5
+
+
+def test_maps_have_longitude_across_and_latitude_up() -> None:
+    places = Sites([[50.0, 8.0], [48.0, 11.0]], ["A\u202e", "B"], ["latitude", "lon"])
+    scene = Scene.of(places)
+    assert (scene.kind, scene.shape["axes"], scene.shape["earth"]) == ("map", [1, 0], True)
+    assert scene.shape["places"] == [[8.0, 50.0], [11.0, 48.0]]
+    assert scene.shape["names"] == ["A\ufffd", "B"]
+    plain = Scene.of(Sites([[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]]))
+    assert (plain.shape["axes"], plain.shape["earth"]) == ([0, 1], False)
+
+
+def test_sites_on_a_line_are_a_line_in_order() -> None:
+    scene = Scene.of(Sites([[3.0], [1.0], [2.0]]))
+    assert (scene.kind, scene.shape["places"]) == ("line", [1.0, 2.0, 3.0])
+    assert len(Scene.of(Sites(np.arange(1000.0)[:, None])).true) == 101
+
+
+# Which plays, and when it fails
+
+
+def test_of_a_sweep_one_setting_is_shown_and_named(tmp_path: Path) -> None:
+    sweep = {"feedback.noise": [0.1, 0.3]}
+    found = shown(tmp_path, sweep=sweep, replications=2, rounds=4)
+    assert [each.title for each in found] == [
+        "gp-ucb (feedback.noise = 0.1)",
+        "calm (feedback.noise = 0.1)",
+    ]
+    assert found[0].notes == ("Seed 0, replication 0.", "One of 2 settings of the sweep.")
+
+
+def test_an_empty_study_has_no_replays(tmp_path: Path) -> None:
+    assert replays(Study(scenario(), tmp_path)) == []
+
+
+def test_where_a_plug_in_is_missing_the_replay_is_left_out_and_named(tmp_path: Path) -> None:
+    optimizers = {"moody": Moody(), "calm": Uniform()}
+    synthetic = {"kind": "synthetic"}
+    kept = {"environment": synthetic, "experts": {}, "optimizers": optimizers, "rounds": 4}
+    study = Study(scenario(**kept), tmp_path)
+    study.run(InProcess())
+    moody, calm = replays(study)  # And the file may not name code to run.
+    assert (moody.title, moody.film) == ("moody", None)
+    assert "tests.report.test_replay:Moody" in moody.missing
+    assert moody.data() == {"title": "moody", "missing": moody.missing}
+    assert not calm.missing
+    assert calm.data()["scene"] == "line"
+
+
+def test_a_play_that_fails_when_played_again_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = Study(scenario(optimizers={"moody": Moody()}, rounds=4), tmp_path)
+    study.run(InProcess())
+    monkeypatch.setattr(Moody, "fancy", -1.0)
+    (moody,) = replays(study, allow_import=True)
+    assert moody.missing == "RuntimeError: no fancy"
+
+
+@pytest.mark.parametrize("record", ["rounds", "full"])
+def test_a_play_that_is_another_when_played_again_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record: str
+) -> None:
+    study = Study(scenario(optimizers={"moody": Moody()}, rounds=4, record=record), tmp_path)
+    study.run(InProcess())
+    monkeypatch.setattr(Moody, "fancy", 0.75)
+    (moody,) = replays(study, allow_import=True)
+    assert moody.title == "moody, not as stored"
+    assert "First difference: rounds, row 1 (round 1): " in moody.notes[1]
+    assert "x0 0.25 and 0.75" in moody.notes[1]
+
+
+def test_a_play_that_took_long_is_not_played_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = Study(scenario(optimizers={"calm": Uniform()}, rounds=4), tmp_path)
+    study.run(InProcess())
+    monkeypatch.setattr(replay, "MOST_SECONDS", 0.0)
+    (calm,) = replays(study, allow_import=True)
+    assert "too long to play again" in calm.missing
