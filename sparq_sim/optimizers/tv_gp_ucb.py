@@ -14,11 +14,12 @@ from sparq_sim.gp.observations import OffCandidatesError
 from sparq_sim.gp.predictor import Predictor
 from sparq_sim.messages import Answer, Point, Points, Values
 from sparq_sim.models import Setting
+from sparq_sim.optimizers.foreseen import Foreseen
 from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior
 
 if TYPE_CHECKING:
     from sparq_sim.gp.cholesky import CholeskyPosterior
-    from sparq_sim.gp.features import Features, KalmanPosterior
+    from sparq_sim.gp.features import Features
 
 
 class TVGPUCB(GPOptimizer):
@@ -83,7 +84,7 @@ class _Filter:
         self._prior = prior
         self._period = period
         self._kept_a_round = 1 - epsilon
-        self._features = features
+        self._priors = features.priors
         self._filter = KalmanPosterior(features, mean=prior.mean)
         self._time = 0.0
 
@@ -101,44 +102,12 @@ class _Filter:
         self._filter.add(answer.points, values, variances=variances)
 
     def predictor(self, now: float) -> Predictor:
-        return _Foreseen(self._filter, self._features, self._kept(now - self._time))
+        kept = self._kept(now - self._time)
+        return Foreseen(self._filter, self._priors, keep=kept**0.5, inject=1 - kept)
 
     def _kept(self, duration: float) -> float:
         """Give the share of the variance that outlives a *duration*, never quite nothing."""
         return max(float(self._kept_a_round ** (duration / self._period)), 1e-12)
-
-
-class _Foreseen:
-    """What a filter believes, some time later."""
-
-    def __init__(self, belief: KalmanPosterior, features: Features, kept: float) -> None:
-        self._belief = belief
-        self._features = features
-        self._kept = kept
-
-    def mean(self, points: ArrayLike | None = None) -> Values:
-        if points is not None:
-            raise NotImplementedError("a filter knows its candidates only")
-        prior = self._belief.prior_mean
-        mean: Values = prior + self._kept**0.5 * (self._belief.mean() - prior)
-        return mean
-
-    def std(self, points: ArrayLike | None = None) -> Values:
-        if points is not None:
-            raise NotImplementedError("a filter knows its candidates only")
-        fresh = (1 - self._kept) * self._features.priors
-        stds: Values = np.sqrt(self._kept * np.square(self._belief.std()) + fresh)
-        return stds
-
-    def mean_gradient(self, point: Point) -> Point:
-        raise NotImplementedError("a filter knows its candidates only")
-
-    def std_gradient(self, point: Point) -> Point:
-        raise NotImplementedError("a filter knows its candidates only")
-
-    @property
-    def log_determinant(self) -> float:
-        return self._belief.log_determinant
 
 
 class _Dense:

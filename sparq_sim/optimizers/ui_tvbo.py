@@ -14,6 +14,7 @@ from sparq_sim.gp.observations import OffCandidatesError
 from sparq_sim.gp.predictor import Predictor
 from sparq_sim.messages import Answer, Point, Points, Values
 from sparq_sim.models import Setting
+from sparq_sim.optimizers.foreseen import Foreseen
 from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior
 
 if TYPE_CHECKING:
@@ -91,36 +92,7 @@ class _WanderingMemory(Memory):
         if self._filter is None:
             return self._dense.predictor(now)
         grown = self._rate * (now - self._filtered_to) / self.period
-        return _Filtered(self._filter, grown * self._priors)
-
-
-class _Filtered:
-    """What a filter believed at one time, when the variances have *grown*."""
-
-    def __init__(self, belief: KalmanPosterior | CholeskyPosterior, grown: Values) -> None:
-        self._belief = belief
-        self._grown = grown
-
-    def mean(self, points: ArrayLike | None = None) -> Values:
-        if points is not None:
-            raise NotImplementedError("a filter knows its candidates only")
-        return self._belief.mean()
-
-    def std(self, points: ArrayLike | None = None) -> Values:
-        if points is not None:
-            raise NotImplementedError("a filter knows its candidates only")
-        stds: Values = np.sqrt(np.maximum(np.square(self._belief.std()) + self._grown, 0.0))
-        return stds
-
-    def mean_gradient(self, point: Point) -> Point:
-        raise NotImplementedError("a filter knows its candidates only")
-
-    def std_gradient(self, point: Point) -> Point:
-        raise NotImplementedError("a filter knows its candidates only")
-
-    @property
-    def log_determinant(self) -> float:
-        return self._belief.log_determinant
+        return Foreseen(self._filter, self._priors, inject=grown)
 
 
 class _Dense:
@@ -152,13 +124,13 @@ class _Dense:
         return _Now(self._posterior, now / self._period, end=self._end, growth=self._growth)
 
 
-class _Now(_Filtered):
+class _Now(Foreseen):
     """A posterior in space and time, at one *time*; *growth* is that of variances in a round."""
 
     def __init__(
         self, posterior: CholeskyPosterior, time: float, *, end: float, growth: Values
     ) -> None:
-        super().__init__(posterior, (time - end) * growth)
+        super().__init__(posterior, growth, inject=time - end)
         self._posterior = posterior
         self._time = time
 

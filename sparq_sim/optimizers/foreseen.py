@@ -1,0 +1,62 @@
+"""What is foreseen: a belief about candidates at one time, carried on to a later one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sparq_sim.messages import Point, Values
+
+if TYPE_CHECKING:
+    from sparq_sim.gp.cholesky import CholeskyPosterior
+    from sparq_sim.gp.features import KalmanPosterior
+
+
+class Foreseen:
+    """The belief when f has become *keep* f + sqrt(*inject*) g, g a fresh draw of the prior."""
+
+    def __init__(
+        self,
+        belief: KalmanPosterior | CholeskyPosterior,
+        priors: Values,
+        *,
+        keep: float = 1.0,
+        inject: float,
+    ) -> None:
+        self._belief = belief
+        self._priors = priors
+        self._keep = keep
+        self._inject = inject
+
+    def mean(self, points: ArrayLike | None = None) -> Values:
+        """Give the mean at the candidates."""
+        self._refuse(points)
+        prior = self._belief.prior_mean
+        mean: Values = prior + self._keep * (self._belief.mean() - prior)
+        return mean
+
+    def std(self, points: ArrayLike | None = None) -> Values:
+        """Give the std at the candidates."""
+        self._refuse(points)
+        variances = self._keep**2 * np.square(self._belief.std()) + self._inject * self._priors
+        stds: Values = np.sqrt(np.maximum(variances, 0.0))
+        return stds
+
+    def mean_gradient(self, point: Point) -> Point:
+        """Refuse: candidates have no neighbours."""
+        raise NotImplementedError("a filter knows its candidates only")
+
+    def std_gradient(self, point: Point) -> Point:
+        """Refuse: candidates have no neighbours."""
+        raise NotImplementedError("a filter knows its candidates only")
+
+    @property
+    def log_determinant(self) -> float:
+        """That of all observations."""
+        return self._belief.log_determinant
+
+    def _refuse(self, points: ArrayLike | None) -> None:
+        if points is not None:
+            raise NotImplementedError("a filter knows its candidates only")
