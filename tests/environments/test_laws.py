@@ -30,17 +30,12 @@ from sparq_environments.synthetic import Synthetic
 from sparq_environments.tuning import OnlineTuning
 from sparq_sim import Environment, Rules, play, plugins
 from sparq_sim.domain import Box, Sites
-from sparq_sim.gp.kernels import (
-    Matern12,
-    Matern32,
-    Matern52,
-    RationalQuadratic,
-    SquaredExponential,
-)
 from sparq_sim.messages import Point, Points, Values
 from sparq_sim.models import Landscape
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.testing import check_environment
+from tests.environments.test_markov_gp import WORLDS as MARKOV_GPS
+from tests.environments.test_rkhs_walk import WORLDS as RKHS_WALKS
 
 FILE, DAYS = "network.csv", 40
 
@@ -56,26 +51,8 @@ WORLDS: list[Environment] = [
     Synthetic(),
     from_function(swaying, Box([-1.0, -1.0], [1.0, 1.0])),
     from_function(swaying, Sites([[0.0, 0.0], [0.5, -0.5], [1.0, 0.2]])),
-    RKHSWalk(drift="walk"),
-    RKHSWalk(drift="periodic"),
-    RKHSWalk(drift="abrupt", interval=7.5),
-    RKHSWalk(drift="seasonal"),
-    RKHSWalk(drift="walk", dimensions=3, kernel=Matern52(length_scale=0.4, variance=4.0)),
-    RKHSWalk(drift="periodic", cycle=1.7, change=math.inf),
-    RKHSWalk(drift="abrupt", interval=1.0, jump=math.inf, dimensions=2, centres=50),
-    RKHSWalk(drift="seasonal", cycles=(7.0, 365.0), change=5.0, kernel=Matern32(variance=0.25)),
-    RKHSWalk(lower=-50.0, upper=50.0, kernel=RationalQuadratic(length_scale=8.0), norm=0.5),
-    RKHSWalk(kernel=SquaredExponential(length_scale=20.0)),
-    RKHSWalk(change=0.0),
-    RKHSWalk(centres=1),
-    MarkovGP(),
-    MarkovGP(dimensions=2, nodes=12, epsilon=0.3),
-    MarkovGP(dimensions=2, nodes=9, kernel=Matern12(length_scale=(0.3, 0.6)), epsilon=1.0),
-    MarkovGP(lower=-50.0, upper=50.0, nodes=101, kernel=Matern32(length_scale=9.0), epsilon=0.0),
-    MarkovGP(features=100),
-    MarkovGP(features=60, dimensions=2, kernel=Matern52(length_scale=0.4, variance=4.0)),
-    MarkovGP(features=60, dimensions=3, kernel=SquaredExponential(length_scale=0.5)),
-    MarkovGP(features=40, dimensions=2, kernel=RationalQuadratic(length_scale=(0.3, 0.6))),
+    *RKHS_WALKS,
+    *MARKOV_GPS,
     MovingPeaks(),
     MovingPeaks(shape="hill", dimensions=5, movement="smooth", correlation=0.5),
     MovingPeaks(dimensions=1, every=3.0, correlation=0.5, movement="smooth"),
