@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import types
+import warnings
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from heapq import heappop, heappush
 from itertools import count
 from math import inf, isfinite, ulp
+from time import perf_counter
 from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 import simpy
@@ -30,6 +32,23 @@ SimPyFunction: TypeAlias = Callable[[simpy.Environment], Generator[simpy.Event, 
 ARRIVAL = Order(1)
 DEADLINE = Order(2)
 AGENT = Order(3)
+
+BLOCKING = 1.0
+"""Seconds: who does not wait for so long holds up all others in real time."""
+
+
+class BlockingWarning(UserWarning):
+    """Somebody computes or sleeps where nobody else can go on meanwhile."""
+
+
+def _warn_of_blocking(who: str, seconds: float) -> None:
+    warnings.warn(
+        f"{who} held up all others for {seconds:.1f} s; expected to await: "
+        "`await world.clock.sleep(...)` instead of time.sleep, an asynchronous client instead of a "
+        "blocking one, and `await asyncio.to_thread(...)` for long computing",
+        BlockingWarning,
+        stacklevel=2,
+    )
 
 
 class Signal(Protocol):
@@ -86,6 +105,9 @@ class Clock(Protocol):
 
     def follow(self, function: SimPyFunction[T]) -> Awaitable[T]:
         """Run a classic SimPy process function to its end; virtual time only."""
+
+    def watched(self, work: Awaitable[T], who: str) -> Awaitable[T]:
+        """Do the *work* of somebody; in real time, warn if it holds up all others."""
 
 
 class Gate:
@@ -334,6 +356,10 @@ class SimClock(Aligned):
         """Call *function* on the spot: virtual time stands still while it thinks."""
         return function(now)
 
+    def watched(self, work: Awaitable[T], who: str) -> Awaitable[T]:
+        """Do the work: in virtual time nobody is held up."""
+        return work
+
     @types.coroutine
     def follow(self, function: SimPyFunction[T]) -> Generator[simpy.Event, Any, T]:
         """Run a classic SimPy process function to its end."""
@@ -474,6 +500,27 @@ class LiveClock(Aligned):
             "a SimPy process function runs in virtual time only; "
             "make it an `async def` that awaits the clock to play it live"
         )
+
+    @types.coroutine
+    def watched(self, work: Awaitable[T], who: str) -> Generator[Any, Any, T]:
+        """Do the work, step by step, and warn of a step that blocks the loop."""
+        steps = work.__await__()
+        step: Callable[[Any], Any] = steps.send
+        given: Any = None
+        while True:
+            began = perf_counter()
+            try:
+                happening = step(given)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            finally:
+                if (held := perf_counter() - began) > BLOCKING:
+                    _warn_of_blocking(who, held)
+            try:
+                given, step = (yield happening), steps.send
+            except BaseException as error:
+                given, step = error, steps.throw
 
     async def run(self, main: Coroutine[Any, Any, T]) -> T:
         """Run *main* to its end; what is then still under way is cancelled."""

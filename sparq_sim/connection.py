@@ -150,6 +150,7 @@ class Connection:
             None if channel.capacity is None else stage.clock.gate(channel.capacity)
         )
         self._answer: Callable[[Query, World], Awaitable[object]] = source.answer
+        self._who = f"expert {name!r} ({type(source).__name__}).answer"
         # What the channel does not do at all is looked up once, not for each query.
         self._cost_counts_points = not _nothing(channel.cost_per_point)
         self._service_counts_points = not _nothing(channel.service_per_point)
@@ -345,7 +346,7 @@ class Connection:
             if parcel.service:
                 await clock.until(now + parcel.service)
             if parcel.fault is None:
-                given = await self._answer(parcel.question, world)
+                given = await clock.watched(self._answer(parcel.question, world), self._who)
             else:
                 given = await parcel.fault.answer(
                     self._answer,

@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 import pickle
 import selectors
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from contextvars import Context
 from heapq import heappop, heappush
 from itertools import count
 from typing import Any, Literal, TypeVar, TypeVarTuple, Unpack
+from unittest.mock import patch
 
 import numpy as np
 from numpy.random import Generator, Philox
@@ -82,16 +84,18 @@ def check_expert(
     _check_model(expert)
     before = expert.model_copy(deep=True)
     for batch in (1, 4):
-        traces = [
-            play(
-                Asker(batch=batch),
-                environment or Slope(),
-                Rules(rounds=12),
-                experts={**(others or {}), "expert": expert},
-                seed=3,
-            )
-            for _ in range(2)
-        ]
+        with _sleepless() as slept:
+            traces = [
+                play(
+                    Asker(batch=batch),
+                    environment or Slope(),
+                    Rules(rounds=12),
+                    experts={**(others or {}), "expert": expert},
+                    seed=3,
+                )
+                for _ in range(2)
+            ]
+        _law(not slept, expert, "blocks nobody: await world.clock.sleep, not time.sleep", slept)
         fates = set(traces[0].replies["fate"][traces[0].replies["source"] == "expert"])
         _law(
             INVALID not in fates,
@@ -281,6 +285,14 @@ class _WaitlessSelector(selectors.DefaultSelector):
 
     def select(self, timeout: float | None = None) -> Any:
         return super().select(self._loop.pass_time(timeout))
+
+
+@contextmanager
+def _sleepless() -> Iterator[list[float]]:
+    """Let nobody sleep in real time; gather for how long they would have."""
+    slept: list[float] = []
+    with patch("time.sleep", slept.append):
+        yield slept
 
 
 def _check_model(model: Part) -> None:

@@ -11,8 +11,18 @@ import simpy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparq_sim.clock import AGENT, ARRIVAL, DEADLINE, Clock, LiveClock, SimClock
+from sparq_sim import Estimate, Expert, Query, Rules, World, play_live
+from sparq_sim.clock import (
+    AGENT,
+    ARRIVAL,
+    DEADLINE,
+    BlockingWarning,
+    Clock,
+    LiveClock,
+    SimClock,
+)
 from sparq_sim.errors import LiveOnlyError, StuckError
+from sparq_sim.testing import Asker, Slope
 from tests.conftest import Run, on_live_clock, on_sim_clock
 
 moments = st.floats(0, 1e6, allow_nan=False)
@@ -476,3 +486,25 @@ async def test_agents_come_after_arrivals_in_real_time_too() -> None:
         return log
 
     assert await clock.run(main()) == ["arrival", "another", "agent"]
+
+
+class Blocker(Expert):
+    """Sleeps where all others wait for it."""
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        await world.clock.sleep(0.0)
+        time.sleep(0.05)
+        return Estimate(world.rewards(query.points, world.clock.now))
+
+
+@pytest.mark.asyncio
+async def test_in_real_time_an_expert_that_blocks_all_others_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sparq_sim.clock.BLOCKING", 0.04)
+    told = r"expert 'slow' \(Blocker\).answer held up all others for 0.\d s; expected to await"
+    with pytest.warns(BlockingWarning, match=told):
+        trace = await play_live(
+            Asker(batch=1), Slope(), Rules(rounds=3), experts={"slow": Blocker()}, seconds=0.01
+        )
+    assert len(trace) == 3

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
 from itertools import count, pairwise
@@ -330,6 +331,14 @@ class Undocumented(Expert):
         return Estimate(np.zeros(len(query.points)))
 
 
+class Sleepy(Teller):
+    """Sleeps in real time."""
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        time.sleep(1e-6)
+        return await super().answer(query, world)
+
+
 class Functional(Teller):
     """Has a function for a field."""
 
@@ -347,6 +356,7 @@ class Unique(Teller):
     ("expert", "law"),
     [
         (Silent(), "answers at least once in 12 rounds"),
+        (Sleepy(), "blocks nobody: await world.clock.sleep, not time.sleep"),
         (Counting(), "keeps no state on the model"),
         (SecretlyCounting(), "keeps no state on the model"),
         (Tiring(), "the same play gives the same answers"),
