@@ -32,7 +32,9 @@ class Channel(Part):
     cost_per_point: AnyDraw = Constant(value=0.0)
     """On top, for each of its points."""
     noise: AnyNoise = Gaussian(std=0.0)
+    """Added to a value on its way: a std in reward units, or a model."""
     loss: AnyLoss = Random(probability=0.0)
+    """Whether an answer is lost on its way: a probability, or bursts."""
     capacity: PositiveInt | None = None
     """Slots; None for as many as are needed."""
     patience: PositiveFloat = inf

@@ -16,11 +16,13 @@ import sparq_sim
 from sparq_sim.errors import SparqError, did_you_mean, visible
 
 if TYPE_CHECKING:
+    from sparq_sim.console import Level
     from sparq_sim.executors import PlayExecutor
     from sparq_sim.models import Part
     from sparq_sim.plugins import Kind
     from sparq_sim.scenario import Scenario
     from sparq_sim.store import StoredPlay
+    from sparq_sim.study import Study
 
 app = typer.Typer(
     help=sparq_sim.__doc__, no_args_is_help=True, add_completion=True, rich_markup_mode="rich"
@@ -129,16 +131,19 @@ def run(
     except KeyboardInterrupt:
         typer.echo(f"Stopped. What is finished is in {folder}; the same command goes on.", err=True)
         raise typer.Exit(130) from None
-    console.print(summary_table(loaded.title, summary(study), levels(loaded)))
+    reference_levels: list[Level] = []
+    try:
+        reference_levels = levels(loaded)
+    except Exception as error:  # Of a plug-in, whatever it be: the plays are there.
+        _say(f"Note: no reference levels: {error}", err=True)
+    console.print(summary_table(loaded.title, summary(study), reference_levels))
     console.print(legend(loaded.replications), style="dim", highlight=False)
     for note in done.notes:
         _say(f"Note: {note}", err=True)
     played = done.done - done.resumed
     _say(f"{played} plays in {done.elapsed:.1f} s, {done.resumed} found; all in {folder}")
     if not no_report:
-        from sparq_sim.report import write
-
-        _say(f"Report: {write(study, folder / REPORT)}")
+        _report(study, folder / REPORT, allow_import=allow_import)
     if done.troubles:
         for trouble in done.troubles:
             play = trouble.play
@@ -158,13 +163,15 @@ def report(
     no_replays: Annotated[
         bool, typer.Option("--no-replays", help="Leave out the plays to watch; smaller, quicker.")
     ] = False,
+    allow_import: AllowImport = False,
 ) -> None:
     """Write the report of a study: one HTML file, which needs no network."""
     from sparq_sim.report import write
     from sparq_sim.study import Study
 
     study = Study.open(folder, begun=True)
-    _say(str(write(study, to or folder / REPORT, replays=not no_replays)))
+    made = write(study, to or folder / REPORT, replays=not no_replays, allow_import=allow_import)
+    _say(str(made))
 
 
 @app.command()
@@ -340,6 +347,17 @@ def new(
 
     for path in write(kind.value, name, folder):
         typer.echo(str(path))
+
+
+def _report(study: Study, to: Path, *, allow_import: bool) -> None:
+    """Write the report of a run; without one, the plays are there all the same."""
+    from sparq_sim.report import write
+
+    try:
+        _say(f"Report: {write(study, to, allow_import=allow_import)}")
+    except Exception as error:  # Whatever plug-ins, files and disks can do.
+        reason = f"{type(error).__name__}: {error}"
+        _say(f"Note: no report ({reason}); `sparq-sim report` tries again", err=True)
 
 
 def _assigned(text: str) -> tuple[str, object]:

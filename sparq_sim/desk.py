@@ -34,6 +34,9 @@ from sparq_sim.policy import Policy, Rate
 RETRIED = frozenset({LATE, LOST, OUTAGE, INVALID})
 """What may turn out better another time; a budget, an access rule and a rate will not."""
 
+ROOM = 1024
+"""So many answers are remembered before those that have expired are looked for."""
+
 Rows = NDArray[np.intp]
 
 
@@ -61,8 +64,9 @@ class _Follower:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """An answer that may serve again."""
+    """An answer that may serve again, and who gave it: perhaps the fallback."""
 
+    source: str
     value: float
     std: float
     measured_at: float
@@ -83,6 +87,7 @@ class Desk:
         )
         self._held: dict[Parcel, float] = {}
         self._remembered: dict[bytes, _Known] = {}
+        self._room = ROOM
         self._moment = -inf
         self._asked_now: dict[bytes, tuple[_Journey, int] | _Known] = {}
         self._stage.connections[connection.name] = self
@@ -131,8 +136,8 @@ class Desk:
         self, query: Query, rows: Rows, asker: str, hear: Hear
     ) -> tuple[Rows, list[tuple[int, bytes]]]:
         """Give the rows to ask, and those whose point is asked at this very moment."""
-        if self._moment != self._stage.clock.now:
-            self._moment = self._stage.clock.now
+        if self._moment != query.asked_at:
+            self._moment = query.asked_at
             self._asked_now.clear()
         first: dict[bytes, int] = {}
         copies: list[tuple[int, bytes]] = []
@@ -173,7 +178,8 @@ class Desk:
     def _send(self, journey: _Journey, parcel: Parcel, earliest: float) -> None:
         """Send a parcel when *earliest* has come and the rate allows it."""
         journey.parcel = parcel
-        if earliest <= self._stage.clock.now:
+        # A further attempt begins anew from the clock: many in a row must not pile up calls.
+        if parcel.attempt == 1 and earliest <= self._stage.clock.now:
             self._pass(parcel)
         else:
             self._hold(parcel)
@@ -263,6 +269,7 @@ class Desk:
             asked_now = self._policy.merge and self._asked_now.get(key) == (journey, row)
             if isinstance(reply, Answer):
                 known = _Known(
+                    reply.query.source,
                     float(reply.values[place]),
                     float(reply.stds[place]),
                     reply.measured_at,
@@ -286,6 +293,12 @@ class Desk:
         before = self._remembered.get(key)
         if before is None or before.measured_at <= known.measured_at:
             self._remembered[key] = known
+        if len(self._remembered) > self._room:
+            oldest = self._stage.clock.now - self._policy.remember
+            self._remembered = {
+                key: known for key, known in self._remembered.items() if known.measured_at >= oldest
+            }
+            self._room = max(ROOM, 2 * len(self._remembered))
 
     def _tell(self, follower: _Follower, reply: Reply, fate: str, *, heard: bool) -> None:
         """Hand over what cost nothing, because it was known or asked for already."""
@@ -371,12 +384,15 @@ def _key(query: Query, row: int) -> bytes:
 
 
 def _answer(taker: _Follower, known: _Known, now: float) -> Answer:
+    asked = taker.query
+    if known.source != asked.source:
+        asked = Query(asked.id, known.source, asked.points, asked.asked_at)
     return Answer(
-        query=taker.query,
+        query=asked,
         rows=np.array([taker.row], dtype=np.intp),
         values=frozen_array([known.value]),
         stds=frozen_array([known.std]),
-        asked_at=taker.query.asked_at,
+        asked_at=asked.asked_at,
         measured_at=known.measured_at,
         arrived_at=now,
         cost=0.0,

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
-from pydantic import Field, FiniteFloat
+from pydantic import Field
 
 from sparq_sim.clock import AGENT
-from sparq_sim.draws import Positive
+from sparq_sim.draws import Amount, Positive
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.models import Part, World
 
@@ -45,14 +45,15 @@ class Fault(Part):
     kind: FaultKind
     share: Annotated[float, Field(ge=0, le=1)] = 0.1
     """Of the queries, or of their points where the channel splits."""
-    delay: FiniteFloat = 3.0
+    delay: Amount = 3.0
     """In clock units."""
     factor: Positive = 0.1
+    """What a wrong std is of the true one."""
 
     @property
     def held_back(self) -> float:
         """How much longer than others it is on the road."""
-        return max(0.0, self.delay) if self.kind == "out-of-order" else 0.0
+        return self.delay if self.kind == "out-of-order" else 0.0
 
     async def answer(
         self,
@@ -70,7 +71,7 @@ class Fault(Part):
             case "hang":
                 await clock.signal()
             case "late":
-                await clock.sleep(max(0.0, self.delay))
+                await clock.sleep(self.delay)
             case "wrong-point":
                 points = world.domain.sample(world.rng, len(query.points))
                 query = Query(query.id, query.source, points, query.asked_at)
@@ -98,7 +99,7 @@ class Fault(Part):
         self, deadline: float, query: Query, estimate: Estimate, world: World
     ) -> None:
         # As an agent, who comes after deadlines: also without a delay it is too late.
-        await world.clock.until(deadline + max(0.0, self.delay), AGENT)
+        await world.clock.until(deadline + self.delay, AGENT)
         world.send(query, estimate)
 
 

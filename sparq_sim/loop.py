@@ -66,6 +66,7 @@ class Rules(Part):
     """What may be done in a play, and when it ends."""
 
     rounds: PositiveInt | None = None
+    """How many there are; without a number, as many as begin before the horizon."""
     period: Annotated[PositiveFloat, Field(allow_inf_nan=False)] = 1.0
     """How long a round lasts, in clock units; round t begins at t periods."""
     horizon: PositiveFloat = inf
@@ -73,6 +74,7 @@ class Rules(Part):
     budget: NonNegativeFloat = inf
     """For all queries of the play."""
     budget_per_round: NonNegativeFloat = inf
+    """For all queries of one round."""
     ends_when_spent: bool = False
     """Whether the play ends when the budget cannot pay for a query."""
     access: Access = "past"
@@ -348,8 +350,9 @@ class _Table:
             self._thought = None
             if move.point is not None:
                 self._play(move.point)
+            now = self._clock.now  # One moment for all, also where time goes on meanwhile.
             for query in move.queries:
-                self._consult(query)
+                self._consult(query, now)
             if move.point is not None:
                 return dict(move.notes)
             if not await self._reply_before(end):
@@ -416,10 +419,10 @@ class _Table:
         number, now = self._stage.round, self._clock.now
         self._reward.ask(checked_query(number, REWARD, self._point[None], now))
 
-    def _consult(self, query: Query) -> None:
+    def _consult(self, query: Query, now: float) -> None:
         """Pass a query on, but for points to which there is no access."""
-        if query.asked_at != self._clock.now:  # It was thought out earlier, and goes out now.
-            query = checked_query(query.id, query.source, query.points, self._clock.now)
+        if query.asked_at != now:  # It was thought out earlier, and goes out now.
+            query = checked_query(query.id, query.source, query.points, now)
         if self._past_only and not self._played.issuperset(_rows(query.points)):
             failure = Failure(
                 query=query,

@@ -15,6 +15,7 @@ class Rate(Part):
     """At most so many *points* in any stretch of time *every* long; those beyond wait."""
 
     points: PositiveInt
+    """How many."""
     every: Positive = 1.0
     """In clock units."""
     beyond: Literal["wait", "refuse"] = "wait"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache, reduce
 from glob import glob
-from hashlib import file_digest
+from hashlib import blake2b, file_digest
 from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
@@ -271,7 +271,7 @@ def _from_folder(value: Any, folder: Path, key: str = "") -> Any:
         return [_from_folder(v, folder, key) for v in value]
     # "a.b.file" is a path of fields, in a sweep.
     is_file = isinstance(value, str) and key.rpartition(".")[2] in FILE_FIELDS
-    return str(folder / value) if is_file else value
+    return str(folder / Path(value).expanduser()) if is_file else value
 
 
 def contents(value: Any, key: str = "") -> dict[str, str]:
@@ -282,12 +282,16 @@ def contents(value: Any, key: str = "") -> dict[str, str]:
         case list():
             return {p: h for v in value for p, h in contents(v, key).items()}
         case str() if key in FILE_FIELDS:
-            found = [Path(match) for match in sorted(glob(value, recursive=True))] or [Path(value)]
-            return {str(path): _hashed(path) for path in found if path.is_file()}
+            found = sorted(glob(str(Path(value).expanduser()), recursive=True)) or [value]
+            return {path: _hashed(Path(path)) for path in found if Path(path).exists()}
     return {}
 
 
 def _hashed(path: Path) -> str:
+    """Hash a file, or what is in a folder, such as that of a study, by names and sizes."""
+    if path.is_dir():
+        inside = sorted((str(p.relative_to(path)), p.stat().st_size) for p in path.rglob("*"))
+        return blake2b(repr(inside).encode(), digest_size=16).hexdigest()
     stat = path.stat()
     return _hash(path, stat.st_mtime_ns, stat.st_size)
 

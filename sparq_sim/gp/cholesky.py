@@ -19,7 +19,7 @@ from sparq_sim.gp.observations import (
 )
 from sparq_sim.messages import Matrix, Point, Points, Values
 
-GROWTH = 4  # Memory that is not touched costs nothing; copying what was does.
+GROWTH, MOST_GROWTH = 4, 4096  # Memory that is not touched costs little; copying does.
 BLOCK = 8  # so many new observations are worth a blocked update
 FAINT = 1e-13  # of the prior variance: pivots below are rounding, and rows after them noise
 
@@ -190,7 +190,7 @@ class CholeskyPosterior:
         """Factor the observations that are new."""
         count = len(self.observations)
         if count > len(self._lower):
-            room = max(GROWTH * len(self._lower), count)
+            room = _room(len(self._lower), count)
             self._lower = _roomier(self._lower, (room, room))
             self._whitened = _roomier(self._whitened, (room,))
         if count - self._rows >= BLOCK:
@@ -299,8 +299,13 @@ class _Cache:
 
     def _make_room(self, rows: int) -> None:
         if rows > len(self.projected):
-            room = max(GROWTH * len(self.projected), rows)
+            room = _room(len(self.projected), rows)
             self.projected = _roomier(self.projected, (room, len(self.candidates)))
+
+
+def _room(rows: int, wanted: int) -> int:
+    """Say how many rows to make room for, when *rows* are not enough for those *wanted*."""
+    return max(min(GROWTH * rows, rows + MOST_GROWTH), wanted)
 
 
 def _roomier(array: Matrix, shape: tuple[int, ...]) -> Matrix:

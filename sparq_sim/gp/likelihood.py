@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from hashlib import blake2b
 from math import log, pi
 from operator import itemgetter
 from typing import NamedTuple, TypeVar
@@ -27,6 +28,7 @@ from sparq_sim.models import Part
 NOISE = "noise_variance"  # the name of the free noise variance beside those of the kernel
 SPAN = 100.0  # how far parameters may go from their start, either way, unless bounds are given
 CEILINGS = {"epsilon": 0.999}  # parameters which are shares
+MOST_FOUND = 64  # fits that are remembered: all optimizers of a replication share their design
 
 Rule = TypeVar("Rule")
 
@@ -86,6 +88,10 @@ def likelihood(
     )
 
 
+_FOUND: dict[bytes, Fit] = {}
+"""Fits by all that they depend on; the oldest make room for new ones."""
+
+
 class _Problem:
     """What is free, within which bounds, and how good a choice is."""
 
@@ -120,6 +126,26 @@ class _Problem:
         low, high = self._bounds.T
         first = np.clip(self._start[self._free], low, high)
         return [first, *rng.uniform(low, high, (count - 1, len(low)))]
+
+    def best(self, starts: list[Values]) -> Fit:
+        """Give the highest top; one that was found from the same starts before, at once."""
+        key = self._key(starts)
+        found = _FOUND.get(key)
+        if found is None:
+            found = max((self.climbed(start) for start in starts), key=itemgetter(0))[1]
+            if len(_FOUND) >= MOST_FOUND:
+                del _FOUND[next(iter(_FOUND))]
+            _FOUND[key] = found
+        return found
+
+    def _key(self, starts: list[Values]) -> bytes:
+        """Hash all that a fit depends on."""
+        arrays = (self._points, self._values, self._variances, self._start, self._bounds, *starts)
+        hashed = blake2b(digest_size=16)
+        for array in arrays:
+            hashed.update(b"-" if array is None else repr(array.shape).encode() + array.tobytes())
+        hashed.update(repr((self._kernel, self._mean, self._priors, self._free)).encode())
+        return hashed.digest()
 
     def climbed(self, start: Values) -> tuple[float, Fit]:
         """Climb from *start* to a top; give its height and the fit there."""
@@ -235,5 +261,4 @@ def fit(
         bounds=bounds or {},
         fixed=fixed,
     )
-    found = [problem.climbed(start) for start in problem.starts(rng, starts)]
-    return max(found, key=itemgetter(0))[1]
+    return problem.best(problem.starts(rng, starts))

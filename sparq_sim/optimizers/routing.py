@@ -31,16 +31,18 @@ class Offer:
     latency: float
 
     @classmethod
-    def of(cls, name: str, terms: Terms, *, points: int, rate: float, rounds_late: int) -> Offer:
+    def of(cls, name: str, terms: Terms, *, points: int, rate: float, rounds_late: float) -> Offer:
         """Read the *terms* of an expert who is asked about so many *points*."""
         whole = terms.cost if terms.split else terms.cost / max(points, 1)
-        variance = terms.std**2 + rate * rounds_late**2
+        variance = terms.std**2 + (rate * rounds_late**2 if rate else 0.0)
         return cls(name, whole + terms.cost_per_point, variance, terms.latency)
 
 
-def rounds_late(terms: Terms, *, period: float, waits: bool) -> int:
+def rounds_late(terms: Terms, *, period: float, waits: bool) -> float:
     """Say how old an answer is when it is used; one used in the next round counts as new."""
-    return max(0, ceil(terms.latency / period - 1e-9) - (0 if waits else 1))
+    if terms.latency == inf:  # As of a draw whose mean does not exist.
+        return inf
+    return float(max(0, ceil(terms.latency / period - 1e-9) - (0 if waits else 1)))
 
 
 class Routing(Part):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf, log
 from typing import Annotated, Literal
@@ -26,6 +26,10 @@ from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior, PriorWarning, r
 GAP = 1e-6
 """A Schur complement this small beside the prior variance leaves no gap for a width to show."""
 MOST_RANK = 500
+MANY = 100
+"""So many answers that stand in for others may well be old."""
+WORTHLESS = 100.0
+"""Times the prior variance: an answer aged beyond tells nothing."""
 
 
 class Discard(Part):
@@ -36,8 +40,11 @@ class Discard(Part):
     """
 
     kind: Literal["logarithmic", "power", "never"] = "logarithmic"
+    """Which h(t), or none."""
     factor: Positive = 1.0
+    """Of g(t)."""
     power: Annotated[float, Field(gt=0, lt=0.25)] = 0.2
+    """Of t, where that is the kind."""
 
     def limit(self, variance: float, number: int) -> float:
         """Give g(t) in round *number* for an observation of fresh noise *variance* s^2."""
@@ -157,6 +164,8 @@ class _SparQMemory(Memory):
         self._notes["kept"] = float(len(self._own))
         if len(self.posterior):
             self.posterior.remove(slice(None))
+        worthless = WORTHLESS * float(self.prior.kernel.diagonal(self.prior.candidates[:1])[0])
+        self._answers.keep(lambda seen: self._aged(seen, now) <= worthless)
         if told := [*self._own, *self._answers.current()]:
             self.add(
                 np.array([seen.point for seen in told]),
@@ -291,6 +300,11 @@ class _Answers:
             for key, (seen, asked_at) in self._said.items()
             if asked_at >= oldest
         }
+
+    def keep(self, good: Callable[[_Seen], bool]) -> None:
+        """Forget all but what is *good*; where rows are lost, no round may ever be complete."""
+        if len(self._said) > MANY:
+            self._said = {key: said for key, said in self._said.items() if good(said[0])}
 
     def current(self) -> list[_Seen]:
         """Give all that still counts."""

@@ -81,7 +81,13 @@ class _Weighted:
         seen = self._posterior.observations
         if not len(seen):
             return 0.0
-        doubly = self._memory.prior.posterior()
+        from sparq_sim.gp.features import FeaturePosterior
+
+        doubly: Posterior
+        if isinstance(self._posterior, FeaturePosterior):  # Its features need not be found again.
+            doubly = FeaturePosterior(self._posterior.features, mean=self._posterior.prior_mean)
+        else:
+            doubly = self._memory.prior.posterior()
         twice = self._memory.aged(seen.variances, self._memory.ages(self._now))
         doubly.add(seen.points, seen.values, variances=np.minimum(twice, 1e300))
         return doubly.log_determinant

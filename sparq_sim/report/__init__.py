@@ -9,16 +9,17 @@ if TYPE_CHECKING:
     from sparq_sim.study import Study
 
 
-def write(study: Study, to: Path, *, replays: bool = True) -> Path:
+def write(study: Study, to: Path, *, replays: bool = True, allow_import: bool = False) -> Path:
     """Write the report of a study to a file, and give its path.
 
     A study that is not finished, or not begun, gives a page that says so. *replays* plays one
-    play of each optimizer again, for the reader to watch.
+    play of each optimizer again, for the reader to watch. With *allow_import*, the study may name
+    code to run for that, as `module:Class`.
     """
     from sparq_sim.report import page
     from sparq_sim.store import write_whole
 
     # What no file can hold, such as half a character, is replaced and does no further harm.
-    content = page.rendered(page.gathered(study, replays=replays)).encode("utf-8", "replace")
-    write_whole(Path(to).absolute(), content)
+    told = page.gathered(study, replays=replays, allow_import=allow_import)
+    write_whole(Path(to).absolute(), page.rendered(told).encode("utf-8", "replace"))
     return Path(to)

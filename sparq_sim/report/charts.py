@@ -125,6 +125,17 @@ def short(path: str) -> str:
     return path.rpartition(".")[2] or path
 
 
+def brief(paths: Iterable[str]) -> dict[str, str]:
+    """Call each path by its last word, or by as many as tell it from the others."""
+    parts = {path: path.split(".") for path in paths}
+    names = {}
+    for path, words in parts.items():
+        others = [each for each in parts.values() if each != words]
+        own = (k for k in range(1, len(words)) if all(o[-k:] != words[-k:] for o in others))
+        names[path] = ".".join(words[-next(own, len(words)) :])
+    return names
+
+
 def shown(value: object) -> str:
     """Write a swept value."""
     if isinstance(value, bool):
@@ -134,7 +145,8 @@ def shown(value: object) -> str:
 
 def in_words(setting: Setting) -> str:
     """Write a setting on one line."""
-    return ", ".join(f"{short(path)} {shown(value)}" for path, value in setting.items())
+    names = brief(setting)
+    return ", ".join(f"{names[path]} {shown(value)}" for path, value in setting.items())
 
 
 # Numbers and text as figures have them
@@ -380,7 +392,7 @@ def plane(material: Material) -> list[Chart]:
             "x": digits(each.spent.mean for each in ends),
             "y": digits(each.average_regret.mean for each in ends),
             "mode": "lines",
-            "line": {"color": "--muted", "dash": "dash", "width": 1.2, "shape": "hv"},
+            "line": {"color": "--muted", "width": 1.2, "shape": "hv"},
             "name": "Pareto front",
             "hoverinfo": "skip",
         }
@@ -430,7 +442,8 @@ def _errors(spreads: Sequence[Spread], colour: str) -> dict[str, Any]:
     return {
         "type": "data",
         "array": digits(reaches),
-        "color": colour,
+        # Fainter than the points, which they may cross in numbers.
+        "color": f"{colour}/0.5",
         "thickness": 1.2,
         "width": 3,
     }
@@ -458,7 +471,7 @@ def sweeps(material: Material) -> list[Chart]:
     for place, (one, other) in enumerate(pairs[: MOST_CELLS // max(1, len(material.optimizers))]):
         figures = _maps(material, one, other)
         if figures:
-            title = f"Regret by {short(one)} and {short(other)}"
+            title = "Regret by {} and {}".format(*brief([one, other]).values())
             charts.append(Chart(f"map-{place}", title, "Average regret; bright is good.", figures))
     return charts
 
@@ -539,7 +552,8 @@ def _maps(material: Material, one: str, other: str) -> list[Figure]:
         for found in own:
             where = canonical(found.setting[one]), canonical(found.setting[other])
             cells.setdefault(where, []).append(found)
-        if len(cells) > 1:
+        # Lists that run side by side fill a diagonal only, which is no map.
+        if len(cells) > max((len(set(side)) for side in zip(*cells, strict=True)), default=0):
             grids[name] = [
                 [pooled(cells.get((canonical(x), canonical(y)), ())).mean for x in columns]
                 for y in rows
@@ -574,10 +588,11 @@ def _map(
         "colorbar": {"thickness": 10, "outlinewidth": 0, "tickfont": {"color": "--muted"}},
     }
     category = {"type": "category", "showgrid": False}
+    names = brief([across[0], down[0]])
     return _figure(
         [trace],
-        x=short(across[0]),
-        y=short(down[0]),
+        x=names[across[0]],
+        y=names[down[0]],
         hovermode="closest",
         xaxis=category,
         yaxis=category,

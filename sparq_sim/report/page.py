@@ -33,10 +33,10 @@ from sparq_sim.report.charts import (
     Track,
     agree,
     binned,
+    brief,
     everything,
     fullest,
     in_words,
-    short,
     shown,
     some,
     swept,
@@ -100,8 +100,11 @@ class Gathered:
 # Gathering
 
 
-def gathered(study: Study, *, replays: bool = True) -> Gathered:
-    """Read a study; what cannot be read is noted, and left out."""
+def gathered(study: Study, *, replays: bool = True, allow_import: bool = False) -> Gathered:
+    """Read a study; what cannot be read is noted, and left out.
+
+    With *allow_import*, the study may name code to run, as `module:Class`.
+    """
     described = _described(study)
     planned = study.plays()
     read = _Read(study)
@@ -127,7 +130,7 @@ def gathered(study: Study, *, replays: bool = True) -> Gathered:
         found=found,
         bands=sorted(read.bands, key=lambda band: optimizers.index(band.optimizer)),
         tracks=_ordered(read.tracks),
-        levels=_levels(plays, kept, notes),
+        levels=_levels(plays, kept, notes, allow_import=allow_import),
         settings=kept or ({},),
     )
     verdicts = _verdicts(study, settings, summaries)
@@ -140,7 +143,7 @@ def gathered(study: Study, *, replays: bool = True) -> Gathered:
         planned=max(len(planned), len(found), _planned(described)),
         notes=notes,
         winner=words.winner(verdicts),
-        paragraphs=words.scenario(firsts, _swept_values(plays)),
+        paragraphs=words.scenario(firsts, _swept_values(plays), allow_import=allow_import),
         verdicts=verdicts,
         material=material,
         record="full" if any(each.record == "full" for each in found) else "rounds",
@@ -149,14 +152,14 @@ def gathered(study: Study, *, replays: bool = True) -> Gathered:
         seeds=sorted({play.seed for play in found}),
         parameters=firsts,
         commands=_commands(study, found),
-        replays=_replays(study) if replays and found else (),
+        replays=_replays(study, optimizers, allow_import=allow_import) if replays and found else (),
     )
 
 
-def _replays(study: Study) -> Sequence[Replay]:
+def _replays(study: Study, order: Sequence[str], *, allow_import: bool) -> Sequence[Replay]:
     from sparq_sim.report import replay
 
-    return replay.replays(study)
+    return replay.replays(study, order=order, allow_import=allow_import)
 
 
 def _described(study: Study) -> list[dict[str, Any]]:
@@ -188,7 +191,11 @@ def _swept_values(plays: Sequence[Mapping[str, Any]]) -> dict[str, list[object]]
 
 
 def _levels(
-    plays: Sequence[Mapping[str, Any]], settings: Sequence[Setting], notes: list[str]
+    plays: Sequence[Mapping[str, Any]],
+    settings: Sequence[Setting],
+    notes: list[str],
+    *,
+    allow_import: bool,
 ) -> list[tuple[Setting, References]]:
     """Compute the reference levels of the settings that are shown, a world once."""
     from sparq_sim.console import levels
@@ -205,7 +212,10 @@ def _levels(
             worlds[world] = None
             try:
                 scenario = Scenario.from_fingerprint(
-                    play["play"], seed=play["seed"], name=play["optimizer"]
+                    play["play"],
+                    seed=play["seed"],
+                    name=play["optimizer"],
+                    allow_import=allow_import,
                 )
                 worlds[world] = levels(scenario)[0][1]
             except Exception as error:  # Of a plug-in, whatever it be: the rest can be told.
@@ -433,7 +443,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"number": number, "interval": interval, "share": share, "shown": shown}
-    environment.globals |= {"short": short, "in_words": in_words}
+    environment.globals |= {"brief": brief, "in_words": in_words}
     return environment
 
 
@@ -444,14 +454,14 @@ def rendered(told: Gathered) -> str:
 
     sections = everything(told.material)
     charts = [chart for section in sections.values() for chart in section]
-    scripts = {"theme": THEME}
-    if charts:
-        scripts["plotly"] = get_plotlyjs()
-    scripts["page"] = _template("page.js")
-    styles = [_template("page.css")]
+    scripts, styles = {"theme": THEME}, [_template("page.css")]
+    # Before the charts: their script is large, and the replay need not wait for it.
     if told.replays:
         scripts["replay"] = _template("replay.js")
         styles.append(_template("replay.css"))
+    if charts:
+        scripts["plotly"] = get_plotlyjs()
+    scripts["page"] = _template("page.js")
     hashes = " ".join(f"'sha256-{_digest(script)}'" for script in scripts.values())
     return (
         _environment()

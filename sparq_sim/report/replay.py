@@ -23,6 +23,7 @@ from sparq_sim.messages import Move, Points, Reply
 from sparq_sim.models import Agent, Environment, Landscape, Optimizer, Setting
 from sparq_sim.optimizers.ucb import Belief, round_at
 from sparq_sim.parcel import FATES
+from sparq_sim.report.charts import in_words
 from sparq_sim.scenario import Scenario
 from sparq_sim.streams import Streams
 from sparq_sim.trace import Columns, Trace, first_difference
@@ -214,13 +215,14 @@ class Replay:
         }
 
 
-def replays(study: Study, *, allow_import: bool = False) -> list[Replay]:
+def replays(study: Study, *, order: Sequence[str] = (), allow_import: bool = False) -> list[Replay]:
     """Play the first play of each optimizer again, and give what is to be seen of it.
 
-    With *allow_import*, plays may name code to run, as `module:Class`. What cannot be played
-    again is there with the reason.
+    Those of optimizers in *order* come in that order. With *allow_import*, plays may name code to
+    run, as `module:Class`. What cannot be played again is there with the reason.
     """
     plays = study.found()
+    plays.sort(key=lambda found: order.index(found.optimizer) if found.optimizer in order else -1)
     first: dict[str, Found] = {}
     settings: dict[str, set[str]] = {}
     for found in plays:
@@ -246,7 +248,7 @@ class _Projector:
 
     def replay(self, found: Found, settings: int) -> Replay:
         """Play a stored play again; say why, if that fails in whatever way."""
-        values = ", ".join(f"{path} = {json.dumps(v)}" for path, v in found.setting.items())
+        values = in_words(found.setting)
         title = f"{found.optimizer} ({values})" if values else found.optimizer
         seconds = found.measures.get("wall") or 0.0
         if seconds > MOST_SECONDS:
@@ -449,6 +451,7 @@ def _replies(
         "fate": _coded(once["fate"][shown], FATES),
         "asked": _packed((once["asker"] == AGENT_NAME)[shown], "u1"),
         "lane": _codes(lanes[shown]),
+        "attempt": _codes(np.minimum(once["attempt"][shown], 254)),
         "size": _packed(sizes[shown], "u2"),
         "asked_at": _packed(once["asked_at"][shown], "f4"),
         "arrived_at": _packed(once["arrived_at"][shown], "f4"),
@@ -468,8 +471,9 @@ def _replies(
 
 
 def _journeys(replies: Columns) -> NDArray[np.intp]:
-    """Give the first rows of what travelled together: the same query, times and fate."""
-    names = ("source", "query", "fate", "asked_at", "served_at", "sent_at", "arrived_at")
+    """Give the first rows of what travelled together: the same query, attempt, times and fate."""
+    same = ("source", "query", "attempt", "fate")
+    names = (*same, "asked_at", "served_at", "sent_at", "arrived_at")
     new = np.zeros(len(replies["round"]), dtype=bool)
     new[:1] = True
     for name in names:
@@ -479,20 +483,26 @@ def _journeys(replies: Columns) -> NDArray[np.intp]:
 
 
 def _lanes(once: Columns, sources: Sequence[str], *, gap: float) -> NDArray[np.intp]:
-    """Give each journey the first lane of its source that is free, if there is one."""
+    """Give each journey the first lane of its source that is free, if there is room for it."""
     lanes = np.full(len(once["round"]), HIDDEN, dtype=np.intp)
-    most = max(2, MOST_LANES // max(1, len(sources)))
+    needs: dict[str, int] = {}
     for source in sources:
         own = np.flatnonzero(once["source"] == source)
         own = own[np.argsort(once["asked_at"][own], kind="stable")]
-        free = list(range(most))
+        free: list[int] = []
         busy: list[tuple[float, int]] = []
         for journey in own.tolist():
             while busy and busy[0][0] <= once["asked_at"][journey]:
                 heappush(free, heappop(busy)[1])
-            if free:
-                lanes[journey] = heappop(free)
-                heappush(busy, (once["arrived_at"][journey] + gap, int(lanes[journey])))
+            lanes[journey] = heappop(free) if free else len(busy)
+            heappush(busy, (once["arrived_at"][journey] + gap, int(lanes[journey])))
+        needs[source] = int(lanes[own].max(initial=-1)) + 1
+    # What a source does not need is for those that need more.
+    room = MOST_LANES
+    for place, source in enumerate(sorted(sources, key=lambda name: needs[name])):
+        most = max(2, room // (len(sources) - place))
+        lanes[(once["source"] == source) & (lanes >= most)] = HIDDEN
+        room -= min(needs[source], most)
     return lanes
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from sparq_sim.analysis import Difference, Setting, Summary
 from sparq_sim.errors import PluginError
 from sparq_sim.models import Part
-from sparq_sim.plugins import load
+from sparq_sim.plugins import Kind, load
 from sparq_sim.report.charts import shown
 
 Data: TypeAlias = Mapping[str, Any]
@@ -27,18 +27,28 @@ class Paragraph:
     text: str
 
 
-def scenario(plays: Mapping[str, Data], sweep: Mapping[str, Sequence[object]]) -> list[Paragraph]:
+def scenario(
+    plays: Mapping[str, Data],
+    sweep: Mapping[str, Sequence[object]],
+    *,
+    allow_import: bool = False,
+) -> list[Paragraph]:
     """Tell what drifts, who answers, how fast and how dear, and who plays.
 
-    *plays* has the first play of each optimizer; *sweep* the swept values by path.
+    *plays* has the first play of each optimizer; *sweep* the swept values by path. With
+    *allow_import*, plug-ins may be named as `module:Class`.
     """
+
+    def plugin(kind: Kind, data: Data) -> str:
+        return _plugin(kind, data, allow_import=allow_import)
+
     if not plays:
         return []
     first = next(iter(plays.values()))
     environment = _table(first.get("environment"))
     experts = _table(first.get("experts"))
     told = [
-        Paragraph("What drifts", _plugin("environment", environment)),
+        Paragraph("What drifts", plugin("environment", environment)),
         Paragraph("Rules", _rules(first)),
         Paragraph("Observations", f"The reward is seen {_road(_table(first.get('feedback')))}"),
     ]
@@ -46,13 +56,13 @@ def scenario(plays: Mapping[str, Data], sweep: Mapping[str, Sequence[object]]) -
         own = {key: value for key, value in _table(expert).items() if key != "channel"}
         road = _road(_table(_table(expert).get("channel")), expert=True)
         told.append(
-            Paragraph(f"Expert: {name}", f"{_plugin('expert', own)} Its answers come {road}")
+            Paragraph(f"Expert: {name}", f"{plugin('expert', own)} Its answers come {road}")
         )
     if not experts:
         told.append(Paragraph("Experts", "Nobody can be asked."))
     for name, play in plays.items():
         told.append(
-            Paragraph(f"Optimizer: {name}", _plugin("optimizer", _table(play.get("optimizer"))))
+            Paragraph(f"Optimizer: {name}", plugin("optimizer", _table(play.get("optimizer"))))
         )
     if sweep:
         parts = [f"{path} = {', '.join(map(shown, values))}" for path, values in sweep.items()]
@@ -68,7 +78,7 @@ def _table(thing: object) -> Data:
     return thing if isinstance(thing, Mapping) else {}
 
 
-def _plugin(kind: str, data: Data) -> str:
+def _plugin(kind: Kind, data: Data, *, allow_import: bool) -> str:
     """Tell a plug-in by its kind, the first sentence of its docstring, and its numbers."""
     name = str(data.get("kind", "unknown"))
     numbers = [
@@ -77,18 +87,20 @@ def _plugin(kind: str, data: Data) -> str:
         if key != "kind" and isinstance(value, int | float | str)
     ]
     given = f" With {', '.join(numbers)}." if numbers else ""
-    return f"{name}. {_first_sentence(kind, name)}{given}"
+    return f"{name}. {_first_sentence(kind, name, allow_import=allow_import)}{given}"
 
 
-def _first_sentence(kind: str, name: str) -> str:
+def _first_sentence(kind: Kind, name: str, *, allow_import: bool) -> str:
+    if ":" in name and not allow_import:
+        return "It is code of the study, imported only with --allow-import."
     try:
         match kind:
             case "environment":
-                model: type[Part] = load("environment", name)
+                model: type[Part] = load("environment", name, allow_import=allow_import)
             case "expert":
-                model = load("expert", name)
-            case _:
-                model = load("optimizer", name)
+                model = load("expert", name, allow_import=allow_import)
+            case "optimizer":
+                model = load("optimizer", name, allow_import=allow_import)
     except PluginError:
         return "It is not installed here."
     paragraph = (getdoc(model) or "").split("\n\n")[0]
@@ -146,7 +158,15 @@ def _road(channel: Data, *, expert: bool = False) -> str:
     if isfinite(patience := _number(channel.get("patience"))):
         told += f" After {patience:g} they are too late."
     if outages := channel.get("outages"):
-        told += f" Nobody can be asked in {len(outages)} outages."
+        told += f" Nobody can be asked in {len(outages)} outage{'s' if len(outages) > 1 else ''}."
+    policy = _table(channel.get("policy"))
+    if retries := policy.get("retries"):
+        told += f" After a failure it is asked again, up to {shown(retries)} times."
+    if fallback := policy.get("fallback"):
+        told += f" When it fails for good, {fallback} is asked."
+    if faults := [_table(fault) for fault in channel.get("faults") or ()]:
+        shares = [f"{shown(each.get('kind'))} {shown(each.get('share'))}" for each in faults]
+        told += f" Faults are injected: {', '.join(shares)}."
     return told
 
 

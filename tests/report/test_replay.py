@@ -379,8 +379,8 @@ def test_of_a_sweep_one_setting_is_shown_and_named(tmp_path: Path) -> None:
     sweep = {"feedback.noise": [0.1, 0.3]}
     found = shown(tmp_path, sweep=sweep, replications=2, rounds=4)
     assert [each.title for each in found] == [
-        "gp-ucb (feedback.noise = 0.1)",
-        "calm (feedback.noise = 0.1)",
+        "gp-ucb (noise 0.1)",
+        "calm (noise 0.1)",
     ]
     assert found[0].notes == ("Seed 0, replication 0.", "One of 2 settings of the sweep.")
 

@@ -55,11 +55,6 @@
     film.replies = unpackedAll(film.replies);
     film.fields = { true: unpacked(film.true), mean: unpacked(film.mean), std: unpacked(film.std) };
     film.width = unpacked(film.width);
-    film.scales = {};
-    if (film.fields.true) {
-      film.scales.true = film.scales.mean = extremes(film.fields.true);
-      if (film.fields.std) film.scales.std = [0, extremes(film.fields.std)[1]];
-    }
     const { size } = film.replies;
     film.firsts = new Uint32Array(size.length);
     for (let i = 1; i < size.length; i += 1) {
@@ -75,7 +70,7 @@
     if (!Number.isFinite(number)) return "–";
     const size = Math.abs(number);
     if (size && (size < 1e-3 || size >= 1e6)) return number.toExponential(1);
-    return String(Number(number.toPrecision(size >= 1000 ? 6 : 3)));
+    return String(Number(number.toPrecision(size >= 1000 ? 6 : 3))).replace("-", "\u2212");
   };
 
   const point = (values, row, dimensions) =>
@@ -178,7 +173,9 @@
       pen.moveTo(x, grid ? area.top : base);
       pen.lineTo(x, base + 4);
       pen.stroke();
-      pen.fillText(shown(value), x, base + 6);
+      const label = shown(value);
+      const half = pen.measureText(label).width / 2;
+      pen.fillText(label, Math.min(x, pen.canvas.clientWidth - half), base + 6);
     }
     if (ticksUp) {
       pen.textAlign = "right";
@@ -473,13 +470,14 @@
       if (i === 0) pen.fillText(film.coordinates[up], area.left - 6, 14, left);
       pen.restore();
       const values = valuesNow(name);
+      const scale = scaleNow(name);
       if (Number.isNaN(values[0])) {
         pen.fillStyle = colour("--muted");
         pen.textAlign = "center";
         pen.fillText("no belief yet", area.left + wide / 2, area.top + tall / 2, wide);
         pen.textAlign = "left";
-      } else draw(pen, area, name, values, at);
-      drawScale(pen, area, film.scales[name]);
+      } else draw(pen, area, { name, values, scale }, at);
+      drawScale(pen, area, scale);
     });
   }
 
@@ -493,6 +491,14 @@
     const values = state.film.fields[name];
     const count = values.length / state.film.frames.length;
     return values.subarray(state.frame * count, (state.frame + 1) * count);
+  }
+
+  /** Say between which values colours run: those of now, lest a day's differences drown in a year's. */
+  function scaleNow(name) {
+    if (name === "std") return [0, extremes(valuesNow("std"))[1]];
+    const [low, high] = extremes(valuesNow("true"));
+    // What is next to nothing is written as nothing.
+    return [Math.abs(low) < 1e-3 * (high - low) ? 0 : low, high];
   }
 
   function drawScale(pen, area, scale) {
@@ -511,30 +517,38 @@
     pen.restore();
   }
 
-  function drawField(pen, area, name, values, at) {
+  function drawField(pen, area, { name, values, scale }, at) {
     const { film } = state;
     const size = film.sizes[name === "true" ? "true" : "believed"];
     pen.imageSmoothingEnabled = true;
     pen.imageSmoothingQuality = "high";
     // Values are those at the centres of pixels, and the outermost lie on the border.
     pen.drawImage(
-      picture(values, size, film.scales[name]),
+      picture(values, size, scale),
       0.5, 0.5, size - 1, size - 1,
       area.left, area.top, area.width, area.height,
     );
     drawPlaces(pen, area, at, [0, 1]);
   }
 
-  function drawMap(pen, area, name, values, at) {
+  /** Give how far apart neighbours usually are on a map, in pixels. */
+  function neighbourly(area, places) {
+    const spots = places.map(([x, y]) => [area.x(x), area.y(y)]);
+    const gaps = spots.map(([x, y], i) =>
+      Math.min(...spots.map(([a, b], j) => (i === j ? Infinity : Math.hypot(x - a, y - b)))),
+    );
+    return gaps.sort((a, b) => a - b)[Math.floor(gaps.length / 2)];
+  }
+
+  function drawMap(pen, area, { name, values, scale }, at) {
     const { film } = state;
-    const count = film.places.length;
-    const spread = 0.32 * Math.sqrt((area.width * area.height) / count);
-    const size = Math.max(3, Math.min(12, spread));
+    film.gap ??= neighbourly(area, film.places) / area.width;
+    const size = Math.max(3.5, Math.min(12, 0.5 * film.gap * area.width));
     pen.strokeStyle = colour("--line");
     pen.strokeRect(area.left + 0.5, area.top + 0.5, area.width - 1, area.height - 1);
     film.places.forEach(([x, y], i) => {
       const [across, up] = [area.x(x), area.y(y)];
-      const fill = shadeStyle(shade(values[i], film.scales[name]));
+      const fill = shadeStyle(shade(values[i], scale));
       mark(pen, "circle", across, up, { size, fill, stroke: colour("--line"), line: 1 });
       sheets.scene.spots.push({
         x: across,
@@ -551,7 +565,8 @@
     const { film } = state;
     const { rounds, dimensions } = film;
     const place = (coordinates) => [area.x(coordinates[across]), area.y(coordinates[up])];
-    const paper = colour("--paper");
+    // A picture is the same by day and by night, and so are the edges of marks on it.
+    const paper = site ? colour("--paper") : "#fff";
     pen.save();
     pen.beginPath();
     pen.rect(area.left - 10, area.top - 10, area.width + 20, area.height + 20);
@@ -688,7 +703,7 @@
     const { pen, width } = prepared(sheet, Math.max(64, down + 34));
     const gutter = Math.min(
       Math.max(60, width * 0.2),
-      Math.max(30, ...sources.map((name) => pen.measureText(name).width)) + 12,
+      Math.max(30, ...sources.map((name) => pen.measureText(name).width)) + 18,
     );
     const [before, after] = film.window;
     const begin = Math.max(0, at.now - before);
@@ -698,7 +713,7 @@
     sources.forEach((name, i) => {
       pen.fillStyle = colour("--ink");
       pen.textBaseline = "middle";
-      pen.fillText(name, 2, tops[i] + (Math.max(1, counts[i]) * lane) / 2, gutter - 10);
+      pen.fillText(name, 2, tops[i] + (Math.max(1, counts[i]) * lane) / 2, gutter - 16);
       if (!i) return;
       pen.strokeStyle = colour("--line");
       pen.beginPath();
@@ -726,6 +741,9 @@
         if (end + 5 < left || x - 5 > right) continue;
         const y = tops[replies.source[i]] + (replies.lane[i] + 0.5) * lane;
         drawJourney(pen, x, end, y, replies.served[i], replies.sent[i]);
+        if (replies.attempt[i] > 1) {
+          mark(pen, "tick", x, y, { size: 4.5, stroke: colour("--mark-failed") });
+        }
         drawEnd(pen, fates[replies.fate[i]], end, y);
         if (alpha === 1) addJourneySpot(i, x, end, y);
       }
@@ -772,8 +790,9 @@
       half: (end - x) / 2,
       text: () => {
         const size = Math.round(replies.size[i]);
+        const attempt = replies.attempt[i] > 1 ? `, attempt ${replies.attempt[i]}` : "";
         return [
-          `${lanes.sources[replies.source[i]]}: ${size} point${size === 1 ? "" : "s"}`,
+          `${lanes.sources[replies.source[i]]}: ${size} point${size === 1 ? "" : "s"}${attempt}`,
           `asked at ${shown(replies.asked_at[i])}, ${lanes.fates[replies.fate[i]]} at ` +
             shown(replies.arrived_at[i]),
         ].join("\n");
@@ -898,11 +917,21 @@
       button.setAttribute("aria-pressed", String(i === index));
     });
     find(".replay-notes").textContent = film.notes.join(" ");
-    const needs = { belief: Boolean(film.fields.mean), experts: film.lanes.sources.length > 1 };
+    const { replies, lanes } = film;
+    const lasts = (i) => replies.arrived_at[i] > replies.asked_at[i];
+    const needs = {
+      belief: Boolean(film.fields.mean),
+      experts: lanes.sources.length > 1,
+      waiting: replies.served.some((share, i) => share > 0 && lasts(i)),
+      service: replies.sent.some((share, i) => share > replies.served[i]),
+      transit: replies.sent.some((share, i) => share < 1 && lasts(i)),
+      retries: replies.attempt.some((attempt) => attempt > 1),
+    };
+    for (const fate of new Set(replies.fate)) needs[lanes.fates[fate]] = true;
+    const among = (words, test) => !words || words.split(" ").some(test);
     for (const item of root.querySelectorAll("[data-scenes], [data-needs]")) {
       const { scenes, needs: needed } = item.dataset;
-      item.hidden =
-        (scenes && !scenes.split(" ").includes(film.scene)) || (needed && !needs[needed]);
+      item.hidden = !among(scenes, (scene) => scene === film.scene) || !among(needed, (n) => needs[n]);
     }
     for (const view of views) {
       view.disabled = view.value !== "true" && !needs.belief;
