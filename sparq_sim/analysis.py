@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from math import isfinite, nan
@@ -113,6 +114,22 @@ def _finite(value: object) -> object:
 def summary(study: Study) -> list[Summary]:
     """Summarise a study's finished plays, a row an optimizer and setting."""
     return [_summary(group) for group in _grouped(study.found()).values()]
+
+
+def useless(study: Study) -> list[str]:
+    """Say whose answers were useless, how often, and why: usually a plug-in with a mistake."""
+    counts: dict[str, list[int]] = {}
+    reasons: dict[str, str] = {}
+    for found in study.found():
+        for source, told in found.broken.items():
+            count = counts.setdefault(source, [0, 0])
+            count[0] += told["invalid"]
+            count[1] += told["asked"]
+            reasons.setdefault(source, told["reason"])
+    return [
+        f"{invalid} of {asked} answers of {source!r} were useless; the first: {reasons[source]}"
+        for source, (invalid, asked) in counts.items()
+    ]
 
 
 def _grouped(found: Iterable[Found]) -> dict[Label, list[Found]]:
@@ -270,7 +287,14 @@ def export(study: Study, path: Path | str, what: Kind | Literal["summary"] = "su
     writers = {".csv": _to_csv, ".parquet": _to_parquet, ".json": _to_json}
     if path.suffix not in writers:
         raise AnalysisError(f"cannot export to {path.name}; end it in {', '.join(writers)}")
-    writers[path.suffix](_exported(study, what), path)
+    table = _exported(study, what)
+    try:
+        writers[path.suffix](table, path)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise AnalysisError(
+            f"cannot write {path}: {reason}; make its folder, or choose another file"
+        ) from error
 
 
 def _exported(study: Study, what: Kind | Literal["summary"]) -> pa.Table:

@@ -116,7 +116,7 @@ def run(
     """Play a scenario: all optimizers, settings and replications; go on where it stopped."""
     from rich.console import Console
 
-    from sparq_sim.analysis import summary
+    from sparq_sim.analysis import summary, useless
     from sparq_sim.console import legend, levels, summary_table, watching
     from sparq_sim.study import Study
 
@@ -131,26 +131,29 @@ def run(
     except KeyboardInterrupt:
         typer.echo(f"Stopped. What is finished is in {folder}; the same command goes on.", err=True)
         raise typer.Exit(130) from None
-    reference_levels: list[Level] = []
-    try:
-        reference_levels = levels(loaded)
-    except Exception as error:  # Of a plug-in, whatever it be: the plays are there.
-        _say(f"Note: no reference levels: {error}", err=True)
-    console.print(summary_table(loaded.title, summary(study), reference_levels))
-    console.print(legend(loaded.replications), style="dim", highlight=False)
-    for note in done.notes:
+    rows = summary(study)
+    if rows:
+        reference_levels: list[Level] = []
+        try:
+            reference_levels = levels(loaded)
+        except Exception as error:  # Of a plug-in, whatever it be: the plays are there.
+            _say(f"Note: no reference levels: {error}", err=True)
+        console.print(summary_table(loaded.title, rows, reference_levels, width=console.width))
+        console.print(legend(loaded.replications), style="dim", highlight=False)
+    for note in (*done.notes, *useless(study)):
         _say(f"Note: {note}", err=True)
     played = done.done - done.resumed
-    _say(f"{played} plays in {done.elapsed:.1f} s, {done.resumed} found; all in {folder}")
-    if not no_report:
+    plays = "1 play" if played == 1 else f"{played} plays"
+    _say(f"{plays} in {done.elapsed:.1f} s, {done.resumed} found; all in {folder}")
+    if rows and not no_report:
         _report(study, folder / REPORT, allow_import=allow_import)
     if done.troubles:
+        failed: dict[str, list[str]] = {}
         for trouble in done.troubles:
-            play = trouble.play
-            _say(
-                f"Failed: {play.optimizer}, replication {play.replication}: {trouble.reason}",
-                err=True,
-            )
+            failed.setdefault(trouble.reason, []).append(trouble.play.optimizer)
+        for reason, names in failed.items():
+            told = ", ".join(dict.fromkeys(names))
+            _say(f"Failed: {told} ({len(names)} of {len(study.plays())}): {reason}", err=True)
         raise typer.Exit(1)
 
 
@@ -203,9 +206,15 @@ def plot(
 def list_all(
     what: Annotated[Listed | None, typer.Argument(help="All of them, if left out.")] = None,
 ) -> None:
-    """List what is installed: environments, experts, optimizers, scenarios, kinds of draws."""
-    for each in [what] if what else list(Listed):
-        typer.echo(f"{each.value}: {', '.join(_names(each))}")
+    """List what is installed; of one sort, with a line about each."""
+    if what is None:
+        for each in Listed:
+            _say(f"{each.value}: {', '.join(_names(each))}")
+        return
+    names = _names(what)
+    width = max((len(name) for name in names), default=0)
+    for name in names:
+        _say(f"{name:{width}}  {_line_about(what, name)}".rstrip())
 
 
 @app.command()
@@ -221,36 +230,42 @@ def show(
     ] = None,
     horizon: Annotated[float, typer.Option(help="Until when to draw, in clock units.")] = 100.0,
     seed: Annotated[int, typer.Option(min=0, help="Of the chance in what is drawn.")] = 0,
+    allow_import: AllowImport = False,
 ) -> None:
     """Show a scenario with all its defaults, or the fields of a plug-in, or draw an environment."""
+    what = what.removesuffix("s") if what.removesuffix("s") in KINDS else what
     if plot is not None and what != "environment":
         raise SparqError(f"--plot draws environments: `show environment KIND --plot {plot}`")
     if what in KINDS:
         if kind is None:
             raise SparqError(f"say which {what}; there are: {', '.join(_plugin_names(what))}")
         if plot is None:
-            _show_plugin(what, kind)
+            _show_plugin(what, kind, allow_import=allow_import)
         else:
             from sparq_sim.portraits import portray
             from sparq_sim.scenario import environment
 
-            made = environment(kind, overrides or ())
+            made = environment(kind, overrides or (), allow_import=allow_import)
             _say(str(portray(made, plot, name=kind, horizon=horizon, seed=seed)))
     else:
-        typer.echo(json.dumps(_load(what, overrides).resolved(), indent=2))
+        loaded = _load(what, overrides, allow_import=allow_import)
+        typer.echo(json.dumps(loaded.resolved(), indent=2))
 
 
 @app.command()
-def check(files: Annotated[list[str], typer.Argument(help="Scenario files, or names.")]) -> None:
+def check(
+    files: Annotated[list[str], typer.Argument(help="Scenario files, or names.")],
+    allow_import: AllowImport = False,
+) -> None:
     """Check scenario files; each error is told with its line, and the exit code is 2."""
     problems = []
     for file in files:
         try:
-            loaded = _load(file)
+            count = len(_load(file, allow_import=allow_import).settings())
         except SparqError as error:
             problems.append(str(error))
         else:
-            typer.echo(f"{file}: sound, {len(loaded.settings())} settings")
+            _say(f"{file}: sound, {count} {'setting' if count == 1 else 'settings'}")
     if problems:
         raise SparqError("\n".join(problems))
 
@@ -273,7 +288,9 @@ def compare(
         typer.echo(json.dumps(rows, indent=2))
         return
     for study in studies:
-        Console().print(summary_table(study.title or str(study.folder), summary(study)))
+        console = Console()
+        name = study.title or str(study.folder)
+        console.print(summary_table(name, summary(study), width=console.width))
         for note in study.notes:
             _say(f"Note: {note}", err=True)
 
@@ -373,9 +390,13 @@ def _assigned(text: str) -> tuple[str, object]:
 def _stored(file: Path) -> StoredPlay:
     from sparq_sim import store
 
+    remedy = "give one from the folder `rounds` of a study"
     if not file.is_file():
-        raise SparqError(f"{file} is no file; give one from the folder `rounds` of a study")
-    return store.read(file.parent.parent, file.stem)
+        raise SparqError(f"{file} is no file; {remedy}")
+    home = file.absolute().parent
+    if home.name != "rounds" or file.suffix != ".parquet":
+        raise SparqError(f"{file} is no play: it is in no study's folder `rounds`; {remedy}")
+    return store.read(home.parent, file.stem)
 
 
 def _load(
@@ -408,10 +429,29 @@ def _names(what: Listed) -> list[str]:
 
         return sorted(bundled())
     if what is Listed.DRAWS:
-        from sparq_sim import draws
-
-        return [kind.model_fields["kind"].default for kind in draws.Draw.__subclasses__()]
+        return list(_draws())
     return _plugin_names(what.value.removesuffix("s"))
+
+
+def _line_about(what: Listed, name: str) -> str:
+    """Give the title of a scenario, or the first line of what a model says of itself."""
+    from inspect import getdoc
+
+    try:
+        if what is Listed.SCENARIOS:
+            from sparq_sim.scenario_files import read
+
+            return str(read(name).values.get("title", ""))
+        model = _draws()[name] if what is Listed.DRAWS else _model(what.value[:-1], name)
+    except SparqError as error:
+        return str(error).splitlines()[0]
+    return (getdoc(model) or "").partition("\n")[0]
+
+
+def _draws() -> dict[str, type[Part]]:
+    from sparq_sim import draws
+
+    return {kind.model_fields["kind"].default: kind for kind in draws.Draw.__subclasses__()}
 
 
 def _plugin_names(kind: str) -> list[str]:
@@ -424,20 +464,24 @@ def _kind(kind: str) -> Kind:
     return next(known for known in KINDS if known == kind)
 
 
-def _show_plugin(kind: str, name: str) -> None:
-    from inspect import getdoc
-
-    from pydantic_core import PydanticUndefined
-
+def _model(kind: str, name: str, *, allow_import: bool = False) -> type[Part]:
     from sparq_sim import plugins
 
     match _kind(kind):
         case "environment":
-            model: type[Part] = plugins.load("environment", name)
+            return plugins.load("environment", name, allow_import=allow_import)
         case "expert":
-            model = plugins.load("expert", name)
+            return plugins.load("expert", name, allow_import=allow_import)
         case "optimizer":
-            model = plugins.load("optimizer", name)
+            return plugins.load("optimizer", name, allow_import=allow_import)
+
+
+def _show_plugin(kind: str, name: str, *, allow_import: bool) -> None:
+    from inspect import getdoc
+
+    from pydantic_core import PydanticUndefined
+
+    model = _model(kind, name, allow_import=allow_import)
     typer.echo(f"{name}\n\n{getdoc(model)}\n")
     docs = _field_docs(model)
     for field, info in model.model_fields.items():

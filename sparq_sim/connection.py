@@ -348,12 +348,13 @@ class Connection:
             if parcel.fault is None:
                 given = await clock.watched(self._answer(parcel.question, world), self._who)
             else:
-                given = await parcel.fault.answer(
+                faulty = parcel.fault.answer(
                     self._answer,
                     parcel.question,
                     world,
                     deadline=begun_at + self.channel.patience,
                 )
+                given = await clock.watched(faulty, self._who)
         except LiveOnlyError:
             raise
         except Exception as error:
@@ -432,7 +433,7 @@ class Connection:
             raise PluginError(f"expert {self.name!r}: broadcast must be an async method")
         try:
             await coroutine
-        except LiveOnlyError:
+        except (LiveOnlyError, PluginError):
             raise
         except Exception as error:
             # The play goes on without it; the point of the record says nothing.

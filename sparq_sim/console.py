@@ -40,48 +40,89 @@ def levels(scenario: Scenario) -> list[Level]:
     return list(found.values())
 
 
+OPTIONAL = ("seconds", "spent", "growth", "asked")
+"""Columns that a narrow terminal does without, in this order."""
+
+
 def summary_table(
-    title: str, summaries: Sequence[Summary], reference_levels: Sequence[Level] = ()
+    title: str,
+    summaries: Sequence[Summary],
+    reference_levels: Sequence[Level] = (),
+    *,
+    width: int = 10**6,
 ) -> Table:
-    """Lay out what the plays of a study come to, and what simple policies would get."""
+    """Lay out what the plays of a study come to, and what simple policies would get.
+
+    What tells rows apart is always shown; other columns as far as a *width* allows.
+    """
+    left_out = 0
+    while True:
+        table = _table(title, summaries, reference_levels, without=OPTIONAL[:left_out])
+        needed = Console(width=10**6).measure(table).maximum
+        if needed <= width or left_out == len(OPTIONAL):
+            return table
+        left_out += 1
+
+
+def _table(
+    title: str,
+    summaries: Sequence[Summary],
+    reference_levels: Sequence[Level],
+    *,
+    without: Sequence[str],
+) -> Table:
     swept = sorted({path for each in summaries for path in each.setting})
     table = Table(title=_safe(title) or None, box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("optimizer", no_wrap=True)
     for path in swept:
-        # In a narrow terminal anything else may be cut: without these, rows cannot be told apart.
-        lengths = [len(_shown(each.setting.get(path, ""))) for each in summaries]
-        least = min(max(lengths, default=0), 16)
-        table.add_column(_safe(path.rsplit(".", 1)[-1]), justify="right", min_width=least)
-    for heading in ("average regret", "growth", "asked", "spent", "seconds"):
+        table.add_column(_safe(path.rsplit(".", 1)[-1]), justify="right", no_wrap=True)
+    numbers = [_numbers(each) for each in summaries]
+    headings = [name for name in _NUMBERS if name not in without]
+    for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
-    for each in summaries:
-        table.add_row(
-            _safe(each.optimizer),
-            *(_safe(_shown(each.setting.get(path, ""))) for path in swept),
-            _with_reach(each.average_regret, 4),
-            _with_reach(each.exponent, 2),
-            f"{each.queries_per_round:.1f}",
-            f"{each.spent.mean:.2f}",
-            f"{each.wall:.2f}",
-        )
+    for each, shown in zip(summaries, numbers, strict=True):
+        setting = [_safe(_shown(each.setting.get(path, ""))) for path in swept]
+        table.add_row(_safe(each.optimizer), *setting, *(shown[name] for name in headings))
     table.add_section()
-    for setting, level in reference_levels:
-        shown = [_safe(_shown(setting.get(path, ""))) for path in swept]
+    for setting_of, level in reference_levels:
+        setting = [_safe(_shown(setting_of.get(path, ""))) for path in swept]
         if len(reference_levels) == 1:
-            shown = [""] * len(swept)
+            setting = [""] * len(swept)
         for label, number in (
             ("uniform, expected", level.uniform),
             ("best fixed point", level.fixed),
             ("one round late", level.late),
         ):
-            table.add_row(label, *shown, f"{number:.4f}         ", style="dim")
+            table.add_row(label, *setting, f"{number:.4f}         ", style="dim")
+    if not reference_levels and summaries:
+        table.caption = _played([each.plays for each in summaries])
     return table
+
+
+_NUMBERS = ("average regret", "growth", "asked", "spent", "seconds")
+
+
+def _numbers(each: Summary) -> dict[str, str]:
+    return {
+        "average regret": _with_reach(each.average_regret, 4),
+        "growth": _with_reach(each.exponent, 2),
+        "asked": f"{each.queries_per_round:.1f}",
+        "spent": f"{each.spent.mean:.2f}",
+        "seconds": f"{each.wall:.2f}",
+    }
+
+
+def _played(plays: Sequence[int]) -> str:
+    few, many = min(plays), max(plays)
+    count = f"{few}" if few == many else f"{few} to {many}"
+    return f"{count} play{'' if many == 1 else 's'} a row: mean ± half its 95 % interval"
 
 
 def legend(replications: int) -> str:
     """Explain the columns of `summary_table`."""
     return (
-        f"{replications} replications: mean ± half its 95 % interval\n"
+        f"{replications} replication{'' if replications == 1 else 's'}: "
+        "mean ± half its 95 % interval\n"
         "growth   a in R_t ~ t^a\n"
         "asked    points a round, of experts\n"
         "seconds  of the agent's computing, a play\n"

@@ -167,7 +167,7 @@ def draw(
     if not 1 <= width <= 30:
         raise SparqError(f"a figure must be from 1 to 30 inches wide, not {width!r}")
     material = _material(study)
-    if kind not in (known := [*KINDS, *_tracks(material)]):
+    if kind not in (known := {*KINDS, *_tracks(material)}):
         hint = did_you_mean(kind, known)
         raise SparqError(f"no kind of figure is called {kind!r}: {hint}")
     if not material.found:

@@ -125,6 +125,7 @@ def play(
     two give the same trace. A started *landscape* of this environment and replication can be
     handed in, to share what is dear to compute.
     """
+    _check_parts(optimizer, environment, rules, experts or {})
     clock = SimClock(rules.period)
     with threadpool_limits(limits=1):
         table = _Table(rules, clock, Streams(seed, replication), environment, landscape, watch)
@@ -151,12 +152,36 @@ async def play_live(
 
     Channels apply in full; give those to real services as `Channel.to_real_source`.
     """
+    _check_parts(optimizer, environment, rules, experts or {})
     clock = LiveClock(rules.period, seconds=seconds)
     with threadpool_limits(limits=1):
         table = _Table(rules, clock, Streams(seed, replication), environment, landscape, watch)
         table.seat(optimizer, experts or {}, feedback or Channel())
     with threadpool_limits(limits=1):
         return await clock.run(table.play())
+
+
+def _check_parts(optimizer: object, environment: object, rules: object, experts: object) -> None:
+    """Refuse what can take no part in a play: a class, say, in the place of a model."""
+    given: list[tuple[str, type[Part], object]] = [
+        ("optimizer", Optimizer, optimizer),
+        ("environment", Environment, environment),
+        ("rules", Rules, rules),
+    ]
+    if not isinstance(experts, Mapping):
+        raise PluginError(f"experts: expected {{name: expert}}, not {experts!r:.80}")
+    for name, each in experts.items():
+        expert, channel = each if isinstance(each, tuple) and len(each) == 2 else (each, Channel())
+        given += [
+            (f"expert {name!r}", Expert, expert),
+            (f"channel of expert {name!r}", Channel, channel),
+        ]
+    for what, kind, thing in given:
+        if not isinstance(thing, kind):
+            wanted = f"an instance of sparq_sim.{kind.__name__}"
+            if isinstance(thing, type) and issubclass(thing, kind):
+                wanted += f", as {thing.__name__}(…) makes"
+            raise PluginError(f"{what}: expected {wanted}, not {thing!r:.80}")
 
 
 class _Reward:

@@ -21,6 +21,7 @@ _BASES: dict[Kind, type[Environment] | type[Expert] | type[Optimizer]] = {
 
 def names(kind: Kind) -> list[str]:
     """List the plug-ins of a *kind* that are installed, without loading any."""
+    _check_kind(kind)
     return sorted({entry.name for entry in _entries(kind)})
 
 
@@ -42,10 +43,12 @@ def load(
     With *allow_import*, a name of the form `module:Class` imports that class: code that a file
     names then runs, so the switch is for files one trusts.
     """
+    _check_kind(kind)
     if ":" in name:
         if not allow_import:
             raise PluginError(
-                f"{kind} {name!r} names code to import; that is off unless allowed explicitly"
+                f"{kind} {name!r} names code to import; that is off unless you allow it: add "
+                "--allow-import, or in Python allow_import=True"
             )
         return _checked(kind, name, EntryPoint(name, name, _group(kind)))
     claims = [entry for entry in _entries(kind) if entry.name == name]
@@ -68,6 +71,11 @@ def name_of(plugin: type[Environment] | type[Expert] | type[Optimizer]) -> str:
         if entry.value == path or getattr(module, entry.attr, None) is plugin:
             return entry.name
     return path
+
+
+def _check_kind(kind: str) -> None:
+    if kind not in _BASES:
+        raise PluginError(f"no kind of plug-in is called {kind!r}: {did_you_mean(kind, _BASES)}")
 
 
 def _group(kind: Kind) -> str:

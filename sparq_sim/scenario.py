@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
@@ -32,6 +33,8 @@ from sparq_sim.messages import REWARD
 from sparq_sim.models import Environment, Expert, Landscape, Optimizer, Part
 from sparq_sim.plugins import Kind, load, name_of, names
 from sparq_sim.scenario_files import (
+    Layer,
+    Layers,
     Problems,
     Table,
     contents,
@@ -253,7 +256,7 @@ class Scenario(Rules):
         """
         layers = read(source, overrides)
         values, context = layers.values, {"allow_import": allow_import}
-        found = Problems(layers, values, _known_fields)
+        found = Problems(layers, values, partial(_known_fields, allow_import=allow_import))
         # What is wrong elsewhere may hide behind what is wrong first: look again without it.
         for _ in range(MOST_LOOKS):
             try:
@@ -428,7 +431,10 @@ def _changed(thing: Any, changes: Mapping[str, Any], at: tuple[str, ...]) -> Any
     for key in changes:
         if key not in parts:
             hint = did_you_mean(key, parts) if parts else "it is a single value"
-            raise _refusal(f"no such field; {hint}", *at, key)
+            reason = f"no such field; {hint}"
+            if at in (("experts",), ("optimizers",)):
+                reason = f"no {at[0][:-1]} is called {key!r}: {did_you_mean(key, parts)}"
+            raise _refusal(reason, *at, key)
     new = {key: _new(parts[key], change, (*at, key)) for key, change in changes.items()}
     if isinstance(thing, dict):
         return thing | new
@@ -538,32 +544,44 @@ def _plain(value: Any, at: tuple[str, ...], unwritten: list[str]) -> Any:
 # Which fields there are, for hints and for editors
 
 
-def _known_fields(values: Table, keys: Sequence[str]) -> list[str]:
-    """List the fields of the table at *keys*, as far as the kinds in *values* tell."""
-    fields, value = _fields(Scenario, values), values
-    annotation: Any = Scenario
+def _known_fields(
+    values: Table,
+    keys: Sequence[str],
+    *,
+    model: type[BaseModel] | None = None,
+    allow_import: bool = False,
+) -> list[str]:
+    """List the fields of the table at *keys*, as far as the kinds in *values* tell.
+
+    The values are those of a *model*, or else of a scenario.
+    """
+    annotation: Any = model or Scenario
+    value: Any = values
+    fields = _fields(annotation, value, allow_import=allow_import)
     for key in keys:
         value = entry(value, key)
         # Keys of a mapping and places in a list have the type of their like.
         annotation = fields.get(key, annotation)
-        fields = _fields(annotation, value)
-    return [*fields, *(() if keys else ("extends",))]
+        fields = _fields(annotation, value, allow_import=allow_import)
+    return [*fields, *(() if keys or model else ("extends",))]
 
 
-def _fields(annotation: Any, value: Any) -> dict[str, Any]:
+def _fields(annotation: Any, value: Any, *, allow_import: bool) -> dict[str, Any]:
     """Give the annotations by field of the model, among those annotated, that *value* is for."""
     kind = value.get("kind") if isinstance(value, dict) else None
     models = [leaf for leaf in _types(annotation) if issubclass(leaf, BaseModel)]
     for model in models:
         if model is Engaged:
-            return {**_fields(Expert, value), "channel": Channel}
+            own = _fields(Expert, value, allow_import=allow_import)
+            return {**own, "channel": Channel}
         for name, base in PLUGINS.items():
             if model is base:
                 try:
-                    own = load(name, str(kind)).model_fields
+                    plugin = load(name, str(kind), allow_import=allow_import)
                 except PluginError:
                     return {"kind": str}
-                return {"kind": str, **{key: field.annotation for key, field in own.items()}}
+                own = {key: field.annotation for key, field in plugin.model_fields.items()}
+                return {"kind": str, **own}
     tagged = [
         m for m in models if "kind" in m.model_fields and m.model_fields["kind"].default == kind
     ]
@@ -578,18 +596,22 @@ def _types(annotation: Any) -> Iterator[type]:
         yield from _types(inner)
 
 
-def environment(kind: str, overrides: Sequence[str] = ()) -> Environment:
+def environment(
+    kind: str, overrides: Sequence[str] = (), *, allow_import: bool = False
+) -> Environment:
     """Make an environment of a *kind*, its fields set by *overrides* as FIELD=VALUE."""
+    model = load("environment", kind, allow_import=allow_import)
+    given = overridden(overrides)
     try:
-        return load("environment", kind).model_validate(overridden(overrides).values)
+        return model.model_validate(given.values)
     except ValidationError as error:
-        raise ScenarioError(
-            *(
-                f"environment {kind}: {dotted([str(key) for key in each['loc']])}: {each['msg']}; "
-                "give it by --set FIELD=VALUE"
-                for each in error.errors()
-            )
-        ) from error
+        # What nobody gave is said of the last layer.
+        own = Layer(f"environment {kind} (fields are set by --set FIELD=VALUE)", {})
+        layers = Layers([*given.layers, own])
+        fields = partial(_known_fields, model=model)
+        found = Problems(layers, given.values, fields, whole="environment")
+        found.add(error, given.values)
+        raise ScenarioError(*found.told) from error
 
 
 def schema() -> dict[str, Any]:

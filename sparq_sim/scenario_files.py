@@ -214,7 +214,8 @@ def _extended(extends: Any, file: Path, layer: Layer) -> Path:
         raise ScenarioError(f"{where}: extends: {error}") from error
     found = found if found.is_absolute() else file.parent / extends
     if not found.exists():
-        raise ScenarioError(f"{where}: extends: {extends!r}: no such file; it is sought at {found}")
+        hint = _called_without_suffix(Path(extends)) or f"it is sought at {found}"
+        raise ScenarioError(f"{where}: extends: {extends!r}: no such file; {hint}")
     return found
 
 
@@ -236,7 +237,8 @@ def _text(file: Path) -> str:
         with file.open("rb") as stream:
             content = stream.read(MOST_BYTES + 1)
     except OSError as error:
-        raise ScenarioError(f"{file}: cannot be read: {error.strerror}; check the path") from error
+        hint = _called_without_suffix(file) or "check the path"
+        raise ScenarioError(f"{file}: cannot be read: {error.strerror}; {hint}") from error
     except ValueError as error:  # A null character in the path.
         raise ScenarioError(f"{str(file)!r}: cannot be read: {error}; check the path") from error
     if len(content) > MOST_BYTES:
@@ -252,6 +254,13 @@ def _text(file: Path) -> str:
             f"{file}:{line}: not a text in UTF-8 (byte {content[error.start]:#04x}); "
             "save it in that encoding"
         ) from error
+
+
+def _called_without_suffix(file: Path) -> str:
+    """Hint at the bundled scenario that is called as a *file* that is not there."""
+    name = file.with_suffix("").as_posix()
+    known = file.suffix == ".toml" and not file.exists() and name in bundled()
+    return f"the bundled scenario is called {name!r}, without .toml" if known else ""
 
 
 def _mistake(message: str, text: str) -> str:
@@ -497,7 +506,7 @@ def _unquoted(key: str) -> str:
 class Problems:
     """Gathers what pydantic finds wrong with *values*, told with file, line and a hint.
 
-    *fields* lists the fields that the table at some keys has.
+    *fields* lists the fields that the table at some keys has; *whole* is what all values make.
     """
 
     def __init__(
@@ -505,11 +514,14 @@ class Problems:
         layers: Layers,
         values: Table,
         fields: Callable[[Table, Keys], list[str]],
+        *,
+        whole: str = "scenario",
     ) -> None:
         self._told: dict[str, tuple[int, int]] = {}
         self._layers = layers
         self._values = values
         self._fields = fields
+        self._whole = whole
         self._blamed: list[Keys] = []
 
     @property
@@ -558,7 +570,7 @@ class Problems:
         for key in keys:
             given = entry(given, key)
         value = () if given is ABSENT or not keys else (shown(given),)
-        return ": ".join((dotted(keys) or "scenario", *value, self._reason(detail, keys)))
+        return ": ".join((dotted(keys) or self._whole, *value, self._reason(detail, keys)))
 
     def _reason(self, detail: ErrorDetails, keys: Keys) -> str:
         context = detail.get("ctx", {})

@@ -32,12 +32,13 @@ import sparq_sim
 from sparq_sim import measures
 from sparq_sim.errors import SparqError
 from sparq_sim.models import Part
+from sparq_sim.parcel import INVALID
 from sparq_sim.trace import WALL, Trace
 
 if TYPE_CHECKING:
     from sparq_sim.scenario import Scenario
 
-FORMAT = 1
+FORMAT = 2
 """Of the files; another number is another format, which this version cannot read."""
 
 Kind: TypeAlias = Literal["rounds", "replies"]
@@ -76,9 +77,14 @@ def _hash(thing: object) -> str:
     return blake2b(canonical(thing).encode(), digest_size=16).hexdigest()
 
 
-def family(fingerprint: Mapping[str, object], plugins: Sequence[Mapping[str, object]]) -> str:
-    """Name what fixes a play but its seed and replication, versions included."""
-    return _hash([FORMAT, sparq_sim.__version__, plugins, fingerprint])
+def family(
+    optimizer: str, fingerprint: Mapping[str, object], plugins: Sequence[Mapping[str, object]]
+) -> str:
+    """Name what fixes a play but its seed and replication, versions included.
+
+    The name of the *optimizer* too: two that are alike are still two.
+    """
+    return _hash([FORMAT, sparq_sim.__version__, optimizer, plugins, fingerprint])
 
 
 def key(family: str, seed: int, replication: int) -> str:
@@ -170,7 +176,7 @@ def provenance(
     """Say what a play was, how it ended, and with what it was computed."""
     fingerprint = scenario.fingerprint(optimizer)
     plugins = plugins_used(scenario, optimizer)
-    kin = family(fingerprint, plugins)
+    kin = family(optimizer, fingerprint, plugins)
     return {
         "format": FORMAT,
         "key": key(kin, scenario.seed, replication),
@@ -189,6 +195,7 @@ def provenance(
         "coordinates": list(trace.coordinates),
         "columns": {"rounds": list(trace.rounds), "replies": list(trace.replies)},
         "measures": measured(trace),
+        "broken": broken(trace),
         "plugins": plugins,
         **_machine(),
     }
@@ -213,6 +220,21 @@ def measured(trace: Trace) -> dict[str, float | None]:
         "wall": trace.rounds[WALL].sum(),
     }
     return {name: float(n) if isfinite(n) else None for name, n in numbers.items()}
+
+
+def broken(trace: Trace) -> dict[str, dict[str, Any]]:
+    """Count, for each source that gave something useless, how often, of how many, and why first."""
+    told: dict[str, dict[str, Any]] = {}
+    replies = trace.replies
+    bad = (replies["fate"] == INVALID) & (replies["fault"] == "")
+    for source in np.unique(replies["source"][bad]).tolist():
+        of_source = replies["source"] == source
+        told[source] = {
+            "invalid": int((bad & of_source).sum()),
+            "asked": int(of_source.sum()),
+            "reason": str(replies["reason"][bad & of_source][0]),
+        }
+    return told
 
 
 @cache
@@ -397,6 +419,8 @@ class Found:
     record: str
     digest: str
     measures: Mapping[str, float | None]
+    broken: Mapping[str, Mapping[str, Any]]
+    """By source, what was useless in its answers, if anything was."""
 
     @classmethod
     def of(cls, told: Provenance) -> Found:

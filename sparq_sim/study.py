@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -34,6 +34,14 @@ if TYPE_CHECKING:
 
 Label: TypeAlias = tuple[str, str]
 """An optimizer, and its swept setting as canonical JSON: what a row of a table is about."""
+
+
+def _mixed(found: Iterable[Found]) -> bool:
+    """Tell whether plays of one name come from unlike scenarios."""
+    kin: dict[Label, set[str]] = {}
+    for each in found:
+        kin.setdefault((each.optimizer, store.canonical(each.setting)), set()).add(each.family)
+    return any(len(families) > 1 for families in kin.values())
 
 
 def _order(play: Play) -> tuple[str, tuple[tuple[str, bool, float, str], ...]]:
@@ -157,6 +165,11 @@ class Study:
         if not found and not (begun and described):
             raise StoreError(f"there is no finished play in {study.folder}")
         families = described.get("families")
+        if not families and _mixed(found.values()):
+            raise StoreError(
+                f"{study.folder} holds plays of several scenarios, and no {store.SCENARIO} says "
+                "which belong together: run the scenario there, or keep them in folders apart"
+            )
         chosen = [each for each in found.values() if not families or each.family in families]
         if left_out := len(found) - len(chosen):
             study.store.notes.append(
@@ -436,7 +449,8 @@ def _recipes(scenario: Scenario) -> dict[Label, _Recipe]:
     for values, variant in _comparable(scenario.settings()):
         for optimizer in variant.optimizers:
             fingerprint = variant.fingerprint(optimizer)
-            name = store.family(fingerprint, store.plugins_used(variant, optimizer))
+            used = store.plugins_used(variant, optimizer)
+            name = store.family(optimizer, fingerprint, used)
             kin.setdefault((optimizer, name, variant.seed), []).append((values, variant))
     recipes: dict[Label, _Recipe] = {}
     for (optimizer, name, _), variants in kin.items():

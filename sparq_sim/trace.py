@@ -52,6 +52,10 @@ class Trace:
     ended: str
     spent: float
 
+    def __repr__(self) -> str:
+        rounds, replies = len(self), len(self.replies["round"])
+        return f"Trace({rounds=}, {replies=}, ended={self.ended!r}, spent={self.spent:g})"
+
     @property
     def points(self) -> NDArray[np.float64]:
         """The point of each round: (rounds, d)."""

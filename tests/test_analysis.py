@@ -152,6 +152,18 @@ def test_an_unknown_format_is_refused_with_those_there_are(study: Study, tmp_pat
         export(study, tmp_path / "out.xlsx")
 
 
+@pytest.mark.parametrize("name", ["table.csv", "table.parquet", "table.json"])
+def test_an_export_that_cannot_be_written_is_refused(
+    study: Study, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "file").touch()
+    for folder, reason in (("none", "No such file"), ("file", "Not a directory")):
+        file = tmp_path / folder / name
+        told = rf"^cannot write {file}: {reason}.*; make its folder, or choose another file$"
+        with pytest.raises(AnalysisError, match=told):
+            export(study, file)
+
+
 def test_json_has_null_for_what_is_unknown(study: Study) -> None:
     rows = json.loads(as_json(summary(study)))
     assert {row["answered"] for row in rows if row["optimizer"] == "uniform"} == {None}

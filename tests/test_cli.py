@@ -77,6 +77,26 @@ def test_a_play_is_reproduced_to_the_last_bit(study: Path) -> None:
     assert "identical" in result.output
 
 
+def test_a_play_is_found_from_within_its_folder(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = next((study / "rounds").glob("*.parquet"))
+    monkeypatch.chdir(study / "rounds")
+    assert runner.invoke(app, ["diff", file.name, file.name]).output.strip() == "identical"
+
+
+def test_a_file_that_is_no_play_is_refused(study: Path, tmp_path: Path) -> None:
+    script = tmp_path / "t.sh"
+    script.touch()
+    for file in (script, study / "scenario.json"):
+        assert f"{file} is no play" in ends_with(2, "reproduce", str(file))
+
+
+def test_an_export_to_no_folder_is_refused(study: Path, tmp_path: Path) -> None:
+    file = str(tmp_path / "none" / "a.csv")
+    assert f"cannot write {file}: No such file" in ends_with(2, "export", str(study), file)
+
+
 def test_two_plays_are_compared_record_by_record(study: Path) -> None:
     one, other, *_ = sorted((study / "rounds").glob("*.parquet"))
     assert runner.invoke(app, ["diff", str(one), str(one)]).output.strip() == "identical"
@@ -89,7 +109,20 @@ def test_list_names_what_is_installed() -> None:
     everything = runner.invoke(app, ["list"]).output
     for words in ("environments: ", "synthetic", "truth", "sparq-gp-ucb", "draws: constant"):
         assert words in everything
-    assert "synthetic" in runner.invoke(app, ["list", "scenarios"]).output.split(": ")[1]
+
+
+@pytest.mark.parametrize(
+    ("sort", "name", "about"),
+    [
+        ("scenarios", "synthetic", "The paper's synthetic function"),
+        ("experts", "truth", "Knows the reward as it is"),
+        ("draws", "constant", "Always *value*."),
+    ],
+)
+def test_a_list_of_one_sort_has_a_line_about_each(sort: str, name: str, about: str) -> None:
+    lines = runner.invoke(app, ["list", sort]).output.splitlines()
+    width = max(len(line.split()[0]) for line in lines)
+    assert any(line.startswith(f"{name:{width}}  {about}") for line in lines)
 
 
 def test_show_tells_the_fields_of_a_plugin_and_the_whole_of_a_scenario() -> None:
@@ -100,10 +133,11 @@ def test_show_tells_the_fields_of_a_plugin_and_the_whole_of_a_scenario() -> None
     resolved = json.loads(runner.invoke(app, ["show", "synthetic", "--set", "rounds=7"]).output)
     assert resolved["rounds"] == 7
     assert resolved["period"] == 1.0
+    assert runner.invoke(app, ["show", "optimizers", "sparq-gp-ucb"]).output == shown
 
 
 def test_check_accepts_what_is_sound_and_tells_all_that_is_wrong(tmp_path: Path) -> None:
-    assert "synthetic: sound" in ends_with(0, "check", "synthetic")
+    assert ends_with(0, "check", "synthetic") == "synthetic: sound, 1 setting\n"
     broken = tmp_path / "broken.toml"
     broken.write_text(
         'rounds = 5\nenvironment.kind = "synthetik"\noptimizers = ["uniform"]\nfeedback.nois = 1\n'
@@ -115,6 +149,22 @@ def test_check_accepts_what_is_sound_and_tells_all_that_is_wrong(tmp_path: Path)
     assert "did you mean 'noise'" in said
 
 
+def test_code_that_a_file_names_is_checked_and_shown_where_allowed(tmp_path: Path) -> None:
+    file = tmp_path / "own.toml"
+    code = "sparq_sim.optimizers.uniform:Uniform"
+    file.write_text(
+        f'rounds = 5\nenvironment.kind = "synthetic"\noptimizers.own.kind = "{code}"\n'
+        "sweep.rounds = [5, 6]\n"
+    )
+    assert "add --allow-import" in ends_with(2, "check", str(file))
+    assert "sound, 2 settings" in ends_with(0, "check", str(file), "--allow-import")
+    assert '"own"' in ends_with(0, "show", str(file), "--allow-import")
+    assert "drawn uniformly" in ends_with(0, "show", "optimizer", code, "--allow-import")
+    with file.open("a") as more:
+        more.write("optimizers.own.x = 1\n")
+    assert "no such field; there are: kind" in ends_with(2, "check", str(file), "--allow-import")
+
+
 def test_the_schema_is_json() -> None:
     assert "environment" in json.loads(runner.invoke(app, ["schema"]).output)["properties"]
 
@@ -123,6 +173,7 @@ def test_the_schema_is_json() -> None:
     ("arguments", "words"),
     [
         (["run", "synthetik"], "did you mean 'synthetic'"),
+        (["run", "synthetic.toml"], "the bundled scenario is called 'synthetic', without .toml"),
         (["run", "synthetic", "--executor", "daks"], "did you mean 'dask'"),
         (["show", "optimizer"], "say which optimizer"),
         (["show", "optimizer", "sparq"], "no optimizer is called 'sparq'"),

@@ -114,6 +114,14 @@ def test_every_kind_is_drawn(material: Material, kind: str, tmp_path: Path) -> N
     assert save(material, kind, tmp_path / "figure.svg").stat().st_size > 5000
 
 
+def test_an_unknown_kind_is_answered_with_each_kind_once(material: Material) -> None:
+    with pytest.raises(SparqError) as refused:
+        draw(material, "nonsense")
+    listed = str(refused.value).partition("there are: ")[2].split(", ")
+    assert len(listed) == len(set(listed))
+    assert {*KINDS, "kl_bound"} <= set(listed)
+
+
 def test_a_study_is_drawn_as_what_was_gathered_of_it(study: Study, material: Material) -> None:
     drawn, again = (
         draw(each, "average-regret", where={LOSS: 0, NOISE: 0.1}) for each in (study, material)

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
 from sparq_sim.errors import PluginError, SparqError, did_you_mean
+from sparq_sim.loop import Rules, play, play_live
 from sparq_sim.models import Environment, Expert, Optimizer
+from sparq_sim.optimizers.fixed import Fixed
 from sparq_sim.plugins import Kind, load, names
+from sparq_sim.testing import Asker, Slope, Teller
 
 EXPERT = "from sparq_sim import Expert\n\nclass {0}(Expert):\n    '''A plug-in.'''\n"
 
@@ -194,7 +198,9 @@ def test_an_expert_is_no_optimizer(site: Site) -> None:
 
 def test_code_is_not_imported_by_name_unless_allowed(site: Site) -> None:
     site.install("my-tide", {}, my_tide=EXPERT.format("Tide"))
-    with pytest.raises(PluginError, match=r"'my_tide:Tide' names code to import; that is off"):
+    with pytest.raises(
+        PluginError, match=r"'my_tide:Tide' names code .* --allow-import, or .* allow_import=True"
+    ):
         load("expert", "my_tide:Tide")
     assert "my_tide" not in sys.modules
 
@@ -224,7 +230,51 @@ def test_allowing_imports_changes_nothing_for_installed_names() -> None:
     assert load("expert", "truth", allow_import=True) is load("expert", "truth")
 
 
+# What takes part in a play
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"optimizer": Asker}, r"optimizer: .*sparq_sim\.Optimizer, as Asker\(…\) makes, not <cla"),
+        ({"environment": Teller()}, r"environment: .*sparq_sim\.Environment, not Teller\("),
+        ({"rules": 5}, r"rules: expected an instance of sparq_sim\.Rules, not 5"),
+        ({"experts": {"a": 3}}, r"expert 'a': expected an instance of sparq_sim\.Expert, not 3"),
+        ({"experts": {"a": (Teller(), 3)}}, r"channel of expert 'a': .*sparq_sim\.Channel, not 3"),
+        ({"experts": [Teller()]}, r"experts: expected \{name: expert\}, not \[Teller"),
+    ],
+)
+def test_what_is_no_model_takes_no_part_in_a_play(given: dict[str, Any], told: str) -> None:
+    parts: dict[str, Any] = {"optimizer": Asker(), "environment": Slope(), "rules": Rules(rounds=2)}
+    with pytest.raises(PluginError, match=told):
+        play(**parts | given)
+    with pytest.raises(PluginError, match=told):
+        asyncio.run(play_live(**parts | given))
+
+
+@pytest.mark.parametrize(
+    ("point", "told"),
+    [
+        (
+            (2.0,),
+            r"the fixed point: \[2\.0\] lies outside the domain, .* from \[0\.0\] to \[1\.0\]",
+        ),
+        ((0.1, 0.2), r"\[0\.1, 0\.2\] has not one number for each coordinate of the domain: x0;"),
+    ],
+)
+def test_a_fixed_point_outside_the_domain_is_refused(point: tuple[float, ...], told: str) -> None:
+    with pytest.raises(PluginError, match=told):
+        play(Fixed(point=point), Slope(), Rules(rounds=2))
+
+
 # Hints
+
+
+def test_the_plural_of_a_kind_is_answered_with_the_singular() -> None:
+    plural: Any = "experts"
+    for call in (lambda: load(plural, "truth"), lambda: names(plural)):
+        with pytest.raises(PluginError, match="called 'experts': did you mean 'expert'"):
+            call()
 
 
 @pytest.mark.parametrize(

@@ -451,7 +451,12 @@ def test_models_that_cannot_be_written_can_be_swept_around() -> None:
         ),
         (
             "experts.senzor.channel.loss = [1]",
-            "9: sweep.experts.senzor.channel.loss: [1]: no such field; did you mean 'sensor'?",
+            "9: sweep.experts.senzor.channel.loss: [1]: no expert is called 'senzor': "
+            "did you mean 'sensor'?",
+        ),
+        (
+            '"optimizers.x.window" = [1]',
+            "9: sweep.\"optimizers.x.window\": [1]: no optimizer is called 'x': there are: ",
         ),
         ("round = [1]", "9: sweep.round: [1]: no such field; did you mean 'rounds'?"),
         ("rounds = [1, -1]", "9: sweep.rounds: [1, -1]: should be greater than 0"),
@@ -479,6 +484,11 @@ def test_a_sweep_that_does_not_fit_is_told_with_its_line(
 ) -> None:
     file = write(tmp_path, f"{SMALL}{SENSOR}[sweep]\n{sweep}\n")
     assert problem(file).startswith(f"{file}:{told}")
+
+
+def test_a_sweep_of_an_expert_where_there_is_none_says_so(tmp_path: Path) -> None:
+    file = write(tmp_path, f'{SMALL}[sweep]\n"experts.sensor.channel.loss" = [1]\n')
+    assert problem(file).endswith("no expert is called 'sensor': there are none")
 
 
 def test_a_sweep_of_too_many_settings_is_refused(tmp_path: Path) -> None:

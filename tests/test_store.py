@@ -94,14 +94,16 @@ def test_provenance_tells_what_was_played_and_with_what(tmp_path: Path) -> None:
 
 def test_keys_differ_by_all_that_makes_another_play() -> None:
     plugins = store.plugins_used(scenario(), "uniform")
-    one = store.family(scenario().fingerprint("uniform"), plugins)
-    assert one == store.family(scenario().fingerprint("uniform"), plugins)
+    told = scenario().fingerprint("uniform")
+    one = store.family("uniform", told, plugins)
+    assert one == store.family("uniform", scenario().fingerprint("uniform"), plugins)
     others = {
-        store.family(scenario(rounds=26).fingerprint("uniform"), plugins),
-        store.family(scenario().fingerprint("uniform"), plugins[:1]),
-        store.family(scenario().fingerprint("uniform"), [{**plugins[0], "version": "9"}]),
+        store.family("another", told, plugins),
+        store.family("uniform", scenario(rounds=26).fingerprint("uniform"), plugins),
+        store.family("uniform", told, plugins[:1]),
+        store.family("uniform", told, [{**plugins[0], "version": "9"}]),
     }
-    assert len(others | {one}) == 4
+    assert len(others | {one}) == 5
     assert len({store.key(one, 0, 0), store.key(one, 0, 1), store.key(one, 1, 0)}) == 3
 
 
@@ -177,8 +179,8 @@ def test_another_format_is_refused_and_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key, _ = stored(tmp_path)
-    monkeypatch.setattr(store, "FORMAT", 2)
-    with pytest.raises(StoreError, match=rf"{key}.*format 1.*reads format 2.*another folder"):
+    monkeypatch.setattr(store, "FORMAT", store.FORMAT + 1)
+    with pytest.raises(StoreError, match=rf"{key}.*format 2.*reads format 3.*another folder"):
         Store(tmp_path).survey()
     assert (tmp_path / "rounds" / f"{key}.parquet").exists()
 

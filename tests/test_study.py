@@ -212,7 +212,7 @@ def test_a_study_without_its_scenario_cannot_be_run(tmp_path: Path) -> None:
 def test_a_folder_of_another_format_is_refused(tmp_path: Path) -> None:
     (tmp_path / "scenario.json").write_text('{"format": 7, "plays": []}')
     for act in (lambda: Study.open(tmp_path), lambda: Study(small(), tmp_path).run(InProcess())):
-        with pytest.raises(StoreError, match=r"format 7.*reads format 1"):
+        with pytest.raises(StoreError, match=r"format 7.*reads format 2"):
             act()
 
 

@@ -120,6 +120,12 @@ def test_how_the_play_ended_is_kept() -> None:
     assert (trace.ended, trace.spent) == ("horizon", 1.5)
 
 
+def test_a_trace_shows_itself_in_one_short_line() -> None:
+    trace = traced([turn(), turn()], [answered(query(rows=2), [0, 1])])
+    told = repr(replace(trace, spent=0.1 + 0.2))
+    assert told == "Trace(rounds=2, replies=2, ended='horizon', spent=0.3)"
+
+
 def test_notes_of_some_rounds_are_missing_in_the_others() -> None:
     trace = traced([turn(1, notes={"beta": 2.0}), turn(2), turn(3, notes={"bound": 1.0})])
     np.testing.assert_array_equal(trace.rounds["note_beta"], [2.0, math.nan, math.nan])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
-from pydantic import PositiveInt, model_validator
+from pydantic import Field, model_validator
 
 from sparq_environments.summits import Summits
 from sparq_sim.domain import Box, Domain, Sites
@@ -77,8 +77,8 @@ class FunctionWorld(Environment):
     """What the coordinates are called."""
     best: BestFunction | None = None
     """Gives the highest point at a time and its reward, where it is known."""
-    cover: PositiveInt | None = None
-    """From how many points the highest is searched for."""
+    cover: Annotated[int, Field(ge=2)] | None = None
+    """From how many points the highest is searched for, at least two."""
 
     @model_validator(mode="after")
     def _has_a_place(self) -> FunctionWorld:

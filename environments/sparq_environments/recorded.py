@@ -47,7 +47,8 @@ class Recorded(Environment):
     """
 
     files: Annotated[Names, Field(min_length=1)]
-    """Paths, or patterns such as `data/ad_viz_*.csv`; relative to the working directory."""
+    """Paths, or patterns such as `data/ad_viz_*.csv`. A relative one is one from the working
+    directory, or, in a scenario file, from that file's; `~` is home."""
     pollutant: str = "Ozone"
     """What EPA's files must hold, as in `Daily Max 8-hour Ozone Concentration`; gases in ppb."""
     years: Annotated[tuple[int, ...], BeforeValidator(_several)] = ()
@@ -135,7 +136,11 @@ def _found(patterns: tuple[str, ...]) -> list[Path]:
         path = str(Path(pattern).expanduser())
         matches = sorted(glob(path, recursive=True)) if has_magic(path) else [path]
         if not matches:
-            raise ReadingError(f"no file matches {pattern!r} in {Path.cwd()}; check the pattern")
+            there = "" if Path(path).is_absolute() else f" in {Path.cwd()}"
+            raise ReadingError(
+                f"no file matches {pattern!r}{there}; name the files of your record, "
+                """as in --set 'environment.files=["ozone/*.csv"]'"""
+            )
         files.update((Path(match).resolve(), None) for match in matches)
     return list(files)
 

@@ -6,6 +6,7 @@ from math import pi, sin
 
 from pydantic import FiniteFloat
 
+from sparq_experts.readings import NO_READING, readings
 from sparq_sim.draws import Amount, Positive
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.models import Expert, World
@@ -19,7 +20,8 @@ class Biased(Expert):
 
     async def answer(self, query: Query, world: World) -> Estimate:
         """Give the reward of now, shifted."""
-        return Estimate(world.rewards(query.points, world.clock.now) + self.bias)
+        rewards = readings(world, query.points, world.clock.now)
+        return Estimate(rewards + self.bias, absent=NO_READING)
 
 
 class DriftingBias(Expert):
@@ -44,7 +46,8 @@ class DriftingBias(Expert):
     async def answer(self, query: Query, world: World) -> Estimate:
         """Give the reward of now, shifted by the bias of now."""
         now = world.clock.now
-        return Estimate(world.rewards(query.points, now) + self.bias(now))
+        rewards = readings(world, query.points, now)
+        return Estimate(rewards + self.bias(now), absent=NO_READING)
 
     def bias(self, time: float) -> float:
         """Give the bias at *time*."""

@@ -7,9 +7,12 @@ from typing import Annotated, Self
 import numpy as np
 from pydantic import Field, FiniteFloat, model_validator
 
+from sparq_experts.readings import NO_READING, readings
 from sparq_sim.errors import PluginError
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.models import Answering, Expert, Setting, World
+
+BLIND_SPOT = "blind spot"
 
 Corner = Annotated[tuple[FiniteFloat, ...], Field(min_length=1)]
 
@@ -49,5 +52,8 @@ class BlindSpot(Expert):
         """Give the reward of now, or nothing."""
         points = query.points
         hidden = ((points >= self.lower) & (points <= self.upper)).all(axis=1)
-        values = np.where(hidden, np.nan, world.rewards(points, world.clock.now))
-        return Estimate(values, absent="blind spot")
+        values = readings(world, points, world.clock.now)
+        unread = np.isnan(values) & ~hidden
+        reasons = {BLIND_SPOT: hidden.any(), NO_READING: unread.any()}
+        absent = " or ".join(reason for reason, holds in reasons.items() if holds)
+        return Estimate(np.where(hidden, np.nan, values), absent=absent)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from math import ceil, floor, inf
-from typing import Annotated, Literal
+from math import ceil, floor, inf, isnan, nan
+from typing import Annotated, Literal, Self
 
 import numpy as np
-from pydantic import Field, PositiveInt
+from pydantic import Field, PositiveInt, model_validator
 
+from sparq_experts.readings import NO_READING, readings
 from sparq_sim.draws import Amount, Positive
 from sparq_sim.errors import Unavailable
 from sparq_sim.messages import Estimate, Matrix, Points, Query, Values
@@ -34,12 +35,15 @@ class Forecast(Expert):
       noise are the likeliest (Rasmussen and Williams 2006, section 5.4.1) of a few; the noise
       stands for all that is too quick for the kernel, and is part of the std.
 
-    While there are too few readings for a method, persistence answers. The forecast is for now,
-    and dated so: its doubt is in the std, and none in its staleness. Before the first reading
-    comes in, it fails.
+    While there are too few readings for a method, persistence answers. Readings that a record
+    lacks are left out: the others count as if they came in a row, and the forecast reaches from
+    the last of them to now. The forecast is for now, and dated so: its doubt is in the std, and
+    none in its staleness. Where no reading has come in, it fails. It remembers what it read at
+    the places that it was asked about within the last window times every, the window at each.
     """
 
     method: Literal["persistence", "ar", "gp"] = "ar"
+    """How it extrapolates, as told above."""
     every: Positive = 1.0
     """Between readings, in clock units."""
     delay: Amount = 1.0
@@ -53,15 +57,34 @@ class Forecast(Expert):
     prior_std: Positive = 1.0
     """What it claims while it has too few readings to judge itself, in reward units."""
 
+    @model_validator(mode="after")
+    def _has_readings_enough(self) -> Self:
+        if self.method == "ar" and self.window < self._fewest:
+            raise ValueError(
+                f"window {self.window} is too short for ar of order {self.order}, which takes "
+                f"{self._fewest} readings; give a longer window or a lower order"
+            )
+        return self
+
+    @property
+    def _fewest(self) -> int:
+        """How many readings an autoregression takes: twice as many equations as unknowns."""
+        return 3 * self.order + 2
+
     def start(self, setting: Setting) -> Answering:
         """Begin without a reading."""
         return _ForecastAtWork(self)
 
     def predict(self, history: Values, steps: float) -> tuple[float, float]:
-        """Give value and std so many *steps* after the last reading of a *history* (k,)."""
+        """Give value and std so many *steps* after the last reading of a *history* (k,).
+
+        Without a reading the value is NaN.
+        """
+        if not len(history):
+            return nan, self.prior_std
         if steps == 0:
             return float(history[-1]), self.std
-        if self.method == "ar" and len(history) >= 3 * self.order + 2:
+        if self.method == "ar" and len(history) >= self._fewest:
             return _autoregression(history, steps, self.order)
         if self.method == "gp" and len(history) > 2 and np.ptp(history) > 0:
             return _regression(history, steps)
@@ -84,13 +107,17 @@ class _ForecastAtWork:
         newest = floor(now - model.delay / model.every + 1e-9)
         if newest < 0:
             raise Unavailable("no reading has come in yet")
-        histories = self._histories(query.points, newest, world)
-        forecasts = [model.predict(history, max(0.0, now - newest)) for history in histories]
+        forecasts = []
+        for last, history in self._histories(query.points, newest, world):
+            forecasts.append(model.predict(history, max(0.0, now - last)))
         values, stds = np.array(forecasts).T
-        return Estimate(values, stds=stds)
+        return Estimate(values, stds=stds, absent=NO_READING)
 
-    def _histories(self, points: Points, newest: int, world: World) -> list[Values]:
-        """Give the last readings at each point; a reading is taken once, and kept."""
+    def _histories(self, points: Points, newest: int, world: World) -> list[tuple[int, Values]]:
+        """Give the last readings at each point, and which the last one is.
+
+        A reading is taken once, and kept for as long as it counts.
+        """
         model = self._model
         steps = range(max(0, newest - model.window + 1), newest + 1)
         places = [tuple(point) for point in points.tolist()]
@@ -99,14 +126,28 @@ class _ForecastAtWork:
             unread = [place for place, book in books.items() if step not in book]
             if unread:
                 read_at = min(step * model.every, world.clock.now)
-                readings = world.rewards(np.array(unread), read_at)
+                read = readings(world, np.array(unread), read_at)
                 if model.std:
-                    readings = readings + model.std * world.rng.standard_normal(len(unread))
-                for place, reading in zip(unread, readings.tolist(), strict=True):
+                    read = read + model.std * world.rng.standard_normal(len(unread))
+                for place, reading in zip(unread, read.tolist(), strict=True):
                     books[place][step] = reading
         for place, book in books.items():
+            self._readings.pop(place, None)
             self._readings[place] = {step: book[step] for step in steps}
-        return [np.array(list(self._readings[place].values())) for place in places]
+        self._forget(steps[0])
+        return [_without_gaps(self._readings[place]) for place in places]
+
+    def _forget(self, oldest: int) -> None:
+        """Drop the places of which nothing from step *oldest* on was read."""
+        # What was asked about longest ago comes first.
+        while max(self._readings[place := next(iter(self._readings))]) < oldest:
+            del self._readings[place]
+
+
+def _without_gaps(book: dict[int, float]) -> tuple[int, Values]:
+    """Give the step of the last reading that is there, and all that are."""
+    there = {step: reading for step, reading in book.items() if not isnan(reading)}
+    return max(there, default=0), np.array(list(there.values()))
 
 
 def _autoregression(history: Values, steps: float, order: int) -> tuple[float, float]:

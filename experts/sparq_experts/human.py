@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Annotated, Self
 
 import numpy as np
 from pydantic import Field, PositiveInt, model_validator
 
+from sparq_experts.readings import NO_READING, readings
 from sparq_sim.clock import Gate
 from sparq_sim.draws import Amount, AnyDraw, Lognormal, Positive
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.models import Answering, Expert, Setting, World
 
 _WEEK = 7
+_SLACK = 1e-9
+"""Work that is left over by a rounding, as a share of a working day, is not worth another one."""
 
 
 class Human(Expert):
@@ -55,14 +59,18 @@ class Human(Expert):
 
     def done_at(self, start: float, work: float) -> float:
         """Give when *work* that begins at *start* is done, or would begin, if there is none."""
-        weeks, left = divmod(work, self.workdays * (self.closes - self.opens))
+        hours = self.closes - self.opens
+        # Of whole weeks the last one is worked off day by day: it ends before the weekend.
+        weeks = max(0, ceil(work / (self.workdays * hours) - _SLACK) - 1)
+        left = work - weeks * self.workdays * hours
         date, hour = divmod(start, self.day)
         date, hour = date + _WEEK * weeks, max(hour, self.opens)
-        while date % _WEEK >= self.workdays or hour >= self.closes or hour + left > self.closes:
+        latest = self.closes + _SLACK * hours
+        while date % _WEEK >= self.workdays or hour >= self.closes or hour + left > latest:
             if date % _WEEK < self.workdays:
                 left = max(0.0, left - max(0.0, self.closes - hour))
             date, hour = date + 1, self.opens
-        return max(start, date * self.day + hour + left)
+        return max(start, date * self.day + min(hour + left, self.closes))
 
 
 class _HumanAtWork:
@@ -81,6 +89,6 @@ class _HumanAtWork:
             rows = slice(first, first + model.batch)
             async with self._desk:
                 await clock.until(model.done_at(clock.now, float(thinking[rows].sum())))
-                values.append(world.rewards(query.points[rows], clock.now))
+                values.append(readings(world, query.points[rows], clock.now))
                 dates.append(clock.now)
-        return Estimate(np.concatenate(values), measured_at=dates[0])
+        return Estimate(np.concatenate(values), measured_at=dates[0], absent=NO_READING)

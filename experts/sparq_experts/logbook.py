@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 from pydantic import NonNegativeInt, PositiveFloat, model_validator
 
+from sparq_experts.readings import NO_READING
 from sparq_sim.draws import Amount
 from sparq_sim.errors import Unavailable
 from sparq_sim.messages import Estimate, Points, Query, Values
@@ -19,9 +20,10 @@ class Logbook(Expert):
 
     The answer for a point is the nearest entry within *reach*, measured_at its date. What has no
     entry, or only one older than *refresh_after*, is evaluated anew and logged, if it *evaluates*
-    at all; if not, it fails, and old entries are given as they are. An entry's noise is drawn
-    once, when it is logged: to ask again averages nothing away. A query has one date, that of
-    its oldest entry; over a channel with `split` each point has its own.
+    at all; if not, it fails, and old entries are given as they are. Where a record has a gap there
+    is nothing to log: what was logged before stands. An entry's noise is drawn once, when it is
+    logged: to ask again averages nothing away. A query has one date, that of its oldest entry;
+    over a channel with `split` each point has its own.
     """
 
     reach: Amount = 0.0
@@ -55,39 +57,51 @@ class _LogbookAtWork:
         self._model = model
         self._log: dict[tuple[float, ...], tuple[float, float]] = {}
         """Value and date by point."""
+        self._columns: tuple[Points, Values] | None = None
+        """The log as arrays, for as long as nothing is added: points, and values with dates."""
+
+    async def broadcast(self, world: World) -> None:
+        """Fill in the entries of the beginning, by a chance that no query has a part in."""
+        if self._model.entries:
+            self._evaluate(world.domain.cover(self._model.entries), world)
 
     async def answer(self, query: Query, world: World) -> Estimate:
         """Look up, and evaluate what is missing or too old."""
         model, points = self._model, query.points
-        if model.entries and not self._log:
-            self._evaluate(world.domain.cover(model.entries), world, at=0.0)
         if model.evaluates:
             _, dates = self._looked_up(points)
             # Not a number, where there is no entry.
             wanted = ~(world.clock.now - dates <= model.refresh_after)
             if wanted.any():
                 await world.clock.sleep(model.service_per_evaluation * np.count_nonzero(wanted))
-                self._evaluate(points[wanted], world, at=world.clock.now)
+                self._evaluate(points[wanted], world)
         values, dates = self._looked_up(points)
+        absent = NO_READING if model.evaluates else "not in the log"
         if np.isnan(dates).all():
-            raise Unavailable("not in the log")
+            raise Unavailable(absent)
         measured_at = float(np.nanmin(dates))
-        return Estimate(values, stds=model.std, measured_at=measured_at, absent="not in the log")
+        return Estimate(values, stds=model.std, measured_at=measured_at, absent=absent)
 
     def _looked_up(self, points: Points) -> tuple[Values, Values]:
         """Give value and date of the nearest entry to each point, NaN where none is in reach."""
-        if not self._log:
-            return np.full(len(points), np.nan), np.full(len(points), np.nan)
-        distances = np.linalg.norm(points[:, None] - np.array(list(self._log)), axis=2)
-        nearest = np.array(list(self._log.values()))[distances.argmin(axis=1)]
+        if self._model.reach == 0 or not self._log:
+            nothing = (np.nan, np.nan)
+            found = np.array([self._log.get(tuple(point), nothing) for point in points.tolist()])
+            return found[:, 0], found[:, 1]
+        if self._columns is None:
+            self._columns = np.array(list(self._log)), np.array(list(self._log.values()))
+        places, entries = self._columns
+        distances = np.linalg.norm(points[:, None] - places, axis=2)
+        nearest = entries[distances.argmin(axis=1)]
         nearest[distances.min(axis=1) > self._model.reach] = np.nan
         return nearest[:, 0], nearest[:, 1]
 
-    def _evaluate(self, points: Points, world: World, *, at: float) -> None:
-        """Evaluate *points* as of a moment and log them, over older entries."""
-        now = at == world.clock.now
-        values = world.observe(points) if now else world.rewards(points, at)
+    def _evaluate(self, points: Points, world: World) -> None:
+        """Evaluate *points* as of now and log them, over older entries."""
+        now = world.clock.now
+        values = world.observe(points)
         if self._model.std:
             values = values + self._model.std * world.rng.standard_normal(len(points))
-        for point, value in zip(points.tolist(), values.tolist(), strict=True):
-            self._log[tuple(point)] = (value, at)
+        for i in np.flatnonzero(world.available(points, now)).tolist():
+            self._log[tuple(points[i].tolist())] = (float(values[i]), now)
+        self._columns = None

@@ -6,6 +6,7 @@ from math import sqrt
 
 import numpy as np
 
+from sparq_experts.readings import NO_READING, readings
 from sparq_sim.draws import Positive
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.models import Expert, World
@@ -23,5 +24,6 @@ class Quantised(Expert):
 
     async def answer(self, query: Query, world: World) -> Estimate:
         """Give the nearest mark to the reward of now."""
-        rewards = world.rewards(query.points, world.clock.now)
-        return Estimate(self.step * np.rint(rewards / self.step), stds=self.step / sqrt(12))
+        rewards = readings(world, query.points, world.clock.now)
+        marks = self.step * np.rint(rewards / self.step)
+        return Estimate(marks, stds=self.step / sqrt(12), absent=NO_READING)

@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from json import dumps
 from math import isfinite, nan
 from pathlib import Path
 
@@ -24,14 +25,15 @@ class Replay(Expert):
 
     The table has the columns `time`, `value`, one for each coordinate by its name, and may have
     `std`. A table of replies, which has a column `fate`, is dated by `measured_at`, and of it the
-    answers count. The answer for a point comes from the nearest place within *reach* at which
-    something was recorded by now, and is the latest of it, with its date; where there is none, it
-    fails. A query has one date, the oldest of its answers; over a channel with `split` each point
-    has its own.
+    answers count; they must all be of one landscape. The answer for a point comes from the nearest
+    place within *reach* at which something was recorded by now, and is the latest of it, with its
+    date; where there is none, it fails. A query has one date, the oldest of its answers; over a
+    channel with `split` each point has its own.
     """
 
     file: Path
-    """A .csv or .parquet file, or the folder of a study that recorded its replies."""
+    """A .csv or .parquet file, or the folder of a study that recorded its replies. A relative path
+    is one from the working directory, or, in a scenario file, from that file's; `~` is home."""
     where: tuple[tuple[str, str | int | float], ...] = ()
     """Columns and the value that rows have there, for a part of the table: (("source", "lab"),)."""
     reach: Amount = 0.0
@@ -41,7 +43,7 @@ class Replay(Expert):
 
     def start(self, setting: Setting) -> Answering:
         """Read the table."""
-        table = _read(self.file)
+        table = _read(self.file.expanduser())
         for column, value in self.where:
             table = table.only(column, value)
         time = "time"
@@ -128,12 +130,15 @@ class _Table:
 
     def check_one_landscape(self) -> None:
         """Refuse replies from several landscapes, which would contradict each other."""
-        replications = sorted({str(cell) for cell in self.columns.get("replication", ())})
-        if len(replications) > 1:
-            raise SparqError(
-                f"{self.file} has replications {', '.join(replications[:8])}, each with a "
-                f'landscape of its own; choose one: where = [["replication", {replications[0]}]]'
-            )
+        for name, cells in self.columns.items():
+            if name in ("replication", "seed") or name.partition(".")[0] == "environment":
+                several = sorted({str(cell) for cell in cells})
+                if len(several) > 1:
+                    raise SparqError(
+                        f"{self.file} has several {name} ({', '.join(several[:8])}), each with a "
+                        "landscape of its own; choose one: "
+                        f"where = [[{dumps(name)}, {_value(several[0])}]]"
+                    )
 
     def numbers(self, name: str) -> Values:
         """Give a column as finite numbers, or say where there is none."""
@@ -148,6 +153,11 @@ class _Table:
         return numbers
 
 
+def _value(cell: str) -> str:
+    """Write what a cell holds as a scenario file would."""
+    return cell if isfinite(_number(cell)) else dumps(cell)
+
+
 def _number(cell: object) -> float:
     try:
         number = float(cell)  # type: ignore[arg-type] # whatever a table holds
@@ -160,7 +170,16 @@ def _read(file: Path) -> _Table:
     if file.is_dir():
         from sparq_sim.study import Study
 
-        return _from_arrow(file, Study.open(file).table("replies").to_pydict())
+        study = Study.open(file)
+        columns = study.table("replies").to_pydict()
+        seeds = sorted({play.seed for play in study.plays()})
+        # Where the seed is swept, it is a column to choose by.
+        if len(seeds) > 1 and "seed" not in columns:
+            raise SparqError(
+                f"{file} has plays of the seeds {', '.join(map(str, seeds[:8]))}, each with a "
+                "landscape of its own; run the scenario of one of them in a folder of its own"
+            )
+        return _from_arrow(file, columns)
     if file.suffix not in (".csv", ".parquet"):
         raise SparqError(f"{file}: expected a .csv or .parquet file, or the folder of a study")
     with _readable(file):
@@ -180,16 +199,16 @@ def _readable(file: Path) -> Iterator[None]:
 def _from_csv(file: Path) -> _Table:
     with file.open(newline="", encoding="utf-8-sig") as lines:
         reader = csv.reader(lines)
-        header = next(reader, [])
-        rows, places = [], []
-        for row in reader:
-            if len(row) != len(header):
-                raise SparqError(
-                    f"{file}, line {reader.line_num}: {len(row)} cells; the header has "
-                    f"{len(header)}"
-                )
-            rows.append(row)
-            places.append(f"line {reader.line_num}")
+        try:
+            # A blank line has no cells.
+            numbered = [(f"line {reader.line_num}", row) for row in reader if row]
+        except csv.Error as error:
+            raise SparqError(f"{file}, line {reader.line_num}: {error}") from error
+    header = numbered[0][1] if numbered else []
+    places, rows = [place for place, _ in numbered[1:]], [row for _, row in numbered[1:]]
+    for place, row in zip(places, rows, strict=True):
+        if len(row) != len(header):
+            raise SparqError(f"{file}, {place}: {len(row)} cells; the header has {len(header)}")
     columns = {name: [row[i] for row in rows] for i, name in enumerate(header)}
     return _checked(_Table(file, columns, places))
 

@@ -8,6 +8,7 @@ from pydantic import Field, PositiveInt
 
 from sparq_sim.clock import Gate
 from sparq_sim.draws import Amount
+from sparq_sim.errors import PluginError
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.models import Answering, Expert, Landscape, Setting, World
 
@@ -17,7 +18,8 @@ class Simulator(Expert):
 
     It uses the environment's own `coarse(resolution)`. A query waits for a processor, then is one
     run that lasts service_per_cell times the cells of the coarse grid, and tells of the moment
-    when the run began: what comes out is as old as the run was long.
+    when the run began: what comes out is as old as the run was long. An environment that cannot
+    be computed coarsely is refused when the play begins.
     """
 
     resolution: Annotated[float, Field(gt=0, le=1)] = 0.5
@@ -37,22 +39,33 @@ class Simulator(Expert):
 class _SimulatorAtWork:
     def __init__(self, model: Simulator) -> None:
         self._model = model
-        self._landscape: Landscape | None = None
-        self._processors: Gate | None = None
+        self._begun: tuple[Landscape, int, Gate] | None = None
+        """The coarse model, how many cells it has, and the processors."""
+
+    async def broadcast(self, world: World) -> None:
+        """Send nothing; set up the model, or refuse what has none."""
+        self._begin(world)
+
+    def _begin(self, world: World) -> tuple[Landscape, int, Gate]:
+        if self._begun is None:
+            try:
+                landscape = world.coarse(self._model.resolution)
+            except ValueError as error:
+                raise PluginError(f"simulator: {error}; leave it out, or ask another") from error
+            cells = getattr(landscape, "cells", None)
+            if cells is None:
+                raise PluginError(
+                    f"simulator: {type(landscape).__name__} does not say how many `cells` it "
+                    "computes"
+                )
+            self._begun = landscape, cells, world.clock.gate(self._model.processors)
+        return self._begun
 
     async def answer(self, query: Query, world: World) -> Estimate:
         """Wait for a processor, and run."""
         model, clock = self._model, world.clock
-        if self._landscape is None or self._processors is None:
-            self._landscape = world.coarse(model.resolution)
-            self._processors = clock.gate(model.processors)
-        landscape = self._landscape
-        cells = getattr(landscape, "cells", None)
-        if cells is None:
-            raise ValueError(
-                f"{type(landscape).__name__} does not say how many `cells` it computes"
-            )
-        async with self._processors:
+        landscape, cells, processors = self._begin(world)
+        async with processors:
             began_at = clock.now
             await clock.sleep(model.service_per_cell * cells)
         values = landscape.rewards(query.points, began_at)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from sparq_experts.readings import NO_READING, readings
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.models import Expert, World
 
@@ -13,7 +12,4 @@ class Truth(Expert):
 
     async def answer(self, query: Query, world: World) -> Estimate:
         """Give the reward of now, where there is a reading of it."""
-        now = world.clock.now
-        values = world.rewards(query.points, now)
-        there = world.available(query.points, now)
-        return Estimate(np.where(there, values, np.nan), absent="no reading")
+        return Estimate(readings(world, query.points, world.clock.now), absent=NO_READING)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.random import Generator
 from pydantic import Field, FiniteFloat
 
+from sparq_sim.errors import PluginError
 from sparq_sim.messages import Move, Reply
 from sparq_sim.models import Agent, Optimizer, Setting
 
@@ -19,7 +20,16 @@ class Fixed(Optimizer):
 
     def start(self, setting: Setting, rng: Generator) -> Agent:
         """Give an agent that learns nothing."""
-        point = setting.domain.check(np.array([self.point]), "the fixed point")[0]
+        domain = setting.domain
+        if len(self.point) != domain.dimensions:
+            raise PluginError(
+                f"the fixed point: {list(self.point)} has not one number for each coordinate of "
+                f"the domain: {', '.join(domain.names)}; give another `point`"
+            )
+        try:
+            (point,) = domain.check(np.array([self.point]), "the fixed point")
+        except ValueError as error:
+            raise PluginError(f"{error}; give another `point`") from error
         return _FixedAgent(Move(point))
 
 

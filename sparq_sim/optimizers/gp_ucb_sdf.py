@@ -64,6 +64,8 @@ class GPUCBSDF(GPOptimizer):
 
 @dataclass(slots=True)
 class _Play:
+    number: int
+    """From 1 on: that of its round."""
     point: Point
     position: int | None = None
     """Of the censored observation, once there is one."""
@@ -79,22 +81,23 @@ class _DelayedMemory(Memory):
         self._std = setting.observation.std
         self._candidates = Candidates(prior.candidates)
         self._latest: deque[Point] = deque(maxlen=self._window)
+        self._plays = 0
         self._unheard: list[_Play] = []
+        """What may still be heard of within the window."""
         self._waiting_for = 0.0
         self._now = -inf
 
     def play(self, point: Point) -> None:
         self._latest.append(point)
-        self._unheard.append(_Play(point))
+        self._plays += 1
+        self._unheard.append(_Play(self._plays, point))
 
     def learn(self, answer: Answer) -> None:
-        play = self._answered(answer)
         latency = (answer.arrived_at - answer.asked_at) / self.period
-        if play is None:
-            super().learn(answer)
-        elif latency > self._window + 1e-6:
-            self._censor(play, answer.arrived_at)
-        elif play.position is None:
+        if answer.query.source == REWARD and latency > self._window + 1e-6:
+            return
+        play = self._answered(answer)
+        if play is None or play.position is None:
             super().learn(answer)
         else:
             (variance,) = self.prior.variances(answer)
@@ -116,9 +119,12 @@ class _DelayedMemory(Memory):
         # Once for each round: what is played in it may be heard of in it.
         if now > self._now:
             self._now = now
-            self._waiting_for = float(len(self._unheard))
             for play in self._unheard:
                 self._censor(play, now)
+            # An answer to what was played in round s - m arrives by round s, or is ignored.
+            oldest = self._plays + 1 - self._window
+            self._unheard = [play for play in self._unheard if play.number >= oldest]
+            self._waiting_for = float(len(self._unheard))
             by = self._bound * self._doubt()
             self.prior = replace(self.prior, width=_Widened(width=self._width, by=by))
         return self.posterior

@@ -123,7 +123,7 @@ def gathered(study: Study, *, replays: bool = True, allow_import: bool = False) 
     )
     kept = some(settings, MOST_CURVES // max(1, len(optimizers)))
     if len(kept) < len(settings):
-        notes.append(f"{len(kept)} of {len(settings)} settings are charted over the rounds")
+        notes.append(f"Of {len(settings)} settings, {len(kept)} are charted over the rounds")
     material = Material(
         optimizers=optimizers,
         summaries=summaries,

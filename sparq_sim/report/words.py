@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from inspect import getdoc
 from math import inf, isfinite
 from typing import Any, TypeAlias
+
+from pydantic import BaseModel
 
 from sparq_sim.analysis import Difference, Setting, Summary
 from sparq_sim.errors import PluginError
@@ -17,6 +20,8 @@ from sparq_sim.report.charts import shown
 
 Data: TypeAlias = Mapping[str, Any]
 """A part of a scenario as it is written down: see `Scenario.fingerprint`."""
+MOST_LISTED = 6
+"""Entries of a field that are told one by one."""
 
 
 @dataclass(frozen=True)
@@ -79,37 +84,102 @@ def _table(thing: object) -> Data:
 
 
 def _plugin(kind: Kind, data: Data, *, allow_import: bool) -> str:
-    """Tell a plug-in by its kind, the first sentence of its docstring, and its numbers."""
+    """Tell a plug-in: its kind, the first paragraph of its docstring, what is not as by default."""
     name = str(data.get("kind", "unknown"))
-    numbers = [
-        f"{key.replace('_', ' ')} {shown(value)}"
-        for key, value in data.items()
-        if key != "kind" and isinstance(value, int | float | str)
-    ]
-    given = f" With {', '.join(numbers)}." if numbers else ""
-    return f"{name}. {_first_sentence(kind, name, allow_import=allow_import)}{given}"
-
-
-def _first_sentence(kind: Kind, name: str, *, allow_import: bool) -> str:
+    own = {key: value for key, value in data.items() if key != "kind"}
+    given = list(_leaves(own))
     if ":" in name and not allow_import:
-        return "It is code of the study, imported only with --allow-import."
+        return _with("It is code of the study, imported only with --allow-import.", name, given)
     try:
-        match kind:
-            case "environment":
-                model: type[Part] = load("environment", name, allow_import=allow_import)
-            case "expert":
-                model = load("expert", name, allow_import=allow_import)
-            case "optimizer":
-                model = load("optimizer", name, allow_import=allow_import)
+        model = _model(kind, name, allow_import=allow_import)
     except PluginError:
-        return "It is not installed here."
-    paragraph = (getdoc(model) or "").split("\n\n")[0]
-    return " ".join(paragraph.replace("*", "").split())
+        return _with("It is not installed here.", name, given)
+    # A plug-in may read its fields otherwise by now, and refuse them; then all are told.
+    with suppress(Exception):
+        given = list(_differing(model.model_validate(own))) or ["the defaults"] * bool(own)
+    about = " ".join((getdoc(model) or "").split("\n\n")[0].replace("*", "").split())
+    return _with(about, name, given)
+
+
+def _with(about: str, name: str, given: Sequence[str]) -> str:
+    return f"{name}. {about}" + (f" With {', '.join(given)}." if given else "")
+
+
+def _model(kind: Kind, name: str, *, allow_import: bool) -> type[Part]:
+    match kind:
+        case "environment":
+            return load("environment", name, allow_import=allow_import)
+        case "expert":
+            return load("expert", name, allow_import=allow_import)
+        case "optimizer":
+            return load("optimizer", name, allow_import=allow_import)
+
+
+def _differing(part: BaseModel, usual: object = None, path: str = "") -> Iterator[str]:
+    """Tell the fields that are not as in *usual*, or by default where that is another kind."""
+    same = type(usual) is type(part)
+    tagged = bool(path) and not same and hasattr(part, "kind")
+    if tagged:
+        yield f"{path}kind {part.kind}"  # type: ignore[attr-defined] # just looked for
+    for name, field in type(part).model_fields.items():
+        value = getattr(part, name)
+        default = getattr(usual, name) if same else field.get_default(call_default_factory=True)
+        if value == default or (tagged and name == "kind"):
+            continue
+        here = f"{path}{field.alias or name}"
+        if isinstance(value, BaseModel):
+            yield from _differing(value, default, f"{here}.")
+        elif _several(value, BaseModel):
+            for place, each in enumerate(value):
+                yield from _differing(each, path=f"{here}.{place}.")
+        else:
+            yield f"{here} {_said(value)}"
+
+
+def _leaves(data: Data, path: str = "") -> Iterator[str]:
+    """Tell all fields of data that are given."""
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{path}{key}.")
+        elif _several(value, Mapping):
+            yield from _leaves({f"{key}.{place}": each for place, each in enumerate(value)}, path)
+        elif value is not None:
+            yield f"{path}{key} {_said(value)}"
+
+
+def _several(value: object, kind: type) -> bool:
+    """Tell whether a value is some, but not too many, of a kind."""
+    return (
+        isinstance(value, list | tuple)
+        and 0 < len(value) <= MOST_LISTED
+        and all(isinstance(each, kind) for each in value)
+    )
+
+
+def _said(value: object) -> str:
+    if isinstance(value, list | tuple):
+        many = len(value) > MOST_LISTED
+        return counted(len(value), "value") if many else f"[{', '.join(map(_said, value))}]"
+    return "none" if value is None else shown(value)
+
+
+def counted(count: float, thing: str) -> str:
+    """Say how many there are of a *thing*."""
+    return f"{count:g} {thing}{'' if count == 1 else 's'}"
+
+
+def quoted(name: str) -> str:
+    """Put a name in quotation marks where it would not be known for one word."""
+    return (
+        f"\N{LEFT DOUBLE QUOTATION MARK}{name}\N{RIGHT DOUBLE QUOTATION MARK}"
+        if " " in name
+        else name
+    )
 
 
 def _rules(play: Data) -> str:
     rounds, period, horizon = (_number(play.get(key)) for key in ("rounds", "period", "horizon"))
-    told = f"{rounds:g} rounds" if isfinite(rounds) else "Rounds"
+    told = counted(rounds, "round") if isfinite(rounds) else "Rounds"
     told += f", one every {period:g} units of time" if period != 1 else ", one a unit of time"
     told += f", until {horizon:g}." if isfinite(horizon) else "."
     for key, what in (("budget", "for all queries"), ("budget_per_round", "for those of a round")):
@@ -119,7 +189,8 @@ def _rules(play: Data) -> str:
         past = play.get("access") == "past"
         told += f" Experts may be asked about {'points already played' if past else 'any point'}."
     if design := play.get("design"):
-        told += f" {design} points are observed beforehand."
+        verb = "is" if design == 1 else "are"
+        told += f" {counted(design, 'point')} {verb} observed beforehand."
     if thinking := _drawn(play.get("thinking")):
         told += f" The agent thinks for {thinking}."
     return told
@@ -158,12 +229,13 @@ def _road(channel: Data, *, expert: bool = False) -> str:
     if isfinite(patience := _number(channel.get("patience"))):
         told += f" After {patience:g} they are too late."
     if outages := channel.get("outages"):
-        told += f" Nobody can be asked in {len(outages)} outage{'s' if len(outages) > 1 else ''}."
+        told += f" Nobody can be asked in {counted(len(outages), 'outage')}."
     policy = _table(channel.get("policy"))
     if retries := policy.get("retries"):
-        told += f" After a failure it is asked again, up to {shown(retries)} times."
+        again = "once" if retries == 1 else f"up to {shown(retries)} times"
+        told += f" After a failure it is asked again, {again}."
     if fallback := policy.get("fallback"):
-        told += f" When it fails for good, {fallback} is asked."
+        told += f" When it fails for good, {quoted(str(fallback))} is asked."
     if faults := [_table(fault) for fault in channel.get("faults") or ()]:
         shares = [f"{shown(each.get('kind'))} {shown(each.get('share'))}" for each in faults]
         told += f" Faults are injected: {', '.join(shares)}."
@@ -181,7 +253,7 @@ def _drawn(draw: object) -> str:
         case "exponential":
             return f"{shown(data.get('mean'))} on average (exponential)"
         case "empirical":
-            return f"one of {len(data.get('values', ()))} recorded values"
+            return f"one of {counted(len(data.get('values', ())), 'recorded value')}"
         case None:
             return ""
         case kind:
@@ -242,12 +314,13 @@ def winner(verdicts: Sequence[Verdict]) -> str:
         case [one]:
             return _one_winner(one)
     wins = Counter(each.best.optimizer for each in verdicts)
-    name, count = wins.most_common(1)[0]
+    best, count = wins.most_common(1)[0]
+    name = quoted(best)
     if all(each.next is None for each in verdicts):
         return f"There is only one optimizer, {name}, in {len(verdicts)} settings."
-    sure = sum(each.sure for each in verdicts if each.best.optimizer == name)
+    sure = sum(each.sure for each in verdicts if each.best.optimizer == best)
     where = "all" if count == len(verdicts) else f"{count} of the"
-    told = f"{name} had the least average regret in {where} {len(verdicts)} settings"
+    told = f"The optimizer {name} had the least average regret in {where} {len(verdicts)} settings"
     if sure == count:
         certainty = ": each time beyond chance"
     elif sure:
@@ -258,15 +331,16 @@ def winner(verdicts: Sequence[Verdict]) -> str:
 
 
 def _one_winner(verdict: Verdict) -> str:
-    best, gap = verdict.best, verdict.difference
-    mean = number(best.average_regret.mean)
+    gap, name = verdict.difference, quoted(verdict.best.optimizer)
+    mean = number(verdict.best.average_regret.mean)
     if verdict.next is None:
-        return f"There is only one optimizer, {best.optimizer}: its average regret is {mean}."
-    told = f"{best.optimizer} had the least average regret, {mean}"
+        return f"There is only one optimizer, {name}: its average regret is {mean}."
+    told = f"The optimizer {name} had the least average regret, {mean}"
+    after = quoted(verdict.next.optimizer)
     if gap is None:
-        return f"{told}; the next is {verdict.next.optimizer}."
+        return f"{told}; the next is {after}."
     margin = gap.difference
-    told += f": {number(-margin.mean)} less than {verdict.next.optimizer}, the next"
+    told += f": {number(-margin.mean)} less than {after}, the next"
     if margin.count < 2:
         return f"{told}. With one replication, chance may have decided."
     wins = round(gap.better * margin.count)

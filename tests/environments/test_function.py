@@ -244,3 +244,15 @@ def test_a_domain_that_is_none_is_refused() -> None:
         FunctionWorld(function=bowl)
     with pytest.raises(ValidationError, match="callable"):
         from_function("bowl", SQUARE)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("domain", [LINE, SQUARE])
+def test_a_cover_of_one_point_is_refused_and_one_of_two_serves(domain: Box) -> None:
+    with pytest.raises(ValidationError, match="greater than or equal to 2"):
+        from_function(bowl, domain, cover=1)
+
+    def hill(points: Points, time: float) -> Values:
+        values: Values = -((points - 0.25) ** 2).sum(axis=1)
+        return values
+
+    assert started(hill, domain, cover=2).best(0.0)[1] == pytest.approx(0.0, abs=1e-6)

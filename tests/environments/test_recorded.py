@@ -136,6 +136,12 @@ def test_a_model_reads_nothing_until_it_starts() -> None:
         Recorded(files=("nowhere.csv",)).start(rng())
 
 
+def test_a_tilde_is_home(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(table.parent))
+    for file in ("~/network.csv", "~/net*.csv"):
+        assert Recorded(files=(file,)).start(rng()).steps == DAYS
+
+
 def test_patterns_gather_files_and_none_is_read_twice(table: Path) -> None:
     lines = table.read_text(encoding="utf-8").splitlines()
     for name, part in (("part1.csv", lines[1:100]), ("part2.csv", lines[100:])):

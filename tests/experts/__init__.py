@@ -75,7 +75,7 @@ def consult(
         heard = Heard([], 0.0, truth)
         stage = Stage(clock, Streams(0), truth, purse=Purse(), hear=heard.records.append)
         for name, (each, road) in pairs.items():
-            Connection(name, each.start(setting), road, stage)
+            Connection(name, each.start(setting), road, stage).broadcast()
         for number, moment in enumerate(moments, 1):
             await clock.until(moment)
             stage.round = number

@@ -9,12 +9,16 @@ from pydantic import ValidationError
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from sparq_experts.forecast import LENGTHS, NOISES, Forecast
-from sparq_sim import Environment, Sites
+from sparq_experts.forecast import LENGTHS, NOISES, Forecast, _ForecastAtWork
+from sparq_sim import Channel, Environment, Query, Setting, Sites
+from sparq_sim.clock import Clock
+from sparq_sim.connection import Connection, Stage
 from sparq_sim.messages import Point, Points, Values
 from sparq_sim.models import Landscape
+from sparq_sim.streams import Streams
 from sparq_sim.testing import check_expert
-from tests.experts import Heard, consult
+from tests.conftest import on_sim_clock
+from tests.experts import Heard, consult, landscape
 
 Method = Literal["persistence", "ar", "gp"]
 METHODS: list[Method] = ["persistence", "ar", "gp"]
@@ -187,3 +191,37 @@ def test_an_unknown_method_or_a_window_of_one_is_refused() -> None:
         Forecast(method="oracle")
     with pytest.raises(ValidationError, match="window"):
         Forecast(window=1)
+
+
+def test_a_window_too_short_for_its_autoregression_is_refused_with_the_remedy() -> None:
+    with pytest.raises(ValidationError, match=r"window 10 .* takes 11 readings; give a longer"):
+        Forecast(order=3, window=10)
+    Forecast(order=3, window=11)
+    Forecast(method="gp", order=3, window=10)
+
+
+def test_only_what_still_counts_is_remembered() -> None:
+    domain = landscape().domain
+    at_work = Forecast(method="persistence", window=5).start(Setting(domain))
+    assert isinstance(at_work, _ForecastAtWork)
+    points = domain.cover(60)
+
+    async def main(clock: Clock) -> None:
+        stage = Stage(clock, Streams(0), landscape())
+        connection = Connection("expert", at_work, Channel(), stage)
+        for number in range(60):
+            await clock.until(float(number + 1))
+            stage.round = number + 1
+            places = points[[number, number, 0]]
+            connection.ask(Query(number + 1, "expert", places, clock.now))
+
+    on_sim_clock(main)
+    # The place that is asked about again and again, and one a round for as long as the window.
+    assert len(at_work._readings) <= 1 + 5
+    assert {len(book) for book in at_work._readings.values()} == {5}
+
+
+def test_a_reading_keeps_its_noise_for_as_long_as_it_counts() -> None:
+    expert = Forecast(method="persistence", std=0.5, every=10.0, window=3)
+    first, second = consult(expert, [12.0, 19.0], [0.2, 0.2, 0.9]).answers
+    assert first.values[0] == first.values[1] == second.values[0]

@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.random import Generator
 from pydantic import ValidationError
 
 from sparq_experts.logbook import Logbook
-from sparq_sim import Channel
+from sparq_sim import Channel, Environment
+from sparq_sim.messages import Points, Values
+from sparq_sim.models import Landscape
 from sparq_sim.testing import check_expert
 from tests.conftest import Run
-from tests.experts import consult
+from tests.experts import consult, landscape
 
 EXPERTS = [
     Logbook(),
@@ -85,3 +88,56 @@ def test_a_query_is_dated_by_its_oldest_entry_and_split_rows_each_by_their_own()
 def test_a_log_that_stays_empty_is_refused_with_the_remedy() -> None:
     with pytest.raises(ValidationError, match="the log stays empty; give it entries"):
         Logbook(evaluates=False)
+
+
+# The entries of the beginning
+
+
+class Noisy(Environment):
+    """The slope, with a noise of its own."""
+
+    def start(self, rng: Generator) -> Landscape:
+        slope = landscape()
+
+        def observe(points: Points, time: float, rng: Generator) -> Values:
+            return slope.rewards(points, time) + rng.standard_normal(len(points))
+
+        slope.observe = observe  # type: ignore[attr-defined]
+        return slope
+
+
+def test_entries_owe_nothing_to_the_query_that_comes_first() -> None:
+    expert = Logbook(entries=2, std=0.3, evaluates=False)
+    first, second = consult(expert, [1.0, 2.0], [0.25]).answers
+    # During an outage the first query does not reach it.
+    (alone,) = consult(expert, [1.0, 2.0], [0.25], channel=Channel(outages=((0.5, 1.5),))).answers
+    assert first.values[0] == second.values[0] == alone.values[0]
+
+
+def test_entries_have_the_noise_of_the_world_and_are_dated_at_the_beginning() -> None:
+    expert = Logbook(entries=1000, evaluates=False)
+    points = landscape().domain.cover(1000).ravel().tolist()
+    heard = consult(expert, [5.0], points, environment=Noisy())
+    assert heard.answers[0].measured_at == 0.0
+    errors = np.array(heard.errors)
+    assert abs(errors.mean()) < 5 / np.sqrt(len(errors))
+    assert abs(errors.var() - 1) < 5 * np.sqrt(2 / len(errors))
+
+
+# Looking up
+
+
+@pytest.mark.parametrize("reach", [1e-12, 0.03])
+def test_an_entry_within_reach_is_found_also_after_the_log_has_grown(reach: float) -> None:
+    expert = Logbook(reach=reach)
+    heard = consult(expert, [1.0, 2.0], [0.1, 0.5], channel=Channel(split=True))
+    # The second point of the first query is logged when the first one is there already.
+    assert [answer.measured_at for answer in heard.answers] == [1.0] * 4
+    assert heard.errors == [0.0] * 4
+
+
+def test_without_reach_only_the_very_same_point_is_found() -> None:
+    points = [0.25, 0.25 + 1e-12, 0.75]
+    heard = consult(Logbook(entries=2, evaluates=False), [1.0], points)
+    assert heard.answers[0].rows.tolist() == [0, 2]
+    assert heard.failures[0].rows.tolist() == [1]

@@ -6,6 +6,7 @@ import pytest
 from pyarrow import csv as pyarrow_csv
 from pyarrow import parquet
 
+from sparq_environments.moving_peaks import MovingPeaks
 from sparq_experts.replay import Replay
 from sparq_experts.truth import Truth
 from sparq_sim import Channel, Rules, Scenario, SparqError, Study, play
@@ -106,15 +107,18 @@ def test_a_part_of_a_table_can_be_chosen(tmp_path: Path) -> None:
 # An earlier study
 
 
-def studied(folder: Path, replications: int = 1) -> Study:
+def studied(folder: Path, replications: int = 1, **changes: object) -> Study:
     experts = {"lab": Engaged(expert=Truth(), channel=Channel(noise=0.1, transit=0.5, loss=0.2))}
-    scenario = Scenario(
-        environment=Slope(),
-        experts=experts,
-        optimizers={"asker": Asker(batch=3)},
-        rounds=8,
-        replications=replications,
-        record="full",
+    scenario = Scenario.model_validate(
+        {
+            "environment": Slope(),
+            "experts": experts,
+            "optimizers": {"asker": Asker(batch=3)},
+            "rounds": 8,
+            "replications": replications,
+            "record": "full",
+            **changes,
+        }
     )
     study = Study(scenario, folder)
     study.run(InProcess())
@@ -152,11 +156,43 @@ def test_exported_replies_say_the_same_as_the_study(tmp_path: Path, suffix: str)
 
 def test_replications_are_not_mixed(tmp_path: Path) -> None:
     studied(tmp_path / "study", replications=2)
-    with pytest.raises(SparqError, match=r"has replications 0, 1, .* choose one: where = "):
+    with pytest.raises(
+        SparqError, match=r"several replication \(0, 1\), .*: where = \[\[\"replication\", 0\]\]"
+    ):
         replayed(tmp_path / "study")
     assert replayed(tmp_path / "study", ("replication", 0)) != replayed(
         tmp_path / "study", ("replication", 1)
     )
+
+
+def test_plays_of_several_seeds_are_not_mixed(tmp_path: Path) -> None:
+    studied(tmp_path / "study")
+    studied(tmp_path / "study", seed=7)
+    with pytest.raises(SparqError, match=r"has plays of the seeds 0, 7, .* a folder of its own"):
+        replayed(tmp_path / "study")
+
+
+def test_a_seed_that_is_swept_can_be_chosen(tmp_path: Path) -> None:
+    studied(tmp_path / "study", sweep={"seed": (3, 4)})
+    with pytest.raises(SparqError, match=r'several seed \(3, 4\).* where = \[\["seed", 3\]\]'):
+        replayed(tmp_path / "study")
+    first, second = (replayed(tmp_path / "study", ("seed", seed)) for seed in (3, 4))
+    assert first != second
+
+
+@pytest.mark.parametrize("exported", [False, True])
+def test_environments_that_are_swept_are_not_mixed(tmp_path: Path, exported: bool) -> None:
+    world, sweep = MovingPeaks(dimensions=1), {"environment.peaks": (2, 3)}
+    study = studied(tmp_path / "study", environment=world, sweep=sweep)
+    file = tmp_path / "study"
+    if exported:
+        file = tmp_path / "replies.csv"
+        export(study, file, "replies")
+    told = r'several environment.peaks \(2, 3\).* where = \[\["environment.peaks", 2\]\]'
+    with pytest.raises(SparqError, match=told):
+        replayed(file)
+    first, second = (replayed(file, ("environment.peaks", peaks)) for peaks in (2, 3))
+    assert first != second
 
 
 # Bad tables
@@ -170,6 +206,7 @@ def test_replications_are_not_mixed(tmp_path: Path) -> None:
         ("time,x0,value\ninf,0.5,1\n", r"line 2, time: 'inf' is no number"),
         ("time,x0,value,std\n0,0.5,1,-1\n", r"line 2, std: -1.0 is negative"),
         ("time,x0,value\n0,0.5\n", r"line 2: 2 cells; the header has 3"),
+        (f"time,x0,value\n0,0.5,{'1' * 200_000}\n", r"other.csv, line 2: field larger than"),
         ("time,x,value\n0,0.5,1\n", r"no column 'x0'; its columns are: time, x, value"),
         ("x0,value\n0.5,1\n", r"no column 'time'"),
         ("time,x0,value\n", r"has no rows"),
@@ -206,3 +243,16 @@ def test_a_table_is_read_once_before_the_play_not_within_it(table: Path) -> None
     started = Replay(file=table, reach=1.0)
     with pytest.raises(SparqError, match="no column 'x1'"):
         play(Asker(), Slope(place="square"), Rules(rounds=3), experts={"expert": started})
+
+
+def test_blank_lines_are_no_rows(table: Path) -> None:
+    expert = Replay(file=table)
+    before = consult(expert, [7.0], [0.2, 0.8]).answers[0].values.tolist()
+    table.write_text(TABLE.replace("value,std\n", "value,std\n\n") + "\n\n", encoding="utf-8")
+    assert consult(expert, [7.0], [0.2, 0.8]).answers[0].values.tolist() == before
+
+
+def test_a_tilde_is_home(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(table.parent))
+    (answer,) = consult(Replay(file=Path("~/table.csv")), [0.5], [0.2]).answers
+    assert answer.values.tolist() == [10.0]

@@ -2,19 +2,31 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.random import Generator
 from pydantic import ValidationError
 
 from sparq_environments.plume import Plume
 from sparq_environments.rod import Rod
 from sparq_experts.simulator import Simulator
-from sparq_sim.models import Environment
-from sparq_sim.testing import check_expert
+from sparq_sim import PluginError, Rules, play
+from sparq_sim.models import Environment, Landscape
+from sparq_sim.optimizers.uniform import Uniform
+from sparq_sim.testing import Slope, check_expert
 from tests.conftest import Run
 from tests.experts import Heard, consult
 
 ROD = Rod(cells=1024, phase=0.1, wander=0.0, spin_up=10.0)
 SMALL = Rod(cells=64, spin_up=4.0)
 PLACES = np.random.default_rng(2).uniform(0, 10, 300)
+
+
+class Countless(Environment):
+    """The slope, which is its own coarse version, of nobody knows how many cells."""
+
+    def start(self, rng: Generator) -> Landscape:
+        landscape = Slope().start(rng)
+        landscape.coarse = lambda resolution: landscape  # type: ignore[attr-defined]
+        return landscape
 
 
 def run_at(resolution: float) -> Heard:
@@ -72,9 +84,14 @@ def test_it_claims_what_it_is_told_to_claim() -> None:
     assert answer.stds.tolist() == [0.02]
 
 
-def test_an_environment_that_cannot_be_computed_coarsely_is_a_failure_that_says_so() -> None:
-    (failure,) = consult(Simulator(), [1.0]).failures
-    assert "no coarser version" in failure.reason
+def test_an_environment_that_cannot_be_computed_coarsely_is_refused_at_once() -> None:
+    with pytest.raises(PluginError, match="simulator: this environment has no coarser version"):
+        play(Uniform(), Slope(), Rules(rounds=3), experts={"expert": Simulator()})
+
+
+def test_a_coarse_model_that_does_not_count_its_cells_is_refused() -> None:
+    with pytest.raises(PluginError, match="does not say how many `cells` it computes"):
+        play(Uniform(), Countless(), Rules(rounds=3), experts={"expert": Simulator()})
 
 
 @pytest.mark.parametrize("resolution", [0.0, 1.5])

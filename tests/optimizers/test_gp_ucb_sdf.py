@@ -16,6 +16,7 @@ from sparq_sim import Box, Channel, PluginError, Query, Rules, Setting, play
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.measures import average_regret
 from sparq_sim.models import Terms
+from sparq_sim.optimizers.acquisition import Acquisition
 from sparq_sim.optimizers.gp_ucb import GPUCB
 from sparq_sim.optimizers.gp_ucb_sdf import GPUCBSDF
 from sparq_sim.optimizers.ucb import GPOptimizer, PriorWarning, UCBAgent
@@ -136,6 +137,30 @@ def test_what_arrives_within_the_window_counts_and_later_not(arrived: float, cou
     belief = agent.belief(first[None], arrived)
     assert belief is not None
     assert (belief.mean[0] > 2.0) == counts
+
+
+def test_what_is_lost_is_waited_for_no_longer_than_the_window() -> None:
+    model = GPUCBSDF(kernel=KERNEL, mean=MEAN, window=4)
+    trace = play(model, STILL, Rules(rounds=40), feedback=Channel(noise=0.1, loss=0.999))
+    assert trace.rounds["note_unheard"].tolist() == [0.0, 1.0, 2.0, 3.0] + [4.0] * 36
+
+
+def test_a_late_answer_is_not_taken_for_that_of_a_later_play_at_the_same_point() -> None:
+    def believed(latency: float) -> float:
+        # Two candidates, so that it must play the same ones again and again.
+        model = GPUCBSDF(window=2, acquisition=Acquisition(grid=2))
+        agent = started(model, 1.0)
+        points = [agent.ask(float(t)).point for t in range(1, 9)]
+        (point, *_) = points
+        assert point is not None
+        query = Query(1, "reward", point[None], 8.0 - latency)
+        agent.tell(query.answer([3.0], stds=0.1, measured_at=1.0, arrived_at=8.0))
+        belief = agent.belief(point[None], 8.0)
+        assert belief is not None
+        return float(belief.mean[0])
+
+    assert believed(7.0) == 0.0
+    assert believed(2.0) > 0.0
 
 
 def test_while_nothing_is_heard_it_looks_elsewhere_and_gp_ucb_does_not() -> None:

@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 
 from sparq_environments.synthetic import Synthetic
 from sparq_sim import Box, Channel, Query, Rules, Setting, Sites, play
+from sparq_sim.errors import PluginError
 from sparq_sim.gp.kernels import Matern12, Matern32, Matern52, SquaredExponential
 from sparq_sim.measures import average_regret
 from sparq_sim.optimizers.et_gp_ucb import ETGPUCB
@@ -314,7 +315,7 @@ def test_all_observations_equal_are_no_trouble() -> None:
 def test_a_fixed_point_is_played_for_ever_and_one_outside_refused() -> None:
     trace = play(Fixed(point=(0.25,)), Slope(), Rules(rounds=20))
     assert_array_equal(trace.points, np.full((20, 1), 0.25))
-    with pytest.raises(ValueError, match="the fixed point"):
+    with pytest.raises(PluginError, match="the fixed point"):
         play(Fixed(point=(2.0,)), Slope(), Rules(rounds=20))
 
 

@@ -119,6 +119,25 @@ def test_a_half_finished_study_gives_a_page_that_says_so(tmp_path: Path, quick: 
         assert "not finished: 3 of 16 plays are" in Parsed(rendered(gathered(study))).text
 
 
+def test_one_play_is_counted_in_the_singular(tmp_path: Path, quick: None) -> None:
+    one = scenario(sweep={}, replications=1, optimizers={"careless": {"kind": "uniform"}})
+    study = Study(one, tmp_path)
+    study.run(InProcess())
+    assert "1 of 1 play finished" in Parsed(rendered(gathered(study))).text
+    more = Study(scenario(sweep={}, replications=1), tmp_path)
+    assert "1 of 2 plays is. What follows" in Parsed(rendered(gathered(more))).text
+
+
+def test_who_is_best_where_is_told_where_there_are_rivals_and_settings(
+    told: Gathered, tmp_path: Path, quick: None
+) -> None:
+    alone = played(tmp_path, replications=1, optimizers={"careless": {"kind": "uniform"}})
+    single = gathered(alone, replays=False)
+    assert len(single.verdicts) == len(told.verdicts) == 4
+    assert "Who is best where" not in rendered(single)
+    assert "Who is best where" in rendered(told)
+
+
 def test_spoilt_plays_are_named_and_left_out(tmp_path: Path, quick: None) -> None:
     played(tmp_path, sweep={}, replications=3)
     flipped, truncated, *_ = sorted((tmp_path / "rounds").iterdir())

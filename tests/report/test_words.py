@@ -6,7 +6,7 @@ import pytest
 
 from sparq_sim.analysis import Difference, Spread, Summary
 from sparq_sim.report.page import Gathered
-from sparq_sim.report.words import Verdict, number, scenario, winner
+from sparq_sim.report.words import Verdict, counted, number, scenario, winner
 from tests.report.conftest import scenario as made
 
 
@@ -59,7 +59,11 @@ def test_a_scenario_says_what_drifts_who_answers_how_fast_and_how_dear() -> None
         ({"noise": {"kind": "gaussian", "std": 1, "claimed": 0.5}}, "std 1 (claimed: 0.5)"),
         ({"noise": {"kind": "value-dependent", "share": 0.1}}, "value-dependent noise"),
         ({"capacity": 2, "patience": 5}, "It serves 2 at a time. After 5 they are too late."),
-        ({"outages": [[1, 2], [3, 4]]}, "in 2 outages"),
+        ({"outages": [[1, 2]]}, "in 1 outage."),
+        ({"outages": [[1, 2], [3, 4]]}, "in 2 outages."),
+        ({"transit": {"kind": "empirical", "values": [1]}}, "one of 1 recorded value on the way"),
+        ({"patience": 1, "policy": {"retries": 1}}, "it is asked again, once."),
+        ({"patience": 1, "policy": {"retries": 2}}, "it is asked again, up to 2 times."),
     ],
 )
 def test_a_channel_is_told(channel: dict[str, object], said: str) -> None:
@@ -75,6 +79,8 @@ def test_a_channel_is_told(channel: dict[str, object], said: str) -> None:
         ({"rounds": None, "horizon": 9.0}, "until 9."),
         ({"budget": 7.0}, "The budget for all queries is 7."),
         ({"access": "domain"}, "about any point"),
+        ({"rounds": 1}, "1 round, one a unit of time"),
+        ({"design": 1}, "1 point is observed beforehand"),
         ({"design": 3}, "3 points are observed beforehand"),
         ({"thinking": 0.5}, "thinks for 0.5"),
     ],
@@ -93,6 +99,51 @@ def test_a_plug_in_that_is_gone_is_told_by_its_name() -> None:
     assert first.text == "bygone. It is not installed here. With speed 3."
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "With the defaults."),
+        ({"retain": 3.0}, "With retain 3."),
+        ({"width": {"kind": "logarithmic", "c1": 0.5}}, "With width.c1 0.5."),
+        ({"discard": {"kind": "never"}}, "With discard.kind never."),
+        (
+            {"schedule": {"kind": "every", "rounds": 2, "schedule": {"kind": "logarithmic"}}},
+            "With schedule.kind every, schedule.rounds 2, schedule.schedule.kind logarithmic.",
+        ),
+        (
+            {"kernel": {"kind": "sum", "parts": [{"kind": "constant"}, {"kind": "matern-5/2"}]}},
+            "With kernel.kind sum, kernel.parts.0.kind constant, kernel.parts.1.kind matern-5/2.",
+        ),
+        (
+            {"routing": {"kind": "shares", "shares": {"sage": 2}}},
+            "With routing.kind shares, routing.shares [[sage, 2]].",
+        ),
+    ],
+)
+def test_an_optimizer_is_told_by_what_is_not_as_by_default(
+    given: dict[str, object], said: str
+) -> None:
+    told = told_of(optimizers={"one": {"kind": "sparq-gp-ucb", **given}})["Optimizer: one"]
+    assert told.endswith(f" past points. {said}")
+
+
+def test_optimizers_without_fields_have_nothing_to_tell() -> None:
+    assert told_of()["Optimizer: careless"].endswith("whatever comes back.")
+
+
+def test_what_a_plug_in_no_longer_reads_is_told_as_it_stands() -> None:
+    bygone = {"kind": "uniform", "speed": None, "steps": [1, 2], "way": [{"kind": "old", "by": 2}]}
+    play = made().fingerprint("careless") | {"optimizer": bygone}
+    told = scenario({"careless": play}, {})[-1].text
+    assert told.endswith("With steps [1, 2], way.0.kind old, way.0.by 2.")
+
+
+def test_long_lists_are_counted() -> None:
+    bygone = {"kind": "bygone", "values": list(range(100))}
+    play = made().fingerprint("careless") | {"environment": bygone}
+    assert scenario({"careless": play}, {})[0].text.endswith("With values 100 values.")
+
+
 def test_swept_values_are_listed(told: Gathered) -> None:
     text = told.paragraphs[-1].text
     assert "experts.sage.channel.loss = 0, 0.4; feedback.noise = 0.1, 0.3." in text
@@ -103,8 +154,8 @@ def test_swept_values_are_listed(told: Gathered) -> None:
 
 def test_the_winner_is_told_with_the_paired_difference() -> None:
     assert winner([verdict(-0.3, -0.2)]) == (
-        "hare had the least average regret, 0.25: 0.25 less than tortoise, the next (95 % interval "
-        "of the paired difference: 0.2 to 0.3; less in 3 of 4 replications)."
+        "The optimizer hare had the least average regret, 0.25: 0.25 less than tortoise, the next "
+        "(95 % interval of the paired difference: 0.2 to 0.3; less in 3 of 4 replications)."
     )
 
 
@@ -121,7 +172,8 @@ def test_one_replication_proves_nothing() -> None:
 def test_over_settings_wins_are_counted() -> None:
     said = winner([verdict(-0.3, -0.2), verdict(-0.6, 0.1), verdict(-0.3, -0.1)])
     assert (
-        "hare had the least average regret in all 3 settings: in 2 of these beyond chance" in said
+        "The optimizer hare had the least average regret in all 3 settings: in 2 of these beyond "
+        "chance" in said
     )
 
 
@@ -129,6 +181,26 @@ def test_without_rivals_or_plays_there_is_no_winner() -> None:
     alone = Verdict({}, summary("hare", 0.5), None, None)
     assert winner([alone]) == "There is only one optimizer, hare: its average regret is 0.5."
     assert "nothing to tell" in winner([])
+
+
+def test_names_of_several_words_are_quoted() -> None:
+    best, after = summary("every 2nd", 0.25), summary("5, kept", 0.5)
+    gap = Spread(-0.25, nan, -0.3, -0.2, 4)
+    one = Verdict({}, best, after, Difference("every 2nd", "5, kept", {}, gap, better=1.0))
+    assert winner([one]).startswith(
+        "The optimizer \u201cevery 2nd\u201d had the least average regret, 0.25: 0.25 less than "
+        "\u201c5, kept\u201d, the next"
+    )
+    assert winner([one, one]).startswith("The optimizer \u201cevery 2nd\u201d had the least")
+    alone = Verdict({}, best, None, None)
+    assert "only one optimizer, \u201cevery 2nd\u201d" in winner([alone])
+    assert "only one optimizer, \u201cevery 2nd\u201d" in winner([alone, alone])
+
+
+def test_one_is_singular_and_all_else_plural() -> None:
+    assert [counted(n, "play") for n in (0, 1, 2, 1.5)] == [
+        *("0 plays", "1 play", "2 plays", "1.5 plays")
+    ]
 
 
 def test_numbers_are_written_as_in_print() -> None:
