@@ -784,8 +784,10 @@ def _provenance(path: Path, key: str) -> Provenance:
         told = _told(schema.metadata)
     except StoreError as error:
         raise StoreError(f"{path}: {error}") from error
-    if told.get("key") != key:
-        raise _UnfitError(f"it holds the play {told.get('key')}, not the one it is called after")
+    if "key" not in told:
+        raise _UnfitError("it holds many plays, being compacted; none can be read from it alone")
+    if told["key"] != key:
+        raise _UnfitError(f"it holds the play {told['key']}, not the one it is called after")
     if lacking := sorted(set(Found.__slots__) - told.keys()):
         raise _UnfitError(f"its provenance lacks {lacking[0]!r}")
     return told
