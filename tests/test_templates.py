@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -14,6 +11,7 @@ from sparq_sim.errors import SparqError
 from sparq_sim.plugins import Kind
 from sparq_sim.scenario import Scenario
 from sparq_sim.templates import LONGEST_NAME, NewKind, new
+from tests.commands import run
 
 ROOT = Path(__file__).resolve().parents[1]
 KINDS: tuple[Kind, ...] = ("environment", "expert", "optimizer")
@@ -26,26 +24,6 @@ scenario = Scenario.load(Path("scenario.toml"))
 trace = scenario.play(next(iter(scenario.optimizers)))
 print("played", len(trace), "of", scenario.rounds)
 """
-
-
-def run(*arguments: str, cwd: Path, **variables: str) -> str:
-    """Run Python modules as a user would; give what they print."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("PYTEST_", "PYTHON", "COV_"))
-    }
-    done = subprocess.run(
-        [sys.executable, "-P", *arguments],
-        cwd=cwd,
-        env={**kept, "OPENBLAS_NUM_THREADS": "1", **variables},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
-    return done.stdout
 
 
 def contents(folder: Path) -> dict[str, str]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 import tomllib
 from configparser import ConfigParser
 from dataclasses import dataclass
@@ -13,6 +10,8 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+
+from tests.commands import run
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -42,25 +41,6 @@ class Installation:
     def python(self, *arguments: str, cwd: Path) -> str:
         """Run Python with this installation before all others; give what it printed."""
         return run("-P", *arguments, cwd=cwd, PYTHONPATH=str(self.site))
-
-
-def run(*arguments: str, cwd: Path, **variables: str) -> str:
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("PYTEST_", "PYTHON", "COV_"))
-    }
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=cwd,
-        env={**kept, "OPENBLAS_NUM_THREADS": "1", **variables},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
-    return done.stdout
 
 
 def sources() -> frozenset[str]:
