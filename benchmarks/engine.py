@@ -23,8 +23,9 @@ from threadpoolctl import threadpool_limits
 from benchmarks.compare import Pair, Row, at_least, growth, main
 from sparq_sim import Channel, Rules, play
 from sparq_sim.gp.dpp import ExactSampler, eigenfeatures
+from sparq_sim.gp.drifting import KalmanPosterior
 from sparq_sim.gp.exchange import ExchangeChain
-from sparq_sim.gp.features import FeaturePosterior, Features, KalmanPosterior
+from sparq_sim.gp.features import FeaturePosterior, Features
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.gp.posterior import CholeskyPosterior
 from sparq_sim.gp.sparse import greedy

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
 from math import inf, isnan
 from typing import Protocol
 
@@ -19,7 +18,7 @@ from sparq_sim.domain import Domain
 from sparq_sim.draws import Constant, Draw
 from sparq_sim.errors import LiveOnlyError, PluginError, did_you_mean
 from sparq_sim.faults import Fault
-from sparq_sim.messages import Estimate, Points, Query, Reply, Values
+from sparq_sim.messages import Estimate, Points, Query, Reply, Values, all_rows
 from sparq_sim.models import Answering, Landscape, World
 from sparq_sim.parcel import (
     BUDGET,
@@ -252,7 +251,7 @@ class Connection:
         split = channel.split if split is None else split
         luck = self.luck(asker)
         if rows is None:
-            rows, question = _row_numbers(len(query.points)), query
+            rows, question = all_rows(len(query.points)), query
         else:
             question = _part(query, rows)
         size = len(rows)
@@ -441,14 +440,6 @@ class Connection:
             parcel.cost = 0.0
             refused = Refused(INVALID, f"raised {type(error).__name__}: {error!s:.80}")
             parcel.fail(refused.fate, self._told(refused), now=self.stage.clock.now)
-
-
-@lru_cache
-def _row_numbers(size: int) -> NDArray[np.intp]:
-    """Give 0, 1, ..., shared by all queries of that *size*, so that nobody may change them."""
-    numbers = np.arange(size)
-    numbers.setflags(write=False)
-    return numbers
 
 
 def asker_of(name: str, asked_by: str) -> str:

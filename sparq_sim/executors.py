@@ -27,12 +27,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from threadpoolctl import threadpool_limits
-
 from sparq_sim import store
 from sparq_sim.errors import SparqError
 from sparq_sim.models import Environment, Landscape
 from sparq_sim.streams import Streams
+from sparq_sim.threads import one_thread
 
 if TYPE_CHECKING:
     from sparq_sim.scenario import Scenario
@@ -194,7 +193,7 @@ def _landscape(environment: Environment, seed: int, replication: int) -> Landsca
     for kept, kept_seed, kept_replication, landscape in _memory.landscapes:
         if (seed, replication) == (kept_seed, kept_replication) and _same(kept, environment):
             return landscape
-    with threadpool_limits(limits=1):
+    with one_thread():
         started = environment.start(Streams(seed, replication).generator("environment"))
     _memory.landscapes.append((environment, seed, replication, started))
     return started

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from math import ceil, inf, isfinite, nan
 from time import perf_counter
 from typing import Annotated
@@ -17,7 +16,6 @@ from pydantic import (
     PositiveInt,
     model_validator,
 )
-from threadpoolctl import threadpool_limits
 
 from sparq_sim.channel import Channel
 from sparq_sim.clock import AGENT, Clock, LiveClock, Signal, SimClock
@@ -35,6 +33,7 @@ from sparq_sim.messages import (
     Points,
     Query,
     Values,
+    all_rows,
     checked_query,
     frozen_array,
 )
@@ -53,6 +52,7 @@ from sparq_sim.models import (
 from sparq_sim.parcel import ACCESS, Record
 from sparq_sim.purse import Purse
 from sparq_sim.streams import Streams
+from sparq_sim.threads import one_thread
 from sparq_sim.trace import Recorder, Trace, Turn, arrival_order
 
 Experts = Mapping[str, Expert | tuple[Expert, Channel]]
@@ -127,11 +127,11 @@ def play(
     """
     _check_parts(optimizer, environment, rules, experts or {})
     clock = SimClock(rules.period)
-    with threadpool_limits(limits=1):
+    with one_thread():
         table = _Table(rules, clock, Streams(seed, replication), environment, landscape, watch)
         table.seat(optimizer, experts or {}, feedback or Channel())
     # Again, for the libraries that the plug-ins have loaded meanwhile.
-    with threadpool_limits(limits=1):
+    with one_thread():
         return clock.run(table.play())
 
 
@@ -154,10 +154,10 @@ async def play_live(
     """
     _check_parts(optimizer, environment, rules, experts or {})
     clock = LiveClock(rules.period, seconds=seconds)
-    with threadpool_limits(limits=1):
+    with one_thread():
         table = _Table(rules, clock, Streams(seed, replication), environment, landscape, watch)
         table.seat(optimizer, experts or {}, feedback or Channel())
-    with threadpool_limits(limits=1):
+    with one_thread():
         return await clock.run(table.play())
 
 
@@ -425,7 +425,8 @@ class _Table:
             self._asked.add(query.id)
         try:
             if move.notes:
-                move = replace(move, notes={k: float(v) for k, v in move.notes.items()})
+                notes = {name: float(number) for name, number in move.notes.items()}
+                move = Move(move.point, move.queries, notes)
         except (TypeError, ValueError, AttributeError) as error:
             raise PluginError(f"{who} notes what is no number: {error}") from error
         try:
@@ -451,7 +452,7 @@ class _Table:
         if self._past_only and not self._played.issuperset(_rows(query.points)):
             failure = Failure(
                 query=query,
-                rows=np.arange(len(query.points)),
+                rows=all_rows(len(query.points)),
                 reason="access: experts can be asked only at points already played",
                 asked_at=query.asked_at,
                 arrived_at=query.asked_at,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import isfinite
 from typing import TypeAlias
 
@@ -38,6 +39,14 @@ def all_finite(array: NDArray[np.float64]) -> bool:
         return isfinite(array.item())
     # To count takes half the time of `all` where arrays are small, as they are here.
     return bool(np.count_nonzero(np.isfinite(array)) == array.size)
+
+
+@lru_cache(maxsize=1024)
+def all_rows(count: int) -> NDArray[np.intp]:
+    """Give 0, 1, ..., shared by all messages with *count* rows, so that nobody may change them."""
+    numbers = np.arange(count)
+    numbers.setflags(write=False)
+    return numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,7 +110,7 @@ class Query:
             )
         return Answer(
             query=self,
-            rows=np.arange(len(numbers)),
+            rows=all_rows(len(numbers)),
             values=numbers,
             stds=spread,
             asked_at=self.asked_at,
@@ -153,7 +162,8 @@ class Answer:
     @property
     def points(self) -> Points:
         """Where the values were measured: (rows, d)."""
-        return self.query.points[self.rows]
+        points = self.query.points
+        return points if self.rows is all_rows(len(points)) else points[self.rows]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -103,10 +103,13 @@ def _shown(given: object, show: Callable[[object], str]) -> str:
 
 def _measured(given: Estimate, count: int, now: float) -> Measured | str:
     exact = isinstance(given.stds, float) and not given.stds
-    if np.iscomplexobj(given.values) or np.iscomplexobj(given.stds):
+    parts = [
+        np.asarray(part) for part in ((given.values,) if exact else (given.values, given.stds))
+    ]
+    if any(part.dtype.kind == "c" for part in parts):
         return "gave complex numbers; expected real ones"
-    values = np.array(given.values, dtype=np.float64)
-    stds = None if exact else np.array(given.stds, dtype=np.float64)
+    values, *spread = (np.array(part, dtype=np.float64) for part in parts)
+    stds = spread[0] if spread else None
     shape = () if stds is None else stds.shape
     if values.shape != (count,) or shape not in ((count,), ()):
         return f"gave values {values.shape} and stds {shape}; expected ({count},)"

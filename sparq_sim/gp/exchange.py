@@ -7,6 +7,7 @@ import numpy as np
 
 from sparq_sim.gp.dpp import checked_weights
 from sparq_sim.gp.sparse import (
+    NOT_FINITE,
     RANK_TOLERANCE,
     Rows,
     Selection,
@@ -60,7 +61,7 @@ class ExchangeChain:
     ) -> None:
         self._matrix = checked_matrix(matrix)
         if not np.isfinite(self._matrix).all():
-            raise ValueError("a kernel value is not finite: mend the kernel or the points")
+            raise ValueError(NOT_FINITE)
         self._variances = np.diagonal(self._matrix).copy()
         weights = checked_weights(weights, points=len(self._matrix))
         rows, factor = pivoted_cholesky(

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 from math import log1p
-from typing import Self, cast
+from typing import Protocol, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lapack, qr
-from scipy.linalg.blas import dsymv, dsyr, dtrsm
+from scipy.linalg.blas import dsymv, dsyr, dtrmm, dtrsm
 
-from sparq_sim.gp.cholesky import CholeskyPosterior, factor, forward
+from sparq_sim.gp.cholesky import CholeskyPosterior
 from sparq_sim.gp.kernels import Kernel
 from sparq_sim.gp.observations import (
-    RESOLUTION,
     Candidates,
     Observations,
     Positions,
     checked_mean,
     checked_points,
-    checked_values,
-    checked_variances,
 )
 from sparq_sim.messages import Matrix, Point, Points, Values
 
@@ -31,6 +28,7 @@ TOLERANCE = 1e-14  # of the prior variance: what the features may leave unexplai
 FEW = 8  # up to so many updates of rank one cost less than starting afresh
 FRESH = 512  # after so many updates of rank one, start afresh: their rounding errors add up
 PRECISE = 1e6  # prior variance over noise variance from which updates of rank one lose digits
+TAME = 100  # the same, up to which taking an observation out again loses no more than 1e-10
 STIFF = 1e6  # the same, summed over the observations, from which normal equations do
 
 
@@ -47,6 +45,7 @@ class Features:
         self.candidates = candidates
         self.matrix = matrix
         self.priors = kernel.diagonal(candidates.points)
+        self._solved: tuple[tuple[bytes, bytes], Regression] | None = None
 
     @classmethod
     def of(cls, kernel: Kernel, candidates: ArrayLike) -> Self:
@@ -65,6 +64,22 @@ class Features:
     def rank(self) -> int:
         """How many features there are."""
         return int(self.matrix.shape[1])
+
+    def belief(self, places: Places, values: Values, precisions: Values) -> Belief:
+        """Give what follows from *values* of *precisions* 1 / variance, one at each place.
+
+        Where the last places and precisions come again, only what the values change is computed.
+        """
+        if precisions @ self.priors[places] > STIFF:
+            return _by_least_squares(self, places, values, precisions)
+        key = places.tobytes(), precisions.tobytes()
+        if self._solved is None or self._solved[0] != key:
+            self._solved = key, Regression(self, places, precisions)
+        return self._solved[1].belief(values)
+
+    def weighted(self, places: Places, weights: Values) -> Matrix:
+        """Give the features of *places*, times *weights*, (n, r)."""
+        return self.matrix[places] * weights[:, None]
 
 
 def _features(kernel: Kernel, points: Points, limit: int) -> tuple[Matrix, bool]:
@@ -102,7 +117,7 @@ class Belief:
         *,
         means: Values,
         variances: Values,
-        covariance: partial[Matrix],
+        covariance: Callable[[], Matrix],
         log_determinant: float,
     ) -> None:
         self.features = features
@@ -119,69 +134,19 @@ class Belief:
             features,
             means=np.zeros(len(features.candidates)),
             variances=features.priors.copy(),
-            covariance=partial(np.eye, features.rank, order="F"),
+            covariance=lambda: np.eye(features.rank, order="F"),
             log_determinant=0.0,
         )
 
-    @classmethod
-    def given(
-        cls, features: Features, *, places: Places, values: Values, precisions: Values
-    ) -> Self:
-        """Believe what follows from *values* of *precisions* 1 / variance, one at each place."""
-        roots = np.sqrt(precisions)
-        rows = features.matrix[places] * roots[:, None]
-        targets = values * roots
-        if precisions @ features.priors[places] > STIFF:
-            return cls._by_least_squares(features, rows=rows, targets=targets)
-        if len(rows) < features.rank:
-            return cls._by_few(features, rows=rows, targets=targets)
-        root, _ = lapack.dpotrf(rows.T @ rows + np.eye(features.rank), overwrite_a=1)
-        weights, _ = lapack.dpotrs(root, rows.T @ targets)
-        return cls._by_root(features, root=root, weights=weights)
-
-    @classmethod
-    def _by_few(cls, features: Features, *, rows: Matrix, targets: Values) -> Self:
-        """Use that C = I - E' E, E = L^-1 rows, where there are fewer rows than features."""
-        lower = factor(rows @ rows.T, np.ones(len(rows)))
-        explained = forward(lower, rows)
-        projected = explained @ features.matrix.T
-        return cls(
-            features,
-            means=projected.T @ forward(lower, targets),
-            variances=features.priors - np.einsum("ij,ij->j", projected, projected),
-            covariance=partial(_remainder, explained),
-            log_determinant=2 * float(np.log(np.diagonal(lower)).sum()),
-        )
-
-    @classmethod
-    def _by_least_squares(cls, features: Features, *, rows: Matrix, targets: Values) -> Self:
-        """Use that w minimises |rows w - targets|^2 + |w|^2, by QR, which squares no condition."""
-        rank = features.rank
-        # Heavy rows first: then Householder's errors stay small against each row, not the largest.
-        order = np.argsort(-np.square(rows).sum(axis=1))
-        system = np.zeros((len(rows) + rank, rank + 1), order="F")
-        system[: len(rows), :rank] = rows[order]
-        system[: len(rows), rank] = targets[order]
-        system[len(rows) :, :rank] = np.eye(rank)
-        triangle = qr(system, mode="r", overwrite_a=True, check_finite=False)[0]
-        root = np.array(triangle[:rank, :rank], dtype=np.float64, order="F")
-        weights, _ = lapack.dtrtrs(root, triangle[:rank, rank])
-        return cls._by_root(features, root=root, weights=weights)
-
-    @classmethod
-    def _by_root(cls, features: Features, *, root: Matrix, weights: Values) -> Self:
-        """Use the upper triangular R with R' R = C^-1."""
-        halves = dtrsm(1.0, root, features.matrix, side=1)
-        return cls(
-            features,
-            means=features.matrix @ weights,
-            variances=np.einsum("ij,ij->i", halves, halves),
-            covariance=partial(_inverse, root),
-            log_determinant=2 * float(np.log(np.abs(np.diagonal(root))).sum()),
-        )
-
-    def learn(self, place: int, value: float, *, variance: float) -> None:
+    def learn(self, place: int, value: float, variance: float) -> None:
         """Take one observation in, by an update of rank one in O(r^2 + g r)."""
+        self._update(place, value, variance)
+
+    def forget(self, place: int, value: float, variance: float) -> None:
+        """Take one observation out again, likewise: its precision is added, negative."""
+        self._update(place, value, -variance)
+
+    def _update(self, place: int, value: float, variance: float) -> None:
         features, covariance = self.features, self._own_covariance()
         direction = dsymv(1.0, covariance, features.matrix[place])
         reach = features.matrix @ direction
@@ -190,14 +155,16 @@ class Belief:
         surprise = value - float(self.means[place])
         self._covariance = dsyr(-1.0 / total, direction, a=covariance, overwrite_a=1)
         self.means += reach * (surprise / total)
-        self.variances -= reach * reach / total
+        reach *= reach
+        reach /= total
+        self.variances -= reach
         self.log_determinant += log1p(latent / variance)
 
     def drift(self, keep: float, inject: float) -> None:
         """Let the reward f become keep * f + sqrt(inject) * g, g a fresh draw of the prior."""
         covariance = self._own_covariance()
         covariance *= keep * keep
-        covariance[np.diag_indices_from(covariance)] += inject
+        np.einsum("ii->i", covariance)[:] += inject
         self.means *= keep
         self.variances *= keep * keep
         self.variances += inject * self.features.priors
@@ -208,13 +175,137 @@ class Belief:
         return self._covariance
 
 
+class Regression:
+    """All that follows from observations at some places, of some precisions, but for their values.
+
+    Where the same places are observed round after round, nothing else is new.
+    """
+
+    def __init__(self, features: Features, places: Places, precisions: Values) -> None:
+        self._features = features
+        self._weights = np.sqrt(precisions)
+        rows = features.weighted(places, self._weights)
+        few = len(rows) < features.rank
+        self._solution: _Solution = (_FewRows if few else _ManyRows)(features, rows)
+        self._covariance: Matrix | None = None
+
+    def belief(self, values: Values) -> Belief:
+        """Believe *values*, counted from the prior mean."""
+        return Belief(
+            self._features,
+            means=self._solution.means(values * self._weights),
+            variances=self._solution.variances.copy(),
+            covariance=self._copied_covariance,
+            log_determinant=self._solution.log_determinant,
+        )
+
+    def _copied_covariance(self) -> Matrix:
+        if self._covariance is None:
+            self._covariance = self._solution.covariance()
+        return self._covariance.copy(order="F")
+
+
+class _Solution(Protocol):
+    """How w follows from rows w = targets, with unit noise and the prior N(0, I)."""
+
+    variances: Values
+    log_determinant: float
+
+    def means(self, targets: Values) -> Values: ...
+
+    def covariance(self) -> Matrix: ...
+
+
+class _FewRows:
+    """By C = I - E' E, E = L^-1 rows, where there are fewer rows than features."""
+
+    def __init__(self, features: Features, rows: Matrix) -> None:
+        self._root = precision_root(rows @ rows.T)
+        self._explained = dtrsm(1.0, self._root, rows, trans_a=1)
+        self._projected = self._explained @ features.matrix.T
+        self.variances = features.priors - np.einsum("ij,ij->j", self._projected, self._projected)
+        self.log_determinant = log_determinant(self._root)
+
+    def means(self, targets: Values) -> Values:
+        means: Values = lapack.dtrtrs(self._root, targets, trans=1)[0] @ self._projected
+        return means
+
+    def covariance(self) -> Matrix:
+        explained = self._explained
+        return np.asfortranarray(np.eye(explained.shape[1]) - explained.T @ explained)
+
+
+class Normal:
+    """By the upper triangular R with R' R = C^-1 = *gram* + I, and C^-1 w = target."""
+
+    def __init__(self, features: Features, gram: Matrix) -> None:
+        self._features = features
+        self._root = precision_root(gram)
+        halves = dtrmm(1.0, lapack.dtrtri(self._root)[0], features.matrix, side=1)
+        self.variances = np.einsum("ij,ij->i", halves, halves)
+        self.log_determinant = log_determinant(self._root)
+
+    def means(self, target: Values) -> Values:
+        """Give the means at the candidates, from the prior mean."""
+        weights: Values = lapack.dpotrs(self._root, target)[0]
+        return self._features.matrix @ weights
+
+    def covariance(self) -> Matrix:
+        """Give C."""
+        return _inverse(self._root)
+
+
+class _ManyRows(Normal):
+    """By the normal equations: gram = rows' rows, target = rows' targets."""
+
+    def __init__(self, features: Features, rows: Matrix) -> None:
+        super().__init__(features, rows.T @ rows)
+        self._rows = rows
+
+    def means(self, targets: Values) -> Values:
+        return super().means(self._rows.T @ targets)
+
+
+def _by_least_squares(
+    features: Features, places: Places, values: Values, precisions: Values
+) -> Belief:
+    """Use that w minimises |rows w - targets|^2 + |w|^2, by QR, which squares no condition."""
+    rank, weights = features.rank, np.sqrt(precisions)
+    rows, targets = features.weighted(places, weights), values * weights
+    # Heavy rows first: then Householder's errors stay small against each row, not the largest.
+    order = np.argsort(-np.square(rows).sum(axis=1))
+    system = np.zeros((len(rows) + rank, rank + 1), order="F")
+    system[: len(rows), :rank] = rows[order]
+    system[: len(rows), rank] = targets[order]
+    system[len(rows) :, :rank] = np.eye(rank)
+    triangle = qr(system, mode="r", overwrite_a=True, check_finite=False)[0]
+    root = np.array(triangle[:rank, :rank], dtype=np.float64, order="F")
+    # Solved, where an inverse would lose digits.
+    halves = dtrsm(1.0, root, features.matrix, side=1)
+    return Belief(
+        features,
+        means=features.matrix @ lapack.dtrtrs(root, triangle[:rank, rank])[0],
+        variances=np.einsum("ij,ij->i", halves, halves),
+        covariance=lambda: _inverse(root),
+        log_determinant=log_determinant(root),
+    )
+
+
+def precision_root(gram: Matrix) -> Matrix:
+    """Give the upper triangular R with R' R = *gram* + I, which is never near singular."""
+    np.einsum("ii->i", gram)[:] += 1.0
+    root: Matrix = lapack.dpotrf(gram)[0]
+    return root
+
+
+def log_determinant(root: Matrix) -> float:
+    """Give that of R' R."""
+    return 2 * float(np.log(np.abs(np.diagonal(root))).sum())
+
+
 def _inverse(root: Matrix) -> Matrix:
     inverse: Matrix = lapack.dpotri(root)[0]
     return inverse
-
-
-def _remainder(explained: Matrix) -> Matrix:
-    return np.asfortranarray(np.eye(explained.shape[1]) - explained.T @ explained)
 
 
 class FeaturePosterior:
@@ -245,6 +336,7 @@ class FeaturePosterior:
         """Add observations of *values* (n,) at *points* (n, d), or one at a point (d,)."""
         rows = checked_points(points)
         places = self.features.candidates.known_places(rows)
+        self._newest = len(self)
         self.observations.add(rows, values, variances=variances, places=places)
         self._dense = None
 
@@ -255,8 +347,17 @@ class FeaturePosterior:
 
     def remove(self, positions: Positions) -> None:
         """Take observations out; later ones move up, as in a list."""
+        gone = self._forgettable(positions)
+        for position in gone:
+            self._belief.forget(*self._seen(position))
         self.observations.remove(positions)
-        self._learn_nothing()
+        if gone:
+            self._dense = None
+            self._updates += len(gone)
+            self._learned -= len(gone)
+            self._newest -= len(gone)
+        else:
+            self._learn_nothing()
 
     def set_variances(self, variances: ArrayLike) -> None:
         """Give all observations other variances, as when they age."""
@@ -296,110 +397,69 @@ class FeaturePosterior:
     def _learn_nothing(self) -> None:
         self._belief = Belief.prior(self.features)
         self._learned = 0
+        self._newest = 0
         self._updates = 0
         self._dense = None
 
     def _current(self) -> Belief:
-        """Take in the observations that are new."""
-        seen, count = self.observations, len(self.observations)
-        fresh = count - self._learned
-        if not fresh:
-            return self._belief
-        new = slice(self._learned, count)
-        precise = (seen.priors[new] > PRECISE * seen.variances[new]).any()
-        if precise or fresh > FEW or self._updates + fresh > FRESH:
-            places, values, precisions = self._merged()
-            self._belief = Belief.given(
-                self.features, places=places, values=values, precisions=precisions
-            )
-            self._updates = 0
-        else:
-            for position in range(self._learned, count):
-                value = seen.values[position] - self.prior_mean
-                place, variance = int(seen.places[position]), float(seen.variances[position])
-                self._belief.learn(place, value, variance=variance)
-            self._updates += fresh
-        self._learned = count
+        """Take in what is new; what was added last comes by itself, after all before it."""
+        if self._learned < len(self):
+            if self._learned < self._newest:
+                self._take(self._newest)
+            self._take(len(self))
         return self._belief
 
-    def _merged(self) -> tuple[Places, Values, Values]:
-        """Give one observation for each place seen: place, value from the prior mean, precision."""
+    def _take(self, end: int) -> None:
+        """Take in observations up to *end*: one by one, or all anew where that is quicker."""
+        new = range(self._learned, end)
+        self._learned = end
+        self._updates += len(new)
+        if len(new) <= FEW and self._updates <= FRESH and not any(map(self._precise, new)):
+            for position in new:
+                self._belief.learn(*self._seen(position))
+        else:
+            self._belief = self.features.belief(*self._merged(end))
+            self._updates = 0
+
+    def _precise(self, position: int) -> bool:
         seen = self.observations
-        precisions = cast(Values, np.bincount(seen.places, 1 / seen.variances))
-        weighted = np.bincount(seen.places, (seen.values - self.prior_mean) / seen.variances)
-        places = np.flatnonzero(precisions)
-        return places, weighted[places] / precisions[places], precisions[places]
+        return seen.priors.item(position) > PRECISE * seen.variances.item(position)
+
+    def _forgettable(self, positions: Positions) -> list[int]:
+        """Give *positions* if they can be taken out one by one, quickly and without harm."""
+        gone = np.atleast_1d(np.arange(len(self))[positions])
+        seen, count = self.observations, len(gone)
+        if (
+            count <= min(FEW, len(self) - count)
+            and self._updates + count <= FRESH
+            and gone.max(initial=-1) < min(self._learned, self._newest)
+            and (seen.priors[gone] <= TAME * seen.variances[gone]).all()
+        ):
+            return cast("list[int]", gone.tolist())
+        return []
+
+    def _seen(self, position: int) -> tuple[int, float, float]:
+        """Give one observation: its place, value from the prior mean, and variance."""
+        seen = self.observations
+        value = seen.values.item(position) - self.prior_mean
+        return seen.places.item(position), value, seen.variances.item(position)
+
+    def _merged(self, end: int) -> tuple[Places, Values, Values]:
+        """Give one observation for each place seen up to *end*, and its precision."""
+        seen = self.observations
+        places, variances = seen.places[:end], seen.variances[:end]
+        precisions = cast(Values, np.bincount(places, 1 / variances))
+        weighted = np.bincount(places, (seen.values[:end] - self.prior_mean) / variances)
+        where = np.flatnonzero(precisions)
+        return where, weighted[where] / precisions[where], precisions[where]
 
     def _anywhere(self) -> CholeskyPosterior:
         """Give the same posterior for any points, from the merged observations."""
         if self._dense is None:
             self._dense = CholeskyPosterior(self.kernel, mean=self.prior_mean)
             if len(self):
-                places, values, precisions = self._merged()
+                places, values, precisions = self._merged(len(self))
                 self._dense.add(
                     self.candidates[places], self.prior_mean + values, variances=1 / precisions
                 )
         return self._dense
-
-
-class KalmanPosterior:
-    """A Gaussian process at candidates whose reward drifts between observations.
-
-    With keep = sqrt(1 - epsilon) and inject = epsilon a round this is TV-GP-UCB exactly, the
-    kernel `SpaceTime(space, Forgetting)` (Bogunovic et al. 2016); with keep = 1 and
-    inject = rate it is UI-TVBO, `SpaceTime(space, Wiener)` (Brunzema et al. 2022). A round costs
-    O(r^2 + g r), however many went before. What was seen cannot be changed or taken out.
-    Each update rounds at 1e-16 of the prior variance, so observations should not be more precise
-    than some 1e-10 of it.
-    """
-
-    def __init__(self, features: Features, *, mean: float = 0.0) -> None:
-        self.features = features
-        self.kernel = features.kernel
-        self.prior_mean = checked_mean(mean)
-        self._belief = Belief.prior(features)
-
-    @property
-    def candidates(self) -> Points:
-        """The candidates (g, d)."""
-        return self.features.candidates.points
-
-    def add(self, points: ArrayLike, values: ArrayLike, *, variances: ArrayLike) -> None:
-        """Add observations, made now, of *values* (n,) at *points* (n, d), or at a point (d,)."""
-        rows = checked_points(points)
-        places = self.features.candidates.known_places(rows)
-        values = checked_values(values, len(rows)) - self.prior_mean
-        floors = RESOLUTION * self.features.priors[places]
-        variances = np.maximum(checked_variances(variances, len(rows)), floors)
-        for place, value, variance in zip(places, values, variances, strict=True):
-            self._belief.learn(place, float(value), variance=float(variance))
-
-    def drift(self, keep: float, inject: float) -> None:
-        """Let the reward f, counted from the prior mean, become keep * f + sqrt(inject) * g.
-
-        g is a fresh draw of the prior; *keep* from 0 to 1, *inject* >= 0.
-        """
-        if not (0 <= keep <= 1 and 0 <= inject < np.inf):
-            raise ValueError(
-                f"a drift of keep={keep}, inject={inject}: keep a share from 0 to 1, "
-                "and inject a finite share >= 0 of the prior variance"
-            )
-        self._belief.drift(keep, inject)
-
-    def mean(self) -> Values:
-        """Give the mean of the reward at the candidates, now."""
-        return self.prior_mean + self._belief.means
-
-    def std(self) -> Values:
-        """Give the std of the reward at the candidates, now."""
-        return np.sqrt(np.maximum(self._belief.variances, 0.0))
-
-    @property
-    def log_determinant(self) -> float:
-        """Log det(I + S^-1/2 K S^-1/2), S = diag(variances), K in space and time."""
-        return self._belief.log_determinant
-
-    @property
-    def information_gain(self) -> float:
-        """What the observations tell of the reward through time, in nats."""
-        return 0.5 * self.log_determinant

@@ -57,6 +57,8 @@ def checked_variances(variances: ArrayLike | float, count: int) -> Values:
     if isinstance(variances, float) and 0 < variances < inf:
         return np.array(variances)  # The common case, in every round of a play.
     array = np.asarray(variances, dtype=np.float64)
+    if array.shape == (1,) and count == 1 and 0 < array.item() < inf:
+        return array
     if array.shape not in ((), (count,)):
         raise ValueError(
             f"variances of shape {array.shape} for {count} observations: "
@@ -87,6 +89,7 @@ class Candidates:
         if not self.points.size:
             raise ValueError("there are no candidates: give at least one point, as (g, d)")
         self.points.flags.writeable = False
+        self._last: tuple[bytes, list[int]] = (b"", [])
         self._places: dict[bytes, int] = {}
         for place, point in enumerate(self.points):
             self._places.setdefault(point.tobytes(), place)
@@ -101,7 +104,11 @@ class Candidates:
                 f"points of {points.shape[1]} coordinates, "
                 f"but the candidates have {self.points.shape[1]}"
             )
-        return [self._places.get(point.tobytes(), -1) for point in points]
+        # An expert is asked about the same points round after round.
+        if (key := points.tobytes()) != self._last[0]:
+            found = [self._places.get(point.tobytes(), -1) for point in points]
+            self._last = key, found
+        return self._last[1]
 
     def known_places(self, points: Points) -> list[int]:
         """Say which candidate each row of *points* is; refuse any that is none."""
@@ -112,6 +119,36 @@ class Candidates:
                 "add it to them, or use a CholeskyPosterior"
             )
         return places
+
+
+class Numbers:
+    """Numbers that come one after another, as an array."""
+
+    def __init__(self) -> None:
+        self._room: Values = np.empty(16)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def array(self) -> Values:
+        """All of them, (n,)."""
+        return self._room[: self._count]
+
+    def extend(self, numbers: ArrayLike, count: int) -> None:
+        """Append *count* numbers, or one so many times."""
+        last = self._count + count
+        if last > len(self._room):
+            self._room = _roomier(self._room, max(2 * len(self._room), last))
+        self._room[self._count : last] = numbers
+        self._count = last
+
+    def keep(self, kept: NDArray[np.bool_]) -> None:
+        """Take out all but those *kept*."""
+        stay = self.array[kept]
+        self._count = len(stay)
+        self._room[: self._count] = stay
 
 
 class Observations:
@@ -176,6 +213,15 @@ class Observations:
         first, last = self._count, self._count + len(points)
         self._make_room(last, points.shape[1])
         priors = self._kernel.diagonal(points)
+        if last == first + 1:  # The common case, in every round of a play.
+            prior = priors.item()
+            self._points[first] = points[0]
+            self._values[first] = values[0]
+            self._priors[first] = prior
+            self._variances[first] = max(variances.item(), RESOLUTION * prior)
+            self._places[first] = places[0]
+            self._count = last
+            return
         self._points[first:last] = points
         self._values[first:last] = values
         self._priors[first:last] = priors
@@ -193,10 +239,13 @@ class Observations:
 
     def remove(self, positions: Positions) -> int:
         """Take out the observations at *positions*; give the first position that changed."""
+        if isinstance(positions, slice) and positions == slice(None):
+            self._count = 0
+            return 0
         kept = np.ones(self._count, dtype=bool)
         kept[positions] = False
-        first = self._count if kept.all() else int(kept.argmin())
-        stay = int(kept.sum())
+        stay = int(np.count_nonzero(kept))
+        first = self._count if stay == self._count else int(kept.argmin())
         # The room stays: removing often goes with adding.
         for column in self._columns():
             column[:stay] = column[: self._count][kept]

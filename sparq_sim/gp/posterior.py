@@ -3,7 +3,8 @@
 from numpy.typing import ArrayLike
 
 from sparq_sim.gp.cholesky import CholeskyPosterior
-from sparq_sim.gp.features import FeaturePosterior, Features, KalmanPosterior
+from sparq_sim.gp.drifting import KalmanPosterior
+from sparq_sim.gp.features import FeaturePosterior, Features
 from sparq_sim.gp.kernels import Kernel
 from sparq_sim.gp.predictor import Posterior, Predictor
 

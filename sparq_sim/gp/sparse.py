@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sparq_sim.messages import Matrix, Points, Values
+from sparq_sim.messages import Matrix, Points, Values, all_finite
 
 Rows = NDArray[np.intp]
 
@@ -22,6 +22,12 @@ LEAST_TOLERANCE = 1e-14
 TIE = 1e-9
 # A kernel matrix may be indefinite by rounding, never by this much, relatively.
 INDEFINITE = 1e-6
+
+NOT_FINITE = "a kernel value is not finite: mend the kernel or the points"
+NO_COVARIANCE = (
+    "the kernel matrix is not symmetric and positive semidefinite: give k(X, X) of one set "
+    "of points, or mend the kernel"
+)
 
 
 class Kernel(Protocol):
@@ -119,36 +125,120 @@ def pivoted_cholesky(
             if schur[pivot] <= floor[pivot]:
                 schur[schur <= floor] = 0.0
                 continue
-        m = len(pivots)
-        root = sqrt(schur[pivot])
-        row = factor[m]
-        np.subtract(column(pivot), factor[:m, pivot] @ factor[:m], out=row)
-        row /= root
-        row[pivot] = root  # exactly, or the factor and its pivots would part
-        schur -= row * row
-        schur[pivot] = 0.0
+        _explain(factor[: len(pivots) + 1], pivot, column(pivot), schur)
         pivots.append(pivot)
     factor = factor[: len(pivots)]
     if not np.isfinite(factor).all():
-        raise ValueError("a kernel value is not finite: mend the kernel or the points")
+        raise ValueError(NOT_FINITE)
     if (variances - np.einsum("ij,ij->j", factor, factor) < -INDEFINITE * variances).any():
-        raise ValueError(
-            "the kernel matrix is not symmetric and positive semidefinite: give k(X, X) of one set "
-            "of points, or mend the kernel"
-        )
+        raise ValueError(NO_COVARIANCE)
     return np.array(pivots, dtype=np.intp), factor
+
+
+def _explain(factor: Matrix, pivot: int, column: Values, schur: Values) -> None:
+    """Fill the last row of *factor* by *pivot*, whose *column* of K is given; lower *schur*."""
+    before, row = factor[:-1], factor[-1]
+    root = sqrt(schur[pivot])
+    np.subtract(column, before[:, pivot] @ before, out=row)
+    row /= root
+    row[pivot] = root  # exactly, or the factor and its pivots would part
+    schur -= row * row
+    schur[pivot] = 0.0
 
 
 def _largest(scores: Values, rng: np.random.Generator | None) -> int:
     """Find the largest of *scores*, drawing among equals where there is an *rng*."""
-    best = int(scores.argmax())
-    if rng is None:
-        return best
-    equal = scores >= scores[best] * (1 - TIE)
-    if np.count_nonzero(equal) <= 1:
-        return best
-    equals = np.flatnonzero(equal)
-    return int(equals[rng.integers(len(equals))])
+    equals = _equals(scores)
+    return int(equals[0 if rng is None or len(equals) == 1 else rng.integers(len(equals))])
+
+
+def _equals(scores: Values) -> Rows:
+    """Find the largest of *scores*, and all that are as large; or not a number, to be found out."""
+    return np.flatnonzero(~(scores < scores.max() * (1 - TIE)))
+
+
+class Greedy:
+    """The greedy choice among points that come one after another: kept up, not made anew.
+
+    A newcomer changes it only from the first step on at which its Schur complement exceeds that
+    of the point chosen there. Of c that are equal, the c-th to come takes the place with the
+    chance 1/c, so that each has it in the end with the same; without an *rng* the first keeps it.
+    """
+
+    def __init__(
+        self, *, tolerance: float = SCHUR_TOLERANCE, rng: np.random.Generator | None = None
+    ) -> None:
+        _check_tolerance(tolerance)
+        self._tolerance = tolerance
+        self._rng = rng
+        self._pivots: list[int] = []
+        self._equals: list[int] = []  # at each step
+        self._room: Matrix = np.empty((16, 16))  # for the factor: steps by points
+        self._variances: Values = np.empty(0)
+        self._schur: Values = np.empty(0)
+        self._exhausted = False  # Whether all points depend on those chosen.
+
+    def choose(self, matrix: Matrix, size: int) -> Rows:
+        """Give up to *size* rows of the kernel *matrix* (n, n) of all points that have come."""
+        for row in range(len(self._variances), len(matrix)):
+            self._join(matrix, row)
+        while len(self._pivots) < min(size, len(matrix)) and not self._exhausted:
+            self._schur[self._schur <= self._tolerance * self._variances] = 0.0
+            equals = _equals(self._schur)
+            self._exhausted = not self._schur[equals[0]]
+            if not self._exhausted:
+                chosen = 0 if self._rng is None else self._rng.integers(len(equals))
+                self._take(matrix, int(equals[chosen]), equals=len(equals))
+        return np.array(self._pivots[:size], dtype=np.intp)
+
+    def _join(self, matrix: Matrix, row: int) -> None:
+        """Let the point of *row* join, in the place of one chosen before where that is its due."""
+        from scipy.linalg.lapack import dtrtrs  # A scenario is checked without scipy.
+
+        if not all_finite(matrix[row, : row + 1]):
+            raise ValueError(NOT_FINITE)
+        variance, steps = matrix[row, row], len(self._pivots)
+        factor = self._factor(steps, row + 1)
+        chosen, explained = factor[:, self._pivots], factor[:, row]
+        if steps:
+            explained[:] = dtrtrs(chosen, matrix[row, self._pivots], trans=1)[0]
+        left = variance - np.concatenate([[0.0], np.cumsum(explained**2)])
+        if left[-1] < -INDEFINITE * variance:
+            raise ValueError(NO_COVARIANCE)
+        self._variances = np.append(self._variances, variance)
+        self._schur = np.append(self._schur, left[-1])
+        self._exhausted = False
+        rivals = np.diagonal(chosen) ** 2
+        for step in np.flatnonzero(left[:-1] >= rivals * (1 - TIE)).tolist():
+            equals = 1 if left[step] > rivals[step] * (1 + TIE) else self._equals[step] + 1
+            self._equals[step] = equals
+            if equals == 1 or (self._rng is not None and not self._rng.integers(equals)):
+                self._cut(step)
+                self._take(matrix, row, equals=equals)
+                return
+
+    def _take(self, matrix: Matrix, pivot: int, *, equals: int) -> None:
+        points = len(self._variances)
+        factor = self._factor(len(self._pivots) + 1, points)
+        _explain(factor, pivot, matrix[pivot, :points], self._schur)
+        self._pivots.append(pivot)
+        self._equals.append(equals)
+
+    def _cut(self, steps: int) -> None:
+        """Go back to the first *steps*."""
+        del self._pivots[steps:], self._equals[steps:]
+        explained = self._factor(steps, len(self._variances))
+        self._schur = self._variances - np.einsum("ij,ij->j", explained, explained)
+        self._schur[self._pivots] = 0.0
+
+    def _factor(self, steps: int, points: int) -> Matrix:
+        """Give F (steps, points) with K ~ F' F, in its room."""
+        rows, columns = self._room.shape
+        if steps > rows or points > columns:
+            larger = np.empty((max(rows, 2 * steps), max(columns, 2 * points)))
+            larger[:rows, :columns] = self._room
+            self._room = larger
+        return self._room[:steps, :points]
 
 
 def greedy(
@@ -212,7 +302,7 @@ def checked_covariance(matrix: Matrix) -> Matrix:
     """Refuse what is no finite symmetric matrix, beyond rounding."""
     matrix = checked_matrix(matrix)
     if not np.isfinite(matrix).all():
-        raise ValueError("a kernel value is not finite: mend the kernel or the points")
+        raise ValueError(NOT_FINITE)
     largest = np.abs(matrix).max(initial=0.0)
     if (np.abs(matrix - matrix.T) > TIE * largest).any():
         raise ValueError("the kernel matrix is not symmetric: give k(X, X) of one set of points")

@@ -116,7 +116,8 @@ def pick(scores: Values, rng: Generator) -> int:
     Equal are those within a relative 1e-9 of the spread of the scores: a level common to all
     must not make them alike.
     """
-    top = float(scores.max())
-    margin = max(TIE * (top - float(scores.min())), ROUNDING * abs(top))
+    # By position: `max` and `min` take twice the time.
+    top, least = scores.item(scores.argmax()), scores.item(scores.argmin())
+    margin = max(TIE * (top - least), ROUNDING * abs(top))
     equals = np.flatnonzero(scores >= top - margin)
     return int(equals[0] if len(equals) == 1 else equals[rng.integers(len(equals))])

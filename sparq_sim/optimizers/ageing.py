@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparq_sim.gp.observations import Numbers
 from sparq_sim.gp.predictor import Predictor
 from sparq_sim.messages import Answer, Values
 from sparq_sim.optimizers.ucb import Memory, Prior
@@ -21,7 +21,7 @@ class AgeingMemory(Memory):
 
     def __init__(self, prior: Prior, period: float) -> None:
         super().__init__(prior, period)
-        self._fresh: list[float] = []
+        self._fresh = Numbers()
 
     @abstractmethod
     def aged(self, variances: Values, ages: Values) -> Values:
@@ -29,19 +29,16 @@ class AgeingMemory(Memory):
 
     def learn(self, answer: Answer) -> None:
         super().learn(answer)
-        self._fresh.extend(self.prior.variances(answer))
+        self._fresh.extend(self.prior.variances(answer), len(answer.values))
 
     def predictor(self, now: float) -> Predictor:
-        fresh = np.array(self._fresh)
-        aged = self.aged(fresh, self.ages(now))
-        worth = aged < WORTHLESS * fresh
-        self.keep(worth)
-        if len(self.times) and not np.array_equal(
-            aged[worth], self.posterior.observations.variances
-        ):
-            self.posterior.set_variances(aged[worth])
+        worthless = WORTHLESS * self._fresh.array
+        aged = np.minimum(self.aged(self._fresh.array, self.ages(now)), worthless)
+        if not np.array_equal(aged, self.posterior.observations.variances):
+            self.posterior.set_variances(aged)
+            self.keep(aged < worthless)
         return self.posterior
 
     def keep(self, kept: NDArray[np.bool_]) -> None:
         super().keep(kept)
-        self._fresh = list(compress(self._fresh, kept))
+        self._fresh.keep(kept)

@@ -53,7 +53,7 @@ class _EventMemory(Memory):
         surprised = self._surprised(answer)
         super().learn(answer)
         if surprised:
-            self.keep(np.array(self.times) >= answer.measured_at)
+            self.keep(self.times.array >= answer.measured_at)
             self._began = answer.measured_at
             self._tests = 0
             self._resets += 1

@@ -11,7 +11,7 @@ from sparq_sim.messages import Point, Values
 
 if TYPE_CHECKING:
     from sparq_sim.gp.cholesky import CholeskyPosterior
-    from sparq_sim.gp.features import KalmanPosterior
+    from sparq_sim.gp.drifting import FadingPosterior, KalmanPosterior
 
 
 class Foreseen:
@@ -19,7 +19,7 @@ class Foreseen:
 
     def __init__(
         self,
-        belief: KalmanPosterior | CholeskyPosterior,
+        belief: FadingPosterior | KalmanPosterior | CholeskyPosterior,
         priors: Values,
         *,
         keep: float = 1.0,

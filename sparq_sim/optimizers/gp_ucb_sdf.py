@@ -102,7 +102,7 @@ class _DelayedMemory(Memory):
         else:
             (variance,) = self.prior.variances(answer)
             self.posterior.replace(play.position, float(answer.values[0]), variance=variance)
-            self.times[play.position] = answer.measured_at
+            self.times.array[play.position] = answer.measured_at
 
     def _answered(self, answer: Answer) -> _Play | None:
         """Take the play that is heard of from those that are not.

@@ -40,7 +40,7 @@ class _BlockMemory(Memory):
         number = round(now / self.period, 6) // 1
         first = (number - 1) // self._block * self._block + 1
         # A late answer from an earlier block is forgotten like all others of that block.
-        times = np.array(self.times)
+        times = self.times.array
         kept = times >= (first - 1e-6) * self.period
         if self._carry and first > 1:
             kept[np.flatnonzero(~kept)[np.argsort(times[~kept])][-self._carry :]] = True

@@ -11,7 +11,7 @@ from sparq_sim.gp.divergence import SparseFit
 from sparq_sim.gp.dpp import ExactSampler, eigenfeatures
 from sparq_sim.gp.exchange import ExchangeChain, mixing_steps
 from sparq_sim.gp.kernels import Kernel
-from sparq_sim.gp.sparse import SCHUR_TOLERANCE, Rows, pivoted_cholesky
+from sparq_sim.gp.sparse import Greedy, Rows
 from sparq_sim.messages import Matrix, Point, Points, Values
 
 if TYPE_CHECKING:
@@ -26,17 +26,13 @@ class Played:
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
         self._rows: dict[bytes, int] = {}
-        self._points: list[Point] = []
+        self.points: Points = np.empty((0, 0))
+        """Where, (n, d), in the order of first play."""
         self._counts: list[float] = []
         self._matrix: Matrix = np.empty((16, 16))
 
     def __len__(self) -> int:
-        return len(self._points)
-
-    @property
-    def points(self) -> Points:
-        """Where, (n, d), in the order of first play."""
-        return np.array(self._points)
+        return len(self._counts)
 
     @property
     def counts(self) -> Values:
@@ -55,7 +51,7 @@ class Played:
             self._counts[self._rows[key]] += 1.0
             return
         row = self._rows[key] = len(self)
-        self._points.append(point)
+        self.points = np.vstack([self.points, point]) if row else point[None]
         self._counts.append(1.0)
         if row == len(self._matrix):
             larger = np.empty((2 * row, 2 * row))
@@ -79,6 +75,7 @@ class Selector:
         self._steps = steps
         self._epsilon = epsilon
         self._rng = rng
+        self._greedy = Greedy(rng=rng)
         self._last: Rows = np.empty(0, dtype=np.intp)
 
     def choose(self, played: Played, size: int, features: Features | None) -> Rows:
@@ -88,14 +85,7 @@ class Selector:
             return np.empty(0, dtype=np.intp)
         match self._way:
             case "greedy":
-                matrix = played.matrix
-                rows, _ = pivoted_cholesky(
-                    matrix.__getitem__,
-                    np.diagonal(matrix),
-                    size=size,
-                    tolerance=SCHUR_TOLERANCE,
-                    rng=self._rng,
-                )
+                rows = self._greedy.choose(played.matrix, size)
             case "chain":
                 chain = ExchangeChain(
                     played.matrix, size, rng=self._rng, weights=played.counts, start=self._last

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import inf, log
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 from pydantic import Field, NonNegativeInt
 
 from sparq_sim.draws import Amount, Positive
 from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.gp.predictor import Predictor
 from sparq_sim.gp.sparse import greedy_points
-from sparq_sim.messages import REWARD, Answer, Notes, Point, Points, Query
+from sparq_sim.messages import REWARD, Answer, Notes, Point, Points, Query, Values
 from sparq_sim.models import Agent, Part, Setting
 from sparq_sim.optimizers.routing import AnyRouting, Offer, Routes, Routing, rounds_late
 from sparq_sim.optimizers.schedules import Logarithmic, QuerySchedule
@@ -46,12 +48,11 @@ class Discard(Part):
     power: Annotated[float, Field(gt=0, lt=0.25)] = 0.2
     """Of t, where that is the kind."""
 
-    def limit(self, variance: float, number: int) -> float:
-        """Give g(t) in round *number* for an observation of fresh noise *variance* s^2."""
+    def limit(self, number: int) -> float:
+        """Give g(t) / s^2 in round *number*."""
         if self.kind == "never":
             return inf
-        growth = log(number) if self.kind == "logarithmic" else float(number**self.power)
-        return self.factor * growth * variance
+        return self.factor * (log(number) if self.kind == "logarithmic" else number**self.power)
 
 
 class SparQGPUCB(GPOptimizer):
@@ -126,7 +127,7 @@ class _SparQMemory(Memory):
         self.waits = model.waits
         self._model = model
         self._experts = {name: setting.experts[name] for name in model.experts_of(setting)}
-        self._own: list[_Seen] = []
+        self._own = _Told.nothing(setting.domain.dimensions)
         self._answers = _Answers(model.retain * setting.period)
         self._played = Played(prior.kernel)
         self._selector = Selector(
@@ -137,48 +138,37 @@ class _SparQMemory(Memory):
             _warn_of_gaps(model, prior, setting)
 
     def learn(self, answer: Answer) -> None:
-        seen = [
-            _Seen(point, value, variance, answer.measured_at)
-            for point, value, variance in zip(
-                answer.points,
-                answer.values.tolist(),
-                self.prior.variances(answer).tolist(),
-                strict=True,
-            )
-        ]
+        told = _Told.by(answer, self.prior.variances(answer))
         if answer.query.source == REWARD:
-            self._own.extend(seen)
+            self._own = self._own.and_also(told)
         else:
-            self._answers.add(answer, seen)
+            self._answers.add(answer, told)
 
     def predictor(self, now: float) -> Predictor:
         # Choosing x_{t+1}, the newest round to have been observed is t; waiting, it is this one.
         number = max(1, round_at(now, self.period) - (0 if self.waits else 1))
-        newest = max((seen.time for seen in self._own), default=0.0)
-        self._own = [
-            seen
-            for seen in self._own
-            if seen.time == newest
-            or self._aged(seen, now) <= self._model.discard.limit(seen.variance, number)
-        ]
-        self._notes["kept"] = float(len(self._own))
+        own, aged = self._own, self._aged(self._own, now)
+        kept = aged <= self._model.discard.limit(number) * own.variances
+        kept |= own.times == own.times.max(initial=0.0)
+        own = self._own = own.part(kept)
+        self._notes["kept"] = float(len(own))
+        worthless = WORTHLESS * float(self.prior.kernel.diagonal(self.prior.candidates[:1])[0])
+        self._answers.keep(lambda told: self._aged(told, now) <= worthless)
         if len(self.posterior):
             self.posterior.remove(slice(None))
-        worthless = WORTHLESS * float(self.prior.kernel.diagonal(self.prior.candidates[:1])[0])
-        self._answers.keep(lambda seen: self._aged(seen, now) <= worthless)
-        if told := [*self._own, *self._answers.current()]:
-            self.add(
-                np.array([seen.point for seen in told]),
-                np.array([seen.value for seen in told]),
-                np.array([self._aged(seen, now) for seen in told]),
-            )
+        # The same points are asked about round after round: they come first, and together.
+        if (told := self._answers.current()) is not None:
+            self.add(told.points, told.values, self._aged(told, now))
+        if len(own):
+            self.add(own.points, own.values, aged[kept])
         return self.posterior
 
-    def _aged(self, seen: _Seen, now: float) -> float:
+    def _aged(self, told: _Told, now: float) -> Values:
         """Give s^2 + rate a^2; what was measured in the round before is new, unless one waits."""
-        age = max((now - seen.time) / self.period - (0 if self.waits else 1), 0.0)
-        rate = seen.variance if self._model.rate is None else self._model.rate
-        return seen.variance + rate * age * age
+        ages = np.maximum((now - told.times) / self.period - (0 if self.waits else 1), 0.0)
+        rate = told.variances if self._model.rate is None else self._model.rate
+        aged: Values = told.variances + rate * np.square(ages)
+        return aged
 
     def play(self, point: Point) -> None:
         self._played.add(point)
@@ -196,7 +186,7 @@ class _SparQMemory(Memory):
             return {}
         if self._model.diagnose:
             told = self._answers.current() or self._own
-            variance = min((seen.variance for seen in told), default=1.0)
+            variance = told.variances.min() if len(told) else 1.0
             self._notes |= diagnosis(self._played, rows, variance)
         points = self._played.points[rows]
         if self._model.routing is None:
@@ -208,9 +198,8 @@ class _SparQMemory(Memory):
         """Let *routing* decide, given what is known without the answers of earlier rounds."""
         kernel = self.prior.kernel
         covariance = kernel(points, points)
-        if self._own:
-            own = np.array([seen.point for seen in self._own])
-            noise = np.diag([self._aged(seen, now) for seen in self._own])
+        if len(self._own):
+            own, noise = self._own.points, np.diag(self._aged(self._own, now))
             cross = kernel(own, points)
             covariance -= cross.T @ np.linalg.solve(kernel(own, own) + noise, cross)
         offers = [
@@ -232,14 +221,52 @@ class _SparQMemory(Memory):
         return dict(self._notes)
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """A value: where, how noisily and when it was measured."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Told:
+    """Values: where, how noisily and when each was measured, and when it was asked for."""
 
-    point: Point
-    value: float
-    variance: float
-    time: float
+    points: Points
+    values: Values
+    variances: Values
+    times: Values
+    asked: Values
+    """Infinity where nobody asked."""
+
+    @classmethod
+    def nothing(cls, dimensions: int) -> Self:
+        """Begin."""
+        none = np.empty(0)
+        return cls(np.empty((0, dimensions)), none, none, none, none)
+
+    @classmethod
+    def by(cls, answer: Answer, variances: Values) -> Self:
+        """Take what an *answer* tells."""
+        alike = np.ones(len(variances))
+        asked_at = answer.asked_at if answer.query.id > 0 else inf
+        times, asked = answer.measured_at * alike, asked_at * alike
+        return cls(answer.points, answer.values, variances, times, asked)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def columns(self) -> tuple[Points | Values, ...]:
+        """Give all of it."""
+        return self.points, self.values, self.variances, self.times, self.asked
+
+    def part(self, rows: NDArray[np.bool_] | Sequence[int]) -> Self:
+        """Give some of it."""
+        return type(self)(*(column[rows] for column in self.columns()))
+
+    def and_also(self, more: Self) -> Self:
+        """Give this and *more*."""
+        pairs = zip(self.columns(), more.columns(), strict=True)
+        return type(self)(*(np.concatenate(pair) for pair in pairs))
+
+    def newest(self) -> Self:
+        """Give what was measured last at each point; of equals, what came last."""
+        keys = [point.tobytes() for point in self.points + 0.0]
+        rows = np.argsort(self.times, kind="stable").tolist()
+        return self.part(sorted({keys[row]: row for row in rows}.values()))
 
 
 @dataclass(slots=True)
@@ -262,7 +289,7 @@ class _Answers:
 
     def __init__(self, retained: float) -> None:
         self._retained = retained
-        self._said: dict[tuple[str, bytes], tuple[_Seen, float]] = {}
+        self._said: dict[str, _Told] = {}
         self._batches: dict[int, _Batch] = {}
 
     def expect(self, queries: tuple[Query, ...]) -> None:
@@ -272,43 +299,42 @@ class _Answers:
             batch = _Batch(last, sum(len(query.points) for query in queries))
             self._batches |= {query.id: batch for query in queries}
 
-    def add(self, answer: Answer, seen: list[_Seen]) -> None:
+    def add(self, answer: Answer, told: _Told) -> None:
         """Take in an answer."""
-        source, asked = answer.query.source, answer.query.id > 0
-        for one in seen:
-            key = (source, (one.point + 0.0).tobytes())
-            if key not in self._said or self._said[key][0].time <= one.time:
-                self._said[key] = one, answer.asked_at if asked else inf
-        if asked:
-            self._count(answer)
+        if self._completes(answer):
+            oldest = answer.asked_at - self._retained * (1 + 1e-9)
+            self._filter(lambda said: said.asked >= oldest)
+        source = answer.query.source
+        if source in self._said:
+            told = self._said[source].and_also(told).newest()
+        self._said[source] = told
 
-    def _count(self, answer: Answer) -> None:
-        """Count rows as answered; forget what a complete round of queries supersedes."""
+    def _completes(self, answer: Answer) -> bool:
+        """Count rows as answered; tell whether a round of queries is complete thereby."""
         batch = self._batches.get(answer.query.id)
-        if batch is None:  # A later round is complete already.
-            return
+        if batch is None:  # Nobody asked, or a later round is complete already.
+            return False
         batch.unheard -= len(answer.rows)
         if batch.unheard > 0:
-            return
+            return False
         # Earlier queries need not be waited for any more.
         self._batches = {
             number: other for number, other in self._batches.items() if other.last > batch.last
         }
-        oldest = answer.asked_at - self._retained * (1 + 1e-9)
-        self._said = {
-            key: (seen, asked_at)
-            for key, (seen, asked_at) in self._said.items()
-            if asked_at >= oldest
-        }
+        return True
 
-    def keep(self, good: Callable[[_Seen], bool]) -> None:
+    def keep(self, good: Callable[[_Told], NDArray[np.bool_]]) -> None:
         """Forget all but what is *good*; where rows are lost, no round may ever be complete."""
-        if len(self._said) > MANY:
-            self._said = {key: said for key, said in self._said.items() if good(said[0])}
+        if sum(map(len, self._said.values())) > MANY:
+            self._filter(good)
 
-    def current(self) -> list[_Seen]:
+    def _filter(self, good: Callable[[_Told], NDArray[np.bool_]]) -> None:
+        kept = {source: said.part(good(said)) for source, said in self._said.items()}
+        self._said = {source: said for source, said in kept.items() if len(said)}
+
+    def current(self) -> _Told | None:
         """Give all that still counts."""
-        return [seen for seen, _ in self._said.values()]
+        return reduce(_Told.and_also, self._said.values()) if self._said else None
 
 
 def _warn_of_gaps(model: SparQGPUCB, prior: Prior, setting: Setting) -> None:

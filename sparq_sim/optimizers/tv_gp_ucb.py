@@ -79,7 +79,7 @@ class _Filter:
     """
 
     def __init__(self, prior: Prior, period: float, epsilon: float, features: Features) -> None:
-        from sparq_sim.gp.features import KalmanPosterior
+        from sparq_sim.gp.drifting import KalmanPosterior
 
         self._prior = prior
         self._period = period

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
-from itertools import compress, count
+from itertools import count
 from math import sqrt
 from typing import Annotated
 
@@ -18,7 +18,7 @@ from pydantic import Field, FiniteFloat, PositiveInt
 from sparq_sim.draws import Positive
 from sparq_sim.errors import PluginError
 from sparq_sim.gp.kernels import AnyKernel, Kernel, SquaredExponential
-from sparq_sim.gp.observations import OffCandidatesError
+from sparq_sim.gp.observations import Numbers, OffCandidatesError
 from sparq_sim.gp.predictor import Posterior, Predictor
 from sparq_sim.gp.priors import AnyPrior
 from sparq_sim.messages import (
@@ -115,8 +115,8 @@ class Prior:
         """Give the noise variance of each value: as claimed, unless one was given."""
         if self.noise_variance is not None and answer.query.source == REWARD:
             return np.full(len(answer.values), self.noise_variance)
-        floor = EXACT * float(self.kernel.diagonal(answer.points[:1])[0])
-        return np.maximum(answer.stds**2, floor)
+        floor = EXACT * self.kernel.diagonal(answer.points[:1]).item()
+        return np.maximum(answer.stds * answer.stds, floor)
 
     def check(self, answer: Answer) -> None:
         """Warn where the first observation is one that the prior all but rules out."""
@@ -146,13 +146,13 @@ class Memory:
     def __init__(self, prior: Prior, period: float) -> None:
         self.prior = prior
         self.period = period
-        self.times: list[float] = []
+        self.times = Numbers()
         self.posterior = prior.posterior()
 
     def learn(self, answer: Answer) -> None:
         """Take in an answer, which may come late or out of order."""
         self.add(answer.points, answer.values, self.prior.variances(answer))
-        self.times.extend([answer.measured_at] * len(answer.values))
+        self.times.extend(answer.measured_at, len(answer.values))
 
     def predictor(self, now: float) -> Predictor:
         """Say what is believed of the reward in the round that begins *now*."""
@@ -174,12 +174,12 @@ class Memory:
 
     def ages(self, now: float) -> Values:
         """Give how many rounds old each observation is; those of the round before are new."""
-        return np.maximum((now - np.array(self.times)) / self.period - 1.0, 0.0)
+        return np.maximum((now - self.times.array) / self.period - 1.0, 0.0)
 
     def keep(self, kept: NDArray[np.bool_]) -> None:
         """Forget all observations but those *kept*."""
-        if not kept.all():
-            self.times = list(compress(self.times, kept))
+        if np.count_nonzero(kept) < len(kept):
+            self.times.keep(kept)
             self.posterior.remove(np.flatnonzero(~kept))
 
     def add(self, points: Points, values: Values, variances: Values) -> None:

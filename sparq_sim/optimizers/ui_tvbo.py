@@ -19,7 +19,7 @@ from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior
 
 if TYPE_CHECKING:
     from sparq_sim.gp.cholesky import CholeskyPosterior
-    from sparq_sim.gp.features import KalmanPosterior
+    from sparq_sim.gp.drifting import KalmanPosterior
 
 ENDLESS = 10**6
 """So many rounds are planned for where nobody says how many there will be."""
@@ -53,7 +53,8 @@ class _WanderingMemory(Memory):
     """Filters while it can."""
 
     def __init__(self, prior: Prior, setting: Setting, rate: float) -> None:
-        from sparq_sim.gp.features import FeaturePosterior, KalmanPosterior
+        from sparq_sim.gp.drifting import KalmanPosterior
+        from sparq_sim.gp.features import FeaturePosterior
 
         super().__init__(prior, setting.period)
         self._rate = rate

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.random import Generator
@@ -11,11 +11,15 @@ from pydantic import Field
 
 from sparq_sim.draws import Positive
 from sparq_sim.gp.predictor import Posterior, Predictor
-from sparq_sim.messages import Point, Values
+from sparq_sim.messages import Answer, Point, Values
 from sparq_sim.models import Setting
 from sparq_sim.optimizers.ageing import AgeingMemory
+from sparq_sim.optimizers.foreseen import Foreseen
 from sparq_sim.optimizers.lengths import gain_order, known_rounds
 from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior
+
+if TYPE_CHECKING:
+    from sparq_sim.gp.drifting import FadingPosterior
 
 
 class WGPUCB(GPOptimizer):
@@ -38,28 +42,68 @@ class WGPUCB(GPOptimizer):
         if weight is None:
             share = (1.0 if self.budget is None else self.budget) / known_rounds(setting)
             weight = max(0.1, 1 - gain_order(prior.kernel, setting) ** -0.25 * share**0.5)
-        return _WeightedMemory(prior, setting.period, weight)
+        return WeightedMemory(prior, setting.period, weight)
 
 
-class _WeightedMemory(AgeingMemory):
+class WeightedMemory(AgeingMemory):
+    """Lets all observations fade together, where it can; otherwise they age one by one.
+
+    The newest observation has the age 0 until a round has passed without another.
+    """
+
     def __init__(self, prior: Prior, period: float, weight: float) -> None:
+        from sparq_sim.gp.drifting import FadingPosterior
+        from sparq_sim.gp.features import FeaturePosterior
+
         super().__init__(prior, period)
-        self._weight = weight
+        self.weight = weight
+        self._newest = 0.0
+        self._together: FadingPosterior | None = None
+        if isinstance(self.posterior, FeaturePosterior):
+            self._together = FadingPosterior(self.posterior.features, mean=prior.mean)
+
+    def learn(self, answer: Answer) -> None:
+        super().learn(answer)
+        if self._together is not None:
+            self._fade(self._together, answer)
+
+    def _fade(self, together: FadingPosterior, answer: Answer) -> None:
+        variances = self.prior.variances(answer)
+        if not together.takes(answer.points, variances):
+            self._together = None
+            return
+        self._pass_to(together, answer.measured_at)
+        share = self.weight ** ((self._newest - answer.measured_at) / self.period)
+        together.add(answer.points, answer.values, variances=variances, share=share)
+
+    def _pass_to(self, together: FadingPosterior, moment: float) -> None:
+        """Let time pass to *moment*, if that is not past."""
+        if moment > self._newest:
+            together.fade(self.weight ** ((moment - self._newest) / self.period))
+            self._newest = moment
+
+    def ages(self, now: float) -> Values:
+        newest = max(self.times.array.max(initial=0.0), now - self.period)
+        ages: Values = (newest - self.times.array) / self.period
+        return ages
 
     def aged(self, variances: Values, ages: Values) -> Values:
         with np.errstate(over="ignore"):  # What overflows is worthless, and dropped as such.
-            weighted: Values = variances * self._weight**-ages
+            weighted: Values = variances * self.weight**-ages
         return weighted
 
     def predictor(self, now: float) -> Predictor:
-        super().predictor(now)
-        return _Weighted(self, now)
+        if self._together is None:
+            super().predictor(now)
+            return _Weighted(self, now)
+        self._pass_to(self._together, now - self.period)
+        return Foreseen(self._together, self._together.features.priors, inject=0.0)
 
 
 class _Weighted:
     """The posterior, with the determinant of doubly weighted observations, computed if needed."""
 
-    def __init__(self, memory: _WeightedMemory, now: float) -> None:
+    def __init__(self, memory: WeightedMemory, now: float) -> None:
         self._memory = memory
         self._now = now
         self._posterior: Posterior = memory.posterior
@@ -81,13 +125,7 @@ class _Weighted:
         seen = self._posterior.observations
         if not len(seen):
             return 0.0
-        from sparq_sim.gp.features import FeaturePosterior
-
-        doubly: Posterior
-        if isinstance(self._posterior, FeaturePosterior):  # Its features need not be found again.
-            doubly = FeaturePosterior(self._posterior.features, mean=self._posterior.prior_mean)
-        else:
-            doubly = self._memory.prior.posterior()
+        doubly = self._memory.prior.posterior()
         twice = self._memory.aged(seen.variances, self._memory.ages(self._now))
         doubly.add(seen.points, seen.values, variances=np.minimum(twice, 1e300))
         return doubly.log_determinant

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from sparq_sim.connection import AGENT_NAME
 from sparq_sim.domain import Domain, Sites
@@ -26,6 +25,7 @@ from sparq_sim.parcel import FATES
 from sparq_sim.report.charts import in_words
 from sparq_sim.scenario import Scenario
 from sparq_sim.streams import Streams
+from sparq_sim.threads import one_thread
 from sparq_sim.trace import Columns, Trace, first_difference
 
 if TYPE_CHECKING:
@@ -288,7 +288,7 @@ class _Projector:
 
     def _landscape(self, environment: Environment, seed: int, replication: int) -> Landscape:
         if self._started is None or self._started[:3] != (environment, seed, replication):
-            with threadpool_limits(limits=1):
+            with one_thread():
                 landscape = environment.start(Streams(seed, replication).generator("environment"))
             self._started = environment, seed, replication, landscape
         return self._started[3]
@@ -320,7 +320,7 @@ def _filmed(
     trace = scenario.play(optimizer, found.replication, landscape=landscape)
     frames = frames[frames < len(trace)]
     moments = trace.rounds["played_at"][frames].tolist()
-    with threadpool_limits(limits=1):
+    with one_thread():
         return Film(
             scene=scene,
             trace=trace,

@@ -1,10 +1,11 @@
-"""The Kalman posterior is the dense space-time posterior, at a cost that does not grow."""
+"""Posteriors that fade or drift are the dense ones, at a cost that does not grow."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sparq_sim.gp.drifting import FADES, FadingPosterior
 from sparq_sim.gp.kernels import Forgetting, SpaceTime, SquaredExponential, Wiener, stamped
 from sparq_sim.gp.posterior import CholeskyPosterior, FeaturePosterior, Features, KalmanPosterior
 
@@ -43,6 +44,42 @@ def test_drift_is_the_dense_space_time_posterior(
     np.testing.assert_allclose(kalman.std(), dense.std(here), atol=1e-10)
     assert kalman.log_determinant == pytest.approx(dense.log_determinant, abs=1e-10)
     assert kalman.information_gain == pytest.approx(dense.information_gain, abs=1e-10)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    weight=st.floats(0.3, 1.0),
+    ages=st.lists(st.sampled_from([0.0, 0.5, 1.0, 7.0]), min_size=1, max_size=25),
+)
+def test_fading_is_the_dense_posterior_with_grown_variances(
+    seed: int, weight: float, ages: list[float]
+) -> None:
+    rng = np.random.default_rng(seed)
+    fading = FadingPosterior(FEATURES, mean=0.5)
+    places, values = rng.integers(0, 40, (len(ages), 2)), rng.normal(size=(len(ages), 2))
+    variances = rng.uniform(0.01, 0.5, (len(ages), 2))
+    # What comes late has faded by then; each round all fade once more.
+    for number, age in enumerate(ages):
+        fading.fade(weight)
+        where = CANDIDATES[places[number]]
+        assert fading.takes(where, variances[number])
+        fading.add(where, values[number], variances=variances[number], share=weight**age)
+    shares = np.repeat(weight ** (np.arange(len(ages))[::-1] + np.array(ages)), 2)
+    once, twice = (CholeskyPosterior(SPACE, mean=0.5) for _ in range(2))
+    for dense, power in ((once, 1), (twice, 2)):
+        noise = variances.ravel() / shares**power
+        dense.add(CANDIDATES[places.ravel()], values.ravel(), variances=noise)
+    np.testing.assert_allclose(fading.mean(), once.mean(CANDIDATES), atol=1e-10)
+    np.testing.assert_allclose(fading.std(), once.std(CANDIDATES), atol=1e-10)
+    assert fading.log_determinant == pytest.approx(twice.log_determinant, abs=1e-10)
+
+
+def test_fading_takes_neither_other_points_nor_what_is_too_precise() -> None:
+    fading, here = FadingPosterior(FEATURES), CANDIDATES[:1]
+    assert not fading.takes(here + 1, np.array([0.1]))
+    assert not fading.takes(here, np.array([0.5 * SPACE.variance / FADES]))
+    assert fading.takes(here, np.array([2 * SPACE.variance / FADES]))
 
 
 def test_without_drift_it_is_the_static_posterior() -> None:

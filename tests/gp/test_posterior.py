@@ -212,6 +212,38 @@ def test_ageing_every_round_stays_exact(make: Make) -> None:
 
 
 @BOTH
+@pytest.mark.parametrize("window", [5, 11, 60])
+@pytest.mark.parametrize("variance", [0.5, 0.01])
+def test_a_window_that_moves_on_stays_exact(make: Make, window: int, variance: float) -> None:
+    rng = np.random.default_rng(5)
+    candidates = np.linspace(-50, 50, 150)[:, None]
+    gp = make(SquaredExponential(length_scale=3.16), candidates)
+    for _ in range(300):
+        # Now here, now there, so that neighbours are taken out too.
+        place = rng.integers(150) if rng.random() < 0.5 else rng.integers(70, 75)
+        gp.add(candidates[place], rng.normal(), variances=variance)
+        if len(gp) > window:
+            gp.remove(0)
+        gp.mean()
+    assert_exact(gp, np.array([[0.05]]), tolerance=1e-9)
+
+
+@BOTH
+def test_the_same_places_with_other_values_are_told_apart(make: Make) -> None:
+    rng = np.random.default_rng(6)
+    candidates = np.linspace(-50, 50, 150)[:, None]
+    gp = make(SquaredExponential(length_scale=3.16), candidates)
+    asked = candidates[rng.permutation(150)[:20]]
+    for variance in (0.01, 0.01, 0.02, 0.01):
+        if len(gp):
+            gp.remove(slice(None))
+        gp.add(asked, rng.normal(size=20), variances=variance)
+        own = candidates[rng.integers(150, size=2)]
+        gp.add(own, rng.normal(size=2), variances=0.01)
+        assert_exact(gp, np.array([[0.05]]), tolerance=1e-10)
+
+
+@BOTH
 def test_changing_the_newest_observations_keeps_the_rest(make: Make) -> None:
     rng = np.random.default_rng(5)
     candidates = rng.random((40, 1))

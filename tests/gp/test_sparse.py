@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparq_sim.gp.sparse import (
+    Greedy,
     greedy,
     greedy_points,
     merge,
@@ -120,6 +121,38 @@ def test_ties_are_broken_by_the_generator(kernel: SquaredExponential) -> None:
     assert first == set(range(9))
 
 
+@settings(max_examples=50, deadline=None)
+@given(seeds, st.lists(st.integers(0, 12), min_size=20, max_size=20))
+def test_a_choice_kept_up_is_the_choice_made_anew(seed: int, sizes: list[int]) -> None:
+    points = np.random.default_rng(seed).uniform(0, 9, (len(sizes), 2))
+    matrix = SquaredExponential()(points, points)
+    kept_up = Greedy()
+    for count, size in enumerate(sizes, 1):
+        part = matrix[:count, :count]
+        assert kept_up.choose(part, size).tolist() == greedy(part, size).rows.tolist()
+
+
+def test_a_choice_kept_up_ends_at_the_rank_and_goes_on_when_that_grows(
+    rng: np.random.Generator,
+) -> None:
+    flat = rng.normal(size=(9, 2)) @ rng.normal(size=(2, 3))
+    features = np.vstack([flat, rng.normal(size=(2, 3))])
+    matrix, kept_up = features @ features.T, Greedy()
+    assert len(kept_up.choose(matrix[:9, :9], 5)) == 2
+    assert len(kept_up.choose(matrix, 5)) == 3
+
+
+def test_of_equals_that_come_one_by_one_each_is_chosen_as_often() -> None:
+    counts = np.zeros(5)
+    for seed in range(2000):
+        kept_up = Greedy(rng=np.random.default_rng(seed))
+        for count in range(1, 6):
+            (row,) = kept_up.choose(np.eye(count), 1)
+        counts[row] += 1
+    # Four standard deviations of a binomial count.
+    assert np.abs(counts - 400).max() < 4 * (400 * 0.8) ** 0.5
+
+
 @pytest.mark.parametrize("size", [0, 1, 7])
 def test_one_point_and_none_are_handled(kernel: SquaredExponential, size: int) -> None:
     one, none = np.zeros((1, 2)), np.zeros((0, 2))
@@ -142,6 +175,12 @@ def test_bad_matrices_are_refused() -> None:
         greedy(np.array([[1.0, np.nan], [np.nan, 1.0]]), 2)
     with pytest.raises(ValueError, match="not finite"):
         numerical_rank(np.array([[1.0, np.inf], [np.inf, 1.0]]))
+    with pytest.raises(ValueError, match="not finite"):
+        Greedy().choose(np.array([[1.0, np.nan], [np.nan, 1.0]]), 2)
+    kept_up = Greedy()
+    kept_up.choose(np.eye(1), 1)
+    with pytest.raises(ValueError, match="positive semidefinite"):
+        kept_up.choose(np.array([[1.0, 2.0], [2.0, 1.0]]), 2)
     with pytest.raises(ValueError, match="negative"):
         greedy(np.array([[-1.0]]), 1)
     with pytest.raises(ValueError, match="not square"):

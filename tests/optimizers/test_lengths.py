@@ -54,4 +54,4 @@ def test_the_weight_follows_the_variation_budget() -> None:
     prior = Prior(SMOOTH, 0.0, None, LogarithmicWidth(), Box(0.0, 1.0).grid(11), True)
     memory = WGPUCB(budget=30.0).memory(prior, SETTING, None)  # type: ignore[arg-type] # draws none
     expected = 1 - (log(500) ** 2) ** -0.25 * (30 / 500) ** 0.5
-    assert memory._weight == pytest.approx(expected)  # type: ignore[attr-defined] # of its own kind
+    assert memory.weight == pytest.approx(expected)  # type: ignore[attr-defined] # of its own kind

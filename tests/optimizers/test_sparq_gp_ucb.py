@@ -214,12 +214,15 @@ def test_without_an_expert_or_with_one_who_is_silent_it_goes_on() -> None:
 def test_waiting_it_plays_on_answers_about_today() -> None:
     long = SquaredExponential(variance=0.23, length_scale=5.7)
     road = Channel(noise=0.1, transit=0.25)
-    clocked = played(SparQGPUCB(kernel=long, mean=MEAN), 300, channel=road)
-    waiting = played(SparQGPUCB(kernel=long, mean=MEAN, waits=True), 300, channel=road)
-    assert set(waiting.rounds["played_at"][5:] % 1) == {0.25}
-    assert waiting.rounds["moved"].all()
-    # Once the hill is found: before that, both search alike.
-    assert regret(waiting)[150:].mean() < regret(clocked)[150:].mean()
+    late = {}
+    for waits in (False, True):
+        model = SparQGPUCB(kernel=long, mean=MEAN, waits=waits)
+        traces = [played(model, 300, channel=road, seed=seed) for seed in range(6)]
+        # Once the hill is found: before that, both search alike.
+        late[waits] = np.mean([regret(trace)[150:].mean() for trace in traces])
+    assert set(traces[-1].rounds["played_at"][5:] % 1) == {0.25}
+    assert traces[-1].rounds["moved"].all()
+    assert late[True] < late[False]
 
 
 def test_waiting_for_what_is_lost_ends_with_the_round() -> None:
@@ -317,7 +320,8 @@ def test_a_prior_fitted_anew_forgets_no_points_and_reuses_no_ids() -> None:
     trace = played(model, 45)
     of_last = (trace.replies["source"] == "expert") & (trace.replies["round"] == 45)
     assert of_last.sum() > 8
-    assert average_regret(trace)[-1] < 1.0
+    regrets = [average_regret(played(model, 45, seed=seed))[-1] for seed in range(3)]
+    assert np.mean(regrets) < 1.0
 
 
 def test_answers_can_be_retained_beyond_the_newest() -> None:

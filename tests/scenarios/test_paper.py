@@ -90,7 +90,7 @@ def test_windows_and_weights_are_those_of_their_authors_formulas() -> None:
     assert isinstance(weighted, GPOptimizer)
     prior = Prior(kernel, 1.5, None, LogarithmicWidth(), np.zeros((1, 1)), True)
     memory = weighted.memory(prior, setting, rng())
-    assert memory._weight == pytest.approx(1 - 0.24658 / 2.4929, abs=1e-4)  # type: ignore[attr-defined] # of its own kind
+    assert memory.weight == pytest.approx(1 - 0.24658 / 2.4929, abs=1e-4)  # type: ignore[attr-defined] # of its own kind
 
 
 def test_the_kernel_fitted_to_the_design_is_that_of_another_implementation() -> None:

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from sparq_sim import Answer, Box, Query, Setting
+from sparq_sim.gp.kernels import SquaredExponential
+from sparq_sim.optimizers.ucb import Memory, Prior
+from sparq_sim.optimizers.w_gp_ucb import WGPUCB
+from sparq_sim.optimizers.widths import LogarithmicWidth
+
+GRID = np.linspace(-50.0, 50.0, 101)
+KERNEL = SquaredExponential(variance=0.25, length_scale=5.7)
+WEIGHT, NOISE = 0.9, 0.01
+
+
+def memory(*, on_candidates_only: bool = True) -> Memory:
+    width = LogarithmicWidth()
+    prior = Prior(KERNEL, 1.5, None, width, GRID[:, None], on_candidates_only)
+    setting = Setting(Box(-50.0, 50.0), rounds=80)
+    return WGPUCB(weight=WEIGHT).memory(prior, setting, np.random.default_rng(0))
+
+
+def told(number: int, x: float, value: float, *, std: float = NOISE**0.5) -> Answer:
+    """A reward of round *number* that is heard of at the end of the play."""
+    query = Query(number, "reward", np.array([[x]]), float(number))
+    return query.answer([value], stds=std, measured_at=float(number), arrived_at=80.0)
+
+
+def history(seed: int) -> list[Answer]:
+    rng = np.random.default_rng(seed)
+    return [told(t, rng.choice(GRID), rng.normal()) for t in range(1, 61)]
+
+
+@pytest.mark.parametrize("now", [61.0, 64.5])
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_it_is_the_published_regression_in_whatever_order_observations_come(
+    now: float, shuffled: bool
+) -> None:
+    answers = history(1)
+    x, y = (np.array([part(a) for a in answers]) for part in (_x, _y))
+    # w_s = eta^-s and lambda_t = lambda w_t, as it stands in the paper, with W = diag(w).
+    weights = WEIGHT ** -np.arange(1.0, 61.0)
+    scale = NOISE * WEIGHT ** -(now - 1)
+    matrix, cross = KERNEL(x, x), KERNEL(GRID[:, None], x)
+    solved = np.linalg.solve(matrix + np.diag(scale / weights), np.column_stack([y - 1.5, cross.T]))
+    variances = KERNEL.variance - np.einsum("ij,ji->i", cross, solved[:, 1:])
+    doubly = np.eye(60) + np.outer(weights, weights) * matrix / (scale * WEIGHT ** -(now - 1))
+    order = np.random.default_rng(2).permutation(60) if shuffled else np.arange(60)
+    for on_candidates_only in (True, False):
+        remembered = memory(on_candidates_only=on_candidates_only)
+        for number in order:
+            remembered.learn(answers[number])
+        found = remembered.predictor(now)
+        assert_allclose(found.mean(), 1.5 + cross @ solved[:, 0], atol=1e-8)
+        assert_allclose(found.std() ** 2, variances, atol=1e-9)
+        assert found.log_determinant == pytest.approx(np.linalg.slogdet(doubly)[1], abs=1e-8)
+
+
+def _x(answer: Answer) -> list[float]:
+    point: list[float] = answer.points[0].tolist()
+    return point
+
+
+def _y(answer: Answer) -> float:
+    return float(answer.values[0])
+
+
+@pytest.mark.parametrize(
+    "odd", [told(61, 0.123, 2.0), told(61, 0.0, 2.0, std=1e-9)], ids=["off the grid", "exact"]
+)
+def test_what_cannot_fade_with_the_others_is_weighed_one_by_one(odd: Answer) -> None:
+    one, other = memory(), memory(on_candidates_only=False)
+    for answer in [*history(3), odd, told(62, 7.0, 1.0)]:
+        for remembered in (one, other):
+            remembered.learn(answer)
+            remembered.predictor(answer.measured_at + 1)
+    first, second = one.predictor(63.0), other.predictor(63.0)
+    assert_allclose(first.mean(), second.mean(), atol=1e-6)
+    assert_allclose(first.std(), second.std(), atol=1e-6)
