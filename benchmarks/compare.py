@@ -129,7 +129,8 @@ def main(title: str, pairs: Iterable[Pair | Callable[[], Row]], *, repetitions: 
     if options.json:
         print(json.dumps([asdict(row) for row in rows], indent=2))
     else:
-        Console().print(table(title, rows))
+        # Into a file as to a screen, a row is a line.
+        Console(width=max(100, Console().width)).print(table(title, rows))
     sys.exit(1 if options.check and any(row.holds is False for row in rows) else 0)
 
 

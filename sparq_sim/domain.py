@@ -29,6 +29,7 @@ class Box:
         if not (self.lower < self.upper).all():
             raise ValueError(f"lower {self.lower} must lie below upper {self.upper}")
         self.names = _coordinate_names(names, len(self.lower))
+        self._lower, self._upper = self.lower.tolist(), self.upper.tolist()
 
     def __repr__(self) -> str:
         return f"Box({self.lower.tolist()}, {self.upper.tolist()}, {list(self.names)})"
@@ -45,15 +46,21 @@ class Box:
 
     def check(self, points: ArrayLike, what: str = "points") -> Points:
         """Give *points* as (n, d), or refuse them by name."""
-        array = _rows(points, self.dimensions, what)
-        within = (array >= self.lower) & (array <= self.upper)
-        if np.count_nonzero(within) != within.size:  # Cheaper than all() on small arrays.
+        array = _rows(points, len(self.lower), what)
+        if not self._holds(array):
             outside = array[~self.contains(array)][0]
             raise ValueError(
                 f"{what}: {outside.tolist()} lies outside the domain, which reaches "
                 f"from {self.lower.tolist()} to {self.upper.tolist()}"
             )
         return array
+
+    def _holds(self, array: Points) -> bool:
+        if len(array) == 1:  # A move, in every round: in a third of the time.
+            bounds = zip(self._lower, array[0].tolist(), self._upper, strict=True)
+            return all(lower <= number <= upper for lower, number, upper in bounds)
+        within = (array >= self.lower) & (array <= self.upper)
+        return bool(np.count_nonzero(within) == within.size)  # all() is slow on small arrays.
 
     def sample(self, rng: Generator, count: int) -> Points:
         """Draw *count* points uniformly."""

@@ -188,11 +188,25 @@ class _Reward:
     """The environment as a source: the one whose answers count."""
 
     def __init__(self, landscape: Landscape) -> None:
+        self._landscape = landscape
         self._has_gaps = hasattr(landscape, "available")
+        self._has_noise = hasattr(landscape, "observe")
+        self._judged: tuple[Points, float, Values] | None = None
+
+    def judge(self, points: Points, time: float) -> Values:
+        """Give the noise-free reward at *points*, and keep it for an answer about just these."""
+        rewards = np.asarray(self._landscape.rewards(points, time), dtype=float)
+        if not self._has_noise:
+            self._judged = points, time, rewards
+        return rewards
 
     async def answer(self, query: Query, world: World) -> Estimate:
         """Give the reward of now, with the world's own noise if it has any."""
-        values = world.observe(query.points)
+        judged, self._judged = self._judged, None
+        if judged is not None and judged[0] is query.points and judged[1] == world.clock.now:
+            values = judged[2]
+        else:
+            values = world.observe(query.points)
         if not self._has_gaps:
             return Estimate(values)
         there = world.available(query.points, world.clock.now)
@@ -230,7 +244,7 @@ class _Table:
         self._inbox: list[Record] = []
         self._stir: Signal | None = None
         self._thought: tuple[Move, float] | None = None
-        self._point: Point | None = None
+        self._points: Points | None = None  # One row: the point that is played.
         self._past_only = rules.access == "past"
         self._played: set[tuple[float, ...]] = set()
         self._asked: set[int] = set()
@@ -261,7 +275,8 @@ class _Table:
             design=self._design(feedback) if self._rules.design else None,
         )
         check_fallbacks({REWARD: feedback, **{name: road for name, (_, road) in pairs.items()}})
-        self._connect(REWARD, _Reward(self._landscape), feedback)
+        self._source = _Reward(self._landscape)
+        self._connect(REWARD, self._source, feedback)
         for name, (expert, channel) in pairs.items():
             self._connect(name, expert.start(setting), channel)
         self._reward = self._stage.connections[REWARD]
@@ -326,19 +341,19 @@ class _Table:
         self._wall = 0.0
         notes = await self._turn(end)
         moved = notes is not None
-        if self._point is None:
+        if self._points is None:
             raise PluginError("the agent waits out the first round; it must play in it")
         if not moved:
             await self._clock.until(end, AGENT)
         played_at = self._clock.now if moved else end
-        reward, best = self._judged(self._point, played_at)
+        reward, best = self._judged(self._points, played_at)
         self._recorder.turn(
             turn := Turn(
                 round=number,
                 started_at=start,
                 played_at=played_at,
                 moved=moved,
-                point=self._point,
+                point=self._points[0],
                 reward=reward,
                 best=best,
                 spent=self._stage.purse.spent,
@@ -349,9 +364,9 @@ class _Table:
         if self._watch is not None:
             self._watch(turn)
 
-    def _judged(self, point: Point, time: float) -> tuple[float, float]:
-        """Give the reward at *point* and the best there is; refuse what is no number."""
-        rewards = np.asarray(self._landscape.rewards(point[None], time), dtype=float)
+    def _judged(self, points: Points, time: float) -> tuple[float, float]:
+        """Give the reward at the one of *points* and the best there is, if they are numbers."""
+        rewards = self._source.judge(points, time)
         best = float(self._landscape.best(time)[1])
         if rewards.shape != (1,) or not (isfinite(rewards[0]) and isfinite(best)):
             raise PluginError(
@@ -389,7 +404,9 @@ class _Table:
     async def _think(self) -> tuple[Move, float]:
         """Tell the agent what has arrived, ask it, and say when its move is ready."""
         now, number = self._clock.now, self._stage.round
-        heard, self._inbox = sorted(self._inbox, key=arrival_order), []
+        heard, self._inbox = self._inbox, []
+        if len(heard) > 1:
+            heard.sort(key=arrival_order)
         began = perf_counter()
         move = await self._clock.compute(lambda now: self._told_and_asked(heard, now), now)
         self._wall += perf_counter() - began
@@ -440,10 +457,10 @@ class _Table:
         return move
 
     def _play(self, point: Point) -> None:
-        self._point = frozen_array(point)
-        self._played.add(tuple(self._point.tolist()))
+        self._points = frozen_array(point)[None]
+        self._played.add(tuple(self._points[0].tolist()))
         number, now = self._stage.round, self._clock.now
-        self._reward.ask(checked_query(number, REWARD, self._point[None], now))
+        self._reward.ask(checked_query(number, REWARD, self._points, now))
 
     def _consult(self, query: Query, now: float) -> None:
         """Pass a query on, but for points to which there is no access."""

@@ -103,13 +103,13 @@ def _shown(given: object, show: Callable[[object], str]) -> str:
 
 def _measured(given: Estimate, count: int, now: float) -> Measured | str:
     exact = isinstance(given.stds, float) and not given.stds
-    parts = [
-        np.asarray(part) for part in ((given.values,) if exact else (given.values, given.stds))
-    ]
-    if any(part.dtype.kind == "c" for part in parts):
+    values = np.asarray(given.values)
+    stds = None if exact else np.asarray(given.stds)
+    if values.dtype.kind == "c" or (stds is not None and stds.dtype.kind == "c"):
         return "gave complex numbers; expected real ones"
-    values, *spread = (np.array(part, dtype=np.float64) for part in parts)
-    stds = spread[0] if spread else None
+    # Copies, which nobody else can change.
+    values = values.astype(np.float64)
+    stds = None if stds is None else stds.astype(np.float64)
     shape = () if stds is None else stds.shape
     if values.shape != (count,) or shape not in ((count,), ()):
         return f"gave values {values.shape} and stds {shape}; expected ({count},)"

@@ -40,8 +40,13 @@ class FadingPosterior:
 
     def takes(self, points: Points, variances: Values) -> bool:
         """Tell whether observations can be added: at candidates, and not too precise."""
-        places = self.features.candidates.places(points)
-        return -1 not in places and bool((self.features.priors[places] <= FADES * variances).all())
+        priors = self.features.priors
+        return all(
+            place >= 0 and priors.item(place) <= FADES * variance
+            for place, variance in zip(
+                self.features.candidates.places(points), variances.tolist(), strict=True
+            )
+        )
 
     def add(self, points: Points, values: Values, *, variances: Values, share: float) -> None:
         """Add observations that have faded to a *share* of their precision already."""

@@ -72,10 +72,10 @@ class Features:
         """
         if precisions @ self.priors[places] > STIFF:
             return _by_least_squares(self, places, values, precisions)
-        key = places.tobytes(), precisions.tobytes()
-        if self._solved is None or self._solved[0] != key:
-            self._solved = key, Regression(self, places, precisions)
-        return self._solved[1].belief(values)
+        key, solved = (places.tobytes(), precisions.tobytes()), self._solved
+        if solved is None or solved[0] != key:
+            self._solved = solved = key, Regression(self, places, precisions)
+        return solved[1].belief(values)
 
     def weighted(self, places: Places, weights: Values) -> Matrix:
         """Give the features of *places*, times *weights*, (n, r)."""
@@ -209,7 +209,9 @@ class _Solution(Protocol):
     """How w follows from rows w = targets, with unit noise and the prior N(0, I)."""
 
     variances: Values
-    log_determinant: float
+
+    @property
+    def log_determinant(self) -> float: ...
 
     def means(self, targets: Values) -> Values: ...
 
@@ -243,7 +245,11 @@ class Normal:
         self._root = precision_root(gram)
         halves = dtrmm(1.0, lapack.dtrtri(self._root)[0], features.matrix, side=1)
         self.variances = np.einsum("ij,ij->i", halves, halves)
-        self.log_determinant = log_determinant(self._root)
+
+    @property
+    def log_determinant(self) -> float:
+        """Log det C^-1."""
+        return log_determinant(self._root)
 
     def means(self, target: Values) -> Values:
         """Give the means at the candidates, from the prior mean."""
@@ -374,7 +380,8 @@ class FeaturePosterior:
         """Give the std of the reward at *points* (n, d), or at the candidates."""
         if points is not None:
             return self._anywhere().std(points)
-        return np.sqrt(np.maximum(self._current().variances, 0.0))
+        variances = np.maximum(self._current().variances, 0.0)
+        return np.sqrt(variances, out=variances)
 
     def mean_gradient(self, point: Point) -> Point:
         """Give the derivative (d,) of the mean by *point*."""
@@ -427,16 +434,14 @@ class FeaturePosterior:
 
     def _forgettable(self, positions: Positions) -> list[int]:
         """Give *positions* if they can be taken out one by one, quickly and without harm."""
-        gone = np.atleast_1d(np.arange(len(self))[positions])
-        seen, count = self.observations, len(gone)
-        if (
-            count <= min(FEW, len(self) - count)
-            and self._updates + count <= FRESH
-            and gone.max(initial=-1) < min(self._learned, self._newest)
-            and (seen.priors[gone] <= TAME * seen.variances[gone]).all()
-        ):
-            return cast("list[int]", gone.tolist())
-        return []
+        gone: list[int] = np.arange(len(self))[positions].reshape(-1).tolist()
+        few = len(gone) <= min(FEW, len(self) - len(gone), FRESH - self._updates)
+        return gone if few and all(map(self._tame, gone)) else []
+
+    def _tame(self, position: int) -> bool:
+        seen, learned = self.observations, min(self._learned, self._newest)
+        within = seen.priors.item(position) <= TAME * seen.variances.item(position)
+        return within and position < learned
 
     def _seen(self, position: int) -> tuple[int, float, float]:
         """Give one observation: its place, value from the prior mean, and variance."""

@@ -15,6 +15,8 @@ from sparq_sim.messages import Points, Values, all_finite
 # A variance below the rounding of the prior variance acts as that rounding: float64 knows no finer.
 RESOLUTION = float(np.finfo(np.float64).eps)
 
+MANY = 8  # So many points are worth a look whether they are those of the last time.
+
 Number = TypeVar("Number", bound=np.generic)
 Positions = int | slice | Sequence[int] | NDArray[np.intp]
 
@@ -104,11 +106,14 @@ class Candidates:
                 f"points of {points.shape[1]} coordinates, "
                 f"but the candidates have {self.points.shape[1]}"
             )
+        if len(points) < MANY:
+            return [self._places.get(point.tobytes(), -1) for point in points]
         # An expert is asked about the same points round after round.
-        if (key := points.tobytes()) != self._last[0]:
+        key, (last, found) = points.tobytes(), self._last
+        if key != last:
             found = [self._places.get(point.tobytes(), -1) for point in points]
             self._last = key, found
-        return self._last[1]
+        return found
 
     def known_places(self, points: Points) -> list[int]:
         """Say which candidate each row of *points* is; refuse any that is none."""

@@ -119,5 +119,5 @@ def pick(scores: Values, rng: Generator) -> int:
     # By position: `max` and `min` take twice the time.
     top, least = scores.item(scores.argmax()), scores.item(scores.argmin())
     margin = max(TIE * (top - least), ROUNDING * abs(top))
-    equals = np.flatnonzero(scores >= top - margin)
-    return int(equals[0] if len(equals) == 1 else equals[rng.integers(len(equals))])
+    (equals,) = (scores >= top - margin).nonzero()
+    return equals.item(0 if len(equals) == 1 else rng.integers(len(equals)))

@@ -329,8 +329,13 @@ class _Answers:
             self._filter(good)
 
     def _filter(self, good: Callable[[_Told], NDArray[np.bool_]]) -> None:
-        kept = {source: said.part(good(said)) for source, said in self._said.items()}
-        self._said = {source: said for source, said in kept.items() if len(said)}
+        for source, said in list(self._said.items()):
+            kept = good(said)
+            stay = np.count_nonzero(kept)
+            if not stay:
+                del self._said[source]
+            elif stay < len(said):
+                self._said[source] = said.part(kept)
 
     def current(self) -> _Told | None:
         """Give all that still counts."""

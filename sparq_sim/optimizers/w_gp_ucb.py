@@ -57,24 +57,30 @@ class WeightedMemory(AgeingMemory):
 
         super().__init__(prior, period)
         self.weight = weight
+        self._heard: list[Answer] = []
         self._newest = 0.0
         self._together: FadingPosterior | None = None
         if isinstance(self.posterior, FeaturePosterior):
             self._together = FadingPosterior(self.posterior.features, mean=prior.mean)
 
     def learn(self, answer: Answer) -> None:
-        super().learn(answer)
-        if self._together is not None:
-            self._fade(self._together, answer)
+        if self._together is None:
+            super().learn(answer)
+            return
+        self._heard.append(answer)
+        if not self._taken(self._together, answer):
+            self._together = None
+            for heard in self._heard:
+                super().learn(heard)
 
-    def _fade(self, together: FadingPosterior, answer: Answer) -> None:
+    def _taken(self, together: FadingPosterior, answer: Answer) -> bool:
         variances = self.prior.variances(answer)
         if not together.takes(answer.points, variances):
-            self._together = None
-            return
+            return False
         self._pass_to(together, answer.measured_at)
         share = self.weight ** ((self._newest - answer.measured_at) / self.period)
         together.add(answer.points, answer.values, variances=variances, share=share)
+        return True
 
     def _pass_to(self, together: FadingPosterior, moment: float) -> None:
         """Let time pass to *moment*, if that is not past."""
