@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sparq_sim.messages import Matrix, Points, Values, all_finite
+from sparq_sim.messages import Matrix, Points, Values
 
 Rows = NDArray[np.intp]
 
@@ -158,11 +158,11 @@ def _equals(scores: Values) -> Rows:
 
 
 class Greedy:
-    """The greedy choice among points that come one after another: kept up, not made anew.
+    """The greedy choice among points that come one after another.
 
-    A newcomer changes it only from the first step on at which its Schur complement exceeds that
-    of the point chosen there. Of c that are equal, the c-th to come takes the place with the
-    chance 1/c, so that each has it in the end with the same; without an *rng* the first keeps it.
+    Each choice is made anew, ties drawn again, so that where not all can be chosen it is not always
+    the same that are left out. But a choice that explains all points is kept for as long as it
+    does, and as newcomers would not have been chosen before any of them.
     """
 
     def __init__(
@@ -171,74 +171,38 @@ class Greedy:
         _check_tolerance(tolerance)
         self._tolerance = tolerance
         self._rng = rng
-        self._pivots: list[int] = []
-        self._equals: list[int] = []  # at each step
-        self._room: Matrix = np.empty((16, 16))  # for the factor: steps by points
-        self._variances: Values = np.empty(0)
-        self._schur: Values = np.empty(0)
-        self._exhausted = False  # Whether all points depend on those chosen.
+        self._rows: Rows = np.empty(0, dtype=np.intp)
+        self._root: Matrix = np.empty((0, 0))  # R with R' R = K of the rows
+        self._seen = 0
+        self._explains_all = False
 
     def choose(self, matrix: Matrix, size: int) -> Rows:
         """Give up to *size* rows of the kernel *matrix* (n, n) of all points that have come."""
-        for row in range(len(self._variances), len(matrix)):
-            self._join(matrix, row)
-        while len(self._pivots) < min(size, len(matrix)) and not self._exhausted:
-            self._schur[self._schur <= self._tolerance * self._variances] = 0.0
-            equals = _equals(self._schur)
-            self._exhausted = not self._schur[equals[0]]
-            if not self._exhausted:
-                chosen = 0 if self._rng is None else self._rng.integers(len(equals))
-                self._take(matrix, int(equals[chosen]), equals=len(equals))
-        return np.array(self._pivots[:size], dtype=np.intp)
+        kept = self._explains_all and size >= len(self._rows)
+        new = range(self._seen, len(matrix))
+        if not (kept and all(self._explains(matrix, row) for row in new)):
+            self._rows, factor = pivoted_cholesky(
+                matrix.__getitem__,
+                np.diagonal(matrix),
+                size=size,
+                tolerance=self._tolerance,
+                rng=self._rng,
+            )
+            self._root = factor[:, self._rows]
+            self._explains_all = len(self._rows) < size
+        self._seen = len(matrix)
+        return self._rows
 
-    def _join(self, matrix: Matrix, row: int) -> None:
-        """Let the point of *row* join, in the place of one chosen before where that is its due."""
+    def _explains(self, matrix: Matrix, row: int) -> bool:
+        """Tell whether a newcomer is explained, and would have been chosen at no step."""
         from scipy.linalg.lapack import dtrtrs  # A scenario is checked without scipy.
 
-        if not all_finite(matrix[row, : row + 1]):
-            raise ValueError(NOT_FINITE)
-        variance, steps = matrix[row, row], len(self._pivots)
-        factor = self._factor(steps, row + 1)
-        chosen, explained = factor[:, self._pivots], factor[:, row]
-        if steps:
-            explained[:] = dtrtrs(chosen, matrix[row, self._pivots], trans=1)[0]
-        left = variance - np.concatenate([[0.0], np.cumsum(explained**2)])
-        if left[-1] < -INDEFINITE * variance:
-            raise ValueError(NO_COVARIANCE)
-        self._variances = np.append(self._variances, variance)
-        self._schur = np.append(self._schur, left[-1])
-        self._exhausted = False
-        rivals = np.diagonal(chosen) ** 2
-        for step in np.flatnonzero(left[:-1] >= rivals * (1 - TIE)).tolist():
-            equals = 1 if left[step] > rivals[step] * (1 + TIE) else self._equals[step] + 1
-            self._equals[step] = equals
-            if equals == 1 or (self._rng is not None and not self._rng.integers(equals)):
-                self._cut(step)
-                self._take(matrix, row, equals=equals)
-                return
-
-    def _take(self, matrix: Matrix, pivot: int, *, equals: int) -> None:
-        points = len(self._variances)
-        factor = self._factor(len(self._pivots) + 1, points)
-        _explain(factor, pivot, matrix[pivot, :points], self._schur)
-        self._pivots.append(pivot)
-        self._equals.append(equals)
-
-    def _cut(self, steps: int) -> None:
-        """Go back to the first *steps*."""
-        del self._pivots[steps:], self._equals[steps:]
-        explained = self._factor(steps, len(self._variances))
-        self._schur = self._variances - np.einsum("ij,ij->j", explained, explained)
-        self._schur[self._pivots] = 0.0
-
-    def _factor(self, steps: int, points: int) -> Matrix:
-        """Give F (steps, points) with K ~ F' F, in its room."""
-        rows, columns = self._room.shape
-        if steps > rows or points > columns:
-            larger = np.empty((max(rows, 2 * steps), max(columns, 2 * points)))
-            larger[:rows, :columns] = self._room
-            self._room = larger
-        return self._room[:steps, :points]
+        variance, halves = matrix[row, row], dtrtrs(self._root, matrix[row, self._rows], trans=1)[0]
+        left = variance - np.concatenate([[0.0], np.cumsum(halves * halves)])
+        chosen = np.diagonal(self._root) ** 2
+        return bool(
+            left[-1] <= self._tolerance * variance and (left[:-1] <= chosen * (1 + TIE)).all()
+        )
 
 
 def greedy(
