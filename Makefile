@@ -41,8 +41,8 @@ soak: $(VENV)/test  ## Run the slow statistical and soak tests
 browser:  ## Install Debian's Chromium, for the tests of the report (as root)
 	@apt-get update -qq && apt-get install -y -qq chromium chromium-driver
 
-results: $(VENV)/test  ## Make every figure and table of the documentation anew
-	@$(BIN)/python docs/regenerate.py
+results: $(VENV)/test $(VENV)/bench  ## Make every figure and table of README and docs anew
+	@$(BIN)/python docs/regenerate.py --fresh
 
 bench: $(VENV)/bench  ## Measure ratios against peers
 	@for script in $(filter-out %/__init__.py %/compare.py,$(wildcard benchmarks/*.py)); do \

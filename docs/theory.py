@@ -1,31 +1,29 @@
-"""Check the paper's theorems: `python docs/theory.py [--quick | --render-only] [name ...]`.
+"""Check the paper's theorems: `python docs/theory.py [--quick] [name ...]`.
 
-By default all checks; the whole takes some ten minutes. It writes docs/results/theory.json, and the
-numbers of docs/claims.md from there and from the studies' results. With --quick checks run in small
-and nothing is written; with --render-only nothing runs, and the page is written.
+By default all checks; the whole takes some ten minutes. It prints what it finds and writes
+docs/results/theory.json, from which docs/regenerate.py writes the pages. With --quick checks run in
+small, and nothing is written.
 """
 
 from __future__ import annotations
 
-import json
-import re
 import sys
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import floor, log, sqrt
-from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator, Philox
 from pydantic import PrivateAttr
+from results_studies import RESULTS, results, write
 
 from sparq_environments.rkhs_walk import RKHSWalk
 from sparq_environments.synthetic import Synthetic
 from sparq_experts.truth import Truth
-from sparq_sim import Box, Channel, Environment, Optimizer, Rules, Setting, Trace, play
+from sparq_sim import Box, Channel, Environment, Optimizer, Rules, Scenario, Setting, Trace, play
 from sparq_sim.bounds import (
     decay,
     divergence_bound,
@@ -43,11 +41,16 @@ from sparq_sim.messages import Move, Point, Points, Reply, Values
 from sparq_sim.models import Agent, Landscape
 from sparq_sim.optimizers.schedules import Guaranteed, Logarithmic
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
-from sparq_sim.optimizers.ucb import Belief, PriorWarning, UCBAgent
+from sparq_sim.optimizers.ucb import (
+    Belief,
+    Found,
+    GPOptimizer,
+    PriorWarning,
+    UCBAgent,
+    found,
+)
 from sparq_sim.streams import Streams
 
-HERE = Path(__file__).resolve().parent
-RESULTS, PAGE = HERE / "results" / "theory.json", HERE / "claims.md"
 DELTA = 0.05
 
 Row = dict[str, float | str]
@@ -582,7 +585,53 @@ def norms(effort: Effort) -> Rows:
     return rows
 
 
+class Fitted(Optimizer):
+    """Plays as *inner* does, and writes down the prior that it fits to the design."""
+
+    inner: GPOptimizer
+    _book: list[Found] = PrivateAttr(default_factory=list)
+
+    @property
+    def book(self) -> list[Found]:
+        """What was fitted, a line a play."""
+        return self._book
+
+    def start(self, setting: Setting, rng: Generator) -> Agent:
+        """Fit as the agent is going to."""
+        self._book.append(found(self.inner, setting.design, rng))
+        return self.inner.start(setting, rng)
+
+
+def fits(effort: Effort) -> Rows:
+    """Fit kernel and mean to the designs of paper/synthetic, as all six do: mean and std."""
+    scenario = Scenario.load("paper/synthetic", overrides=["rounds=1"])
+    inner = scenario.optimizers["gp-ucb"]
+    assert isinstance(inner, GPOptimizer)
+    model = Fitted(inner=inner)
+    for replication in range(10 * effort.replications):
+        play(
+            model,
+            scenario.environment,
+            scenario.rules,
+            feedback=scenario.feedback,
+            replication=replication,
+            seed=scenario.seed,
+        )
+    priors: dict[str, list[float]] = {"length scale": [], "variance": [], "mean": []}
+    for each in model.book:
+        assert isinstance(each.kernel, SquaredExponential)
+        assert isinstance(each.kernel.length_scale, float)
+        priors["length scale"].append(each.kernel.length_scale)
+        priors["variance"].append(each.kernel.variance)
+        priors["mean"].append(each.mean)
+    return [
+        {"of": name, "average": float(np.mean(numbers)), "std": float(np.std(numbers, ddof=1))}
+        for name, numbers in priors.items()
+    ]
+
+
 CHECKS: dict[str, Callable[[Effort], Rows]] = {
+    "fits": fits,
     "norms": norms,
     "coverage": coverage,
     "posteriors": posteriors,
@@ -594,83 +643,20 @@ CHECKS: dict[str, Callable[[Effort], Rows]] = {
 }
 
 
-# The tables
-
-
-def table(rows: Rows, columns: Mapping[str, str] | None = None) -> str:
-    """Lay rows out in Markdown: *columns* with their headings, or all."""
-    if columns is None:
-        columns = {name: name.replace("_", " ") for row in rows for name in row}
-    lines = [
-        "| " + " | ".join(columns.values()) + " |",
-        "|" + "|".join("---" if _is_text(rows, name) else "---:" for name in columns) + "|",
-    ]
-    lines += ["| " + " | ".join(_cell(row.get(name)) for name in columns) + " |" for row in rows]
-    return "\n".join(lines)
-
-
-def _is_text(rows: Rows, name: str) -> bool:
-    return any(isinstance(row.get(name), str) for row in rows)
-
-
-def _cell(entry: float | str | None) -> str:
-    match entry:
-        case None:
-            return ""
-        case str():
-            return entry
-        case _ if entry == int(entry) and abs(entry) < 1e6:
-            return f"{int(entry):,}"
-        case _:
-            return f"{entry:.3g}" if 1e-3 <= abs(entry) < 1e6 else f"{entry:.1e}"
-
-
-def rendered(page: str, checks: Mapping[str, Rows]) -> str:
-    """Write all numbers into *page*, each after its marker and before `<!-- end -->`.
-
-    `<!-- theory: NAME | column: heading, column -->` is a table of a check, with those columns.
-    `<!-- cell: STUDY, column, optimizer -->` is a number of a study, or, without the last word, a
-    reference level: inside a table, where the bars of docs/regenerate.py would end a cell.
-    """
-
-    def tabled(match: re.Match[str]) -> str:
-        pairs = (column.partition(":") for column in (match[3] or "").split(",") if column)
-        columns = {name.strip(): (heading or name).strip() for name, _, heading in pairs}
-        return f"{match[1]}\n\n{table(checks[match[2]], columns or None)}\n\n<!-- end -->"
-
-    def numbered(match: re.Match[str]) -> str:
-        return f"{match[1]}{_cell(_told(*match[2].split(', ')))}<!-- end -->"
-
-    marked = r"(<!-- theory: (\w+)(?: \| ([^>]*?))? -->)\n.*?<!-- end -->"
-    page = re.sub(marked, tabled, page, flags=re.DOTALL)
-    return re.sub(r"(<!-- cell: ([^>]*?) -->)[^<]*<!-- end -->", numbered, page)
-
-
-def _told(study: str, column: str, optimizer: str | None = None) -> float:
-    """Look up what a study came to."""
-    told = json.loads((RESULTS.parent / f"{study}.json").read_text(encoding="utf-8"))
-    if optimizer is None:
-        return float(told["levels"][0][column])
-    [row] = [row for row in told["rows"] if row["optimizer"] == optimizer]
-    return float(row[column])
-
-
 def main(arguments: list[str]) -> None:
-    """Run checks, print their tables and, unless quick, write them down."""
-    quick, render_only = "--quick" in arguments, "--render-only" in arguments
+    """Run checks, print what they find and, unless quick, write it down."""
+    quick = "--quick" in arguments
     names = [name for name in arguments if not name.startswith("--")] or [*CHECKS]
     if unknown := [name for name in names if name not in CHECKS]:
         raise SystemExit(f"no check is called {unknown[0]!r}; there are: {', '.join(CHECKS)}")
-    found: dict[str, Rows] = {}
-    for name in [] if render_only else names:
+    told: dict[str, Rows] = {}
+    for name in names:
         begun = perf_counter()
-        found[name] = CHECKS[name](QUICK if quick else FULL)
-        print(f"\n{name}, {perf_counter() - begun:.0f} s\n\n{table(found[name])}", flush=True)
+        told[name] = CHECKS[name](QUICK if quick else FULL)
+        print(f"\n{name}, {perf_counter() - begun:.0f} s", *told[name], sep="\n", flush=True)
     if not quick:
-        kept = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
-        found = {name: rows for name, rows in {**kept, **found}.items() if name in CHECKS}
-        RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-        PAGE.write_text(rendered(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
+        kept = results("theory") if (RESULTS / "theory.json").exists() else {}
+        write("theory", {name: rows for name, rows in {**kept, **told}.items() if name in CHECKS})
 
 
 if __name__ == "__main__":

@@ -15,7 +15,17 @@ from sparq_sim.channel import Channel
 from sparq_sim.clock import DEADLINE, Clock
 from sparq_sim.connection import AGENT_NAME, Connection, asker_of
 from sparq_sim.errors import PluginError, did_you_mean
-from sparq_sim.messages import REWARD, Answer, Failure, Notes, Point, Query, Reply, frozen_array
+from sparq_sim.messages import (
+    REWARD,
+    Answer,
+    Failure,
+    Notes,
+    Point,
+    Query,
+    Reply,
+    all_rows,
+    frozen_array,
+)
 from sparq_sim.parcel import (
     ANSWERED,
     INVALID,
@@ -106,7 +116,7 @@ class Desk:
     ) -> None:
         """Put *rows* of a query, by default all, to the source; *hear* takes the records."""
         hear = hear or self._stage.hear
-        rows = np.arange(len(query.points)) if rows is None else rows
+        rows = all_rows(len(query.points)) if rows is None else rows
         if self._policy.remember:
             rows = self._recall(query, rows, asker, hear)
         if self._policy.merge:

@@ -17,5 +17,5 @@ def one_thread() -> AbstractContextManager[object]:
 
 @lru_cache(maxsize=1)
 def _controller(modules: int) -> ThreadpoolController:
-    """Find the libraries; only an import brings more, and to look takes a millisecond."""
+    """Find the libraries, which takes a millisecond; others come with imports."""
     return ThreadpoolController()

@@ -81,6 +81,25 @@ def test_regret_is_taken_when_the_point_is_played() -> None:
     np.testing.assert_allclose(trace.rounds["regret"], (0.5 - top) ** 2, atol=1e-15)
 
 
+@pytest.mark.parametrize("service", [0.0, 0.4, 1.0, 2.5])
+def test_a_reward_is_that_of_the_moment_when_it_is_measured(service: float) -> None:
+    trace = play(
+        Asker(),
+        Slope(),
+        Rules(rounds=8),
+        feedback=Channel(service=service),
+        experts={"expert": Teller()},
+    )
+    own = trace.replies["source"] == "reward"
+    answered = own & (trace.replies["fate"] == "answered")
+    assert answered.sum() >= 6
+    landscape = Slope().start(np.random.default_rng(0))
+    for x, value, at in zip(
+        *(trace.replies[name][answered] for name in ("x0", "value", "measured_at")), strict=True
+    ):
+        assert value == landscape.rewards(np.array([[x]]), at)[0]
+
+
 def test_with_channels_that_take_no_time_clocked_play_is_algorithm_1() -> None:
     heard: list[list[tuple[str, float]]] = []
 

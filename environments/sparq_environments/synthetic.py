@@ -60,8 +60,9 @@ class SyntheticLandscape:
                 slope = -0.1 * beside * hill - 0.1 * sin(0.2 * x)
                 bend = (0.01 * beside * beside - 0.1) * hill - 0.02 * cos(0.2 * x)
                 x -= slope / bend
-            reward = exp(-0.05 * (x - centre) ** 2) + 0.5 * cos(0.2 * x) + 1.5
-            self._best[time] = np.array([x]), reward
+            # As `rewards` has it, to the last digit.
+            reward = np.exp((x - centre) * (x - centre) * -0.05) + 0.5 * np.cos(0.2 * x) + 1.5
+            self._best[time] = np.array([x]), float(reward)
         return self._best[time]
 
 

@@ -44,13 +44,13 @@ class FadingPosterior:
         return all(
             place >= 0 and priors.item(place) <= FADES * variance
             for place, variance in zip(
-                self.features.candidates.places(points), variances.tolist(), strict=True
+                self.features.candidates.places(points + 0.0), variances.tolist(), strict=True
             )
         )
 
     def add(self, points: Points, values: Values, *, variances: Values, share: float) -> None:
         """Add observations that have faded to a *share* of their precision already."""
-        places = self.features.candidates.known_places(points)
+        places = self.features.candidates.known_places(points + 0.0)
         for place, value, variance in zip(places, values, variances, strict=True):
             row, precision = self.features.matrix[place], share / float(variance)
             self._precision = dsyr(precision, row, a=self._precision, overwrite_a=1)
@@ -135,7 +135,8 @@ class KalmanPosterior:
 
     def std(self) -> Values:
         """Give the std of the reward at the candidates, now."""
-        return np.sqrt(np.maximum(self._belief.variances, 0.0))
+        variances = np.maximum(self._belief.variances, 0.0)
+        return np.sqrt(variances, out=variances)
 
     @property
     def log_determinant(self) -> float:

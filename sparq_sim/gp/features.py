@@ -28,7 +28,7 @@ TOLERANCE = 1e-14  # of the prior variance: what the features may leave unexplai
 FEW = 8  # up to so many updates of rank one cost less than starting afresh
 FRESH = 512  # after so many updates of rank one, start afresh: their rounding errors add up
 PRECISE = 1e6  # prior variance over noise variance from which updates of rank one lose digits
-TAME = 100  # the same, up to which taking an observation out again loses no more than 1e-10
+TAME = 300  # prior variance over what is left of it, up to which taking out loses at most 1e-9
 STIFF = 1e6  # the same, summed over the observations, from which normal equations do
 
 
@@ -138,15 +138,12 @@ class Belief:
             log_determinant=0.0,
         )
 
+    def forget(self, place: int, value: float, variance: float) -> None:
+        """Take one observation out again: learn one of the opposite precision."""
+        self.learn(place, value, -variance)
+
     def learn(self, place: int, value: float, variance: float) -> None:
         """Take one observation in, by an update of rank one in O(r^2 + g r)."""
-        self._update(place, value, variance)
-
-    def forget(self, place: int, value: float, variance: float) -> None:
-        """Take one observation out again, likewise: its precision is added, negative."""
-        self._update(place, value, -variance)
-
-    def _update(self, place: int, value: float, variance: float) -> None:
         features, covariance = self.features, self._own_covariance()
         direction = dsymv(1.0, covariance, features.matrix[place])
         reach = features.matrix @ direction
@@ -353,17 +350,19 @@ class FeaturePosterior:
 
     def remove(self, positions: Positions) -> None:
         """Take observations out; later ones move up, as in a list."""
-        gone = self._forgettable(positions)
+        gone = set(np.arange(len(self))[positions].ravel().tolist())
+        few = len(gone) <= min(FEW, len(self) - len(gone), FRESH - self._updates)
+        if not (few and all(map(self._tame, gone))):
+            self.observations.remove(positions)
+            self._learn_nothing()
+            return
         for position in gone:
             self._belief.forget(*self._seen(position))
         self.observations.remove(positions)
-        if gone:
-            self._dense = None
-            self._updates += len(gone)
-            self._learned -= len(gone)
-            self._newest -= len(gone)
-        else:
-            self._learn_nothing()
+        self._dense = None
+        self._updates += len(gone)
+        self._learned -= len(gone)
+        self._newest -= len(gone)
 
     def set_variances(self, variances: ArrayLike) -> None:
         """Give all observations other variances, as when they age."""
@@ -432,16 +431,11 @@ class FeaturePosterior:
         seen = self.observations
         return seen.priors.item(position) > PRECISE * seen.variances.item(position)
 
-    def _forgettable(self, positions: Positions) -> list[int]:
-        """Give *positions* if they can be taken out one by one, quickly and without harm."""
-        gone: list[int] = np.arange(len(self))[positions].reshape(-1).tolist()
-        few = len(gone) <= min(FEW, len(self) - len(gone), FRESH - self._updates)
-        return gone if few and all(map(self._tame, gone)) else []
-
     def _tame(self, position: int) -> bool:
-        seen, learned = self.observations, min(self._learned, self._newest)
-        within = seen.priors.item(position) <= TAME * seen.variances.item(position)
-        return within and position < learned
+        """Tell whether an observation can be taken out by itself, without harm."""
+        seen = self.observations
+        left = self._belief.variances.item(seen.places.item(position))
+        return position < self._learned and seen.priors.item(position) <= TAME * left
 
     def _seen(self, position: int) -> tuple[int, float, float]:
         """Give one observation: its place, value from the prior mean, and variance."""

@@ -133,9 +133,6 @@ class Numbers:
         self._room: Values = np.empty(16)
         self._count = 0
 
-    def __len__(self) -> int:
-        return self._count
-
     @property
     def array(self) -> Values:
         """All of them, (n,)."""

@@ -24,10 +24,6 @@ TIE = 1e-9
 INDEFINITE = 1e-6
 
 NOT_FINITE = "a kernel value is not finite: mend the kernel or the points"
-NO_COVARIANCE = (
-    "the kernel matrix is not symmetric and positive semidefinite: give k(X, X) of one set "
-    "of points, or mend the kernel"
-)
 
 
 class Kernel(Protocol):
@@ -125,36 +121,33 @@ def pivoted_cholesky(
             if schur[pivot] <= floor[pivot]:
                 schur[schur <= floor] = 0.0
                 continue
-        _explain(factor[: len(pivots) + 1], pivot, column(pivot), schur)
+        m = len(pivots)
+        root = sqrt(schur[pivot])
+        row = factor[m]
+        np.subtract(column(pivot), factor[:m, pivot] @ factor[:m], out=row)
+        row /= root
+        row[pivot] = root  # exactly, or the factor and its pivots would part
+        schur -= row * row
+        schur[pivot] = 0.0
         pivots.append(pivot)
     factor = factor[: len(pivots)]
     if not np.isfinite(factor).all():
         raise ValueError(NOT_FINITE)
     if (variances - np.einsum("ij,ij->j", factor, factor) < -INDEFINITE * variances).any():
-        raise ValueError(NO_COVARIANCE)
+        raise ValueError(
+            "the kernel matrix is not symmetric and positive semidefinite: give k(X, X) of one set "
+            "of points, or mend the kernel"
+        )
     return np.array(pivots, dtype=np.intp), factor
 
 
-def _explain(factor: Matrix, pivot: int, column: Values, schur: Values) -> None:
-    """Fill the last row of *factor* by *pivot*, whose *column* of K is given; lower *schur*."""
-    before, row = factor[:-1], factor[-1]
-    root = sqrt(schur[pivot])
-    np.subtract(column, before[:, pivot] @ before, out=row)
-    row /= root
-    row[pivot] = root  # exactly, or the factor and its pivots would part
-    schur -= row * row
-    schur[pivot] = 0.0
-
-
 def _largest(scores: Values, rng: np.random.Generator | None) -> int:
-    """Find the largest of *scores*, drawing among equals where there is an *rng*."""
-    equals = _equals(scores)
+    """Find the largest of *scores*, drawing among equals where there is an *rng*.
+
+    Where one is not a number, any will do: what is made of it is found out.
+    """
+    equals = np.flatnonzero(~(scores < scores.max() * (1 - TIE)))
     return int(equals[0 if rng is None or len(equals) == 1 else rng.integers(len(equals))])
-
-
-def _equals(scores: Values) -> Rows:
-    """Find the largest of *scores*, and all that are as large; or not a number, to be found out."""
-    return np.flatnonzero(~(scores < scores.max() * (1 - TIE)))
 
 
 class Greedy:
@@ -178,7 +171,7 @@ class Greedy:
 
     def choose(self, matrix: Matrix, size: int) -> Rows:
         """Give up to *size* rows of the kernel *matrix* (n, n) of all points that have come."""
-        kept = self._explains_all and size >= len(self._rows)
+        kept = self._explains_all and 0 < len(self._rows) <= size
         new = range(self._seen, len(matrix))
         if not (kept and all(self._explains(matrix, row) for row in new)):
             self._rows, factor = pivoted_cholesky(
@@ -200,9 +193,8 @@ class Greedy:
         variance, halves = matrix[row, row], dtrtrs(self._root, matrix[row, self._rows], trans=1)[0]
         left = variance - np.concatenate([[0.0], np.cumsum(halves * halves)])
         chosen = np.diagonal(self._root) ** 2
-        return bool(
-            left[-1] <= self._tolerance * variance and (left[:-1] <= chosen * (1 + TIE)).all()
-        )
+        explained = -INDEFINITE * variance <= left[-1] <= self._tolerance * variance
+        return bool(explained and (left[:-1] <= chosen * (1 + TIE)).all())
 
 
 def greedy(

@@ -33,15 +33,22 @@ class Foreseen:
     def mean(self, points: ArrayLike | None = None) -> Values:
         """Give the mean at the candidates."""
         self._refuse(points)
-        prior = self._belief.prior_mean
-        mean: Values = prior + self._keep * (self._belief.mean() - prior)
+        mean = self._belief.mean()
+        if self._keep != 1.0:
+            mean *= self._keep
+            mean += (1 - self._keep) * self._belief.prior_mean
         return mean
 
     def std(self, points: ArrayLike | None = None) -> Values:
         """Give the std at the candidates."""
         self._refuse(points)
-        variances = self._keep**2 * np.square(self._belief.std()) + self._inject * self._priors
-        stds: Values = np.sqrt(np.maximum(variances, 0.0))
+        stds = self._belief.std()
+        if self._keep != 1.0 or self._inject:
+            stds *= stds
+            stds *= self._keep**2
+            stds += self._inject * self._priors
+            np.maximum(stds, 0.0, out=stds)
+            np.sqrt(stds, out=stds)
         return stds
 
     def mean_gradient(self, point: Point) -> Point:

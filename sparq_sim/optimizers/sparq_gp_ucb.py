@@ -305,8 +305,12 @@ class _Answers:
             oldest = answer.asked_at - self._retained * (1 + 1e-9)
             self._filter(lambda said: said.asked >= oldest)
         source = answer.query.source
-        if source in self._said:
-            told = self._said[source].and_also(told).newest()
+        known = self._said.get(source)
+        if known is not None:
+            told = known.and_also(told)
+        # What was asked is asked about once; what nobody asked for may come twice.
+        if known is not None or answer.query.id < 0:
+            told = told.newest()
         self._said[source] = told
 
     def _completes(self, answer: Answer) -> bool:

@@ -72,6 +72,7 @@ class WeightedMemory(AgeingMemory):
             self._together = None
             for heard in self._heard:
                 super().learn(heard)
+            self._heard.clear()
 
     def _taken(self, together: FadingPosterior, answer: Answer) -> bool:
         variances = self.prior.variances(answer)

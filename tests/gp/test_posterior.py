@@ -229,18 +229,56 @@ def test_a_window_that_moves_on_stays_exact(make: Make, window: int, variance: f
 
 
 @BOTH
+@pytest.mark.parametrize("variance", [0.01, 1e-4])
+def test_a_window_that_leaves_one_place_stays_exact(make: Make, variance: float) -> None:
+    rng = np.random.default_rng(7)
+    candidates = np.linspace(-50, 50, 150)[:, None]
+    gp = make(SquaredExponential(length_scale=3.16), candidates)
+    for round_ in range(300):
+        place = 70 + rng.integers(2) if round_ < 150 else rng.integers(150)
+        gp.add(candidates[place], rng.normal(), variances=variance)
+        if len(gp) > 150:
+            gp.remove(0)
+        gp.mean()
+    assert_exact(gp, np.array([[0.05]]), tolerance=1e-8)
+
+
+@BOTH
+@pytest.mark.parametrize("gone", [[2, 2], [2, -19], [], [0, 1], -1, [True] + [False] * 20])
+@pytest.mark.parametrize("pending", [False, True])
+def test_whatever_is_taken_out_the_rest_is_exact(
+    make: Make, gone: int | list[int], pending: bool
+) -> None:
+    rng = np.random.default_rng(8)
+    candidates = np.linspace(-50, 50, 150)[:, None]
+    gp = make(SquaredExponential(length_scale=3.16), candidates)
+    gp.add(candidates[rng.integers(150, size=20)], rng.normal(size=20), variances=0.1)
+    gp.mean()
+    gp.add(candidates[3], 0.7, variances=0.1)
+    if not pending:
+        gp.mean()
+        gp.mean(candidates[:1] + 0.1)  # Known anywhere, too.
+    gp.remove(gone)
+    assert_exact(gp, np.array([[0.05]]), tolerance=1e-10)
+
+
+@BOTH
 def test_the_same_places_with_other_values_are_told_apart(make: Make) -> None:
     rng = np.random.default_rng(6)
     candidates = np.linspace(-50, 50, 150)[:, None]
     gp = make(SquaredExponential(length_scale=3.16), candidates)
-    asked = candidates[rng.permutation(150)[:20]]
-    for variance in (0.01, 0.01, 0.02, 0.01):
+    places = rng.permutation(150)
+    asked, elsewhere = candidates[places[:20]], candidates[places[20:40]]
+    for variance in (0.01, 0.01, 0.02, 0.01, 0.01):
         if len(gp):
             gp.remove(slice(None))
         gp.add(asked, rng.normal(size=20), variances=variance)
         own = candidates[rng.integers(150, size=2)]
         gp.add(own, rng.normal(size=2), variances=0.01)
         assert_exact(gp, np.array([[0.05]]), tolerance=1e-10)
+    gp.remove(slice(None))
+    gp.add(elsewhere, rng.normal(size=20), variances=0.01)
+    assert_exact(gp, np.array([[0.05]]), tolerance=1e-10)
 
 
 @BOTH

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sparq_environments.synthetic import Synthetic
 from sparq_sim import (
+    Answer,
     Box,
     Channel,
     Estimate,
@@ -29,7 +30,7 @@ from sparq_sim.measures import average_regret, regret, tally
 from sparq_sim.models import Terms
 from sparq_sim.optimizers.selection import Played, diagnosis
 from sparq_sim.optimizers.sparq_gp_ucb import Discard, SparQGPUCB
-from sparq_sim.optimizers.ucb import Fitting
+from sparq_sim.optimizers.ucb import Fitting, UCBAgent
 from sparq_sim.testing import Slope, Teller
 
 VARIANCE, SCALE, MEAN, NOISE = 0.25, 4.0, 1.5, 0.01
@@ -292,6 +293,52 @@ def test_what_was_said_before_an_outage_is_not_forgotten_by_asking_in_vain() -> 
     chosen = agent.ask(3.0).point
     assert chosen is not None
     assert abs(chosen[0]) < 5.0
+
+
+def believed(agent: UCBAgent, now: float) -> Mapping[float, float]:
+    """What the agent believes of some points, all but certainly, by where."""
+    where = np.array([[-20.0], [0.0], [20.0], [40.0]])
+    agent.ask(now)
+    belief = agent.belief(where, now)
+    assert belief is not None
+    return dict(zip(where[:, 0].tolist(), belief.mean.tolist(), strict=True))
+
+
+def told_by(source: str, number: int, said: Mapping[float, float], *, asked: float) -> Answer:
+    query = Query(number, source, np.array([[x] for x in said]), asked)
+    return query.answer([*said.values()], stds=0.001)
+
+
+def listening(**fields: float) -> UCBAgent:
+    long = SquaredExponential(variance=0.23, length_scale=5.7)
+    model = SparQGPUCB(kernel=long, mean=MEAN, rate=0.0, expert="one", **fields)
+    setting = Setting(Box(-50.0, 50.0), experts={"one": Terms(), "two": Terms()})
+    agent = model.start(setting, np.random.default_rng(0))
+    assert isinstance(agent, UCBAgent)
+    return agent
+
+
+def test_what_was_measured_later_stands_whichever_comes_last() -> None:
+    for first, second in ((1, 2), (2, 1)):
+        agent = listening()
+        for number in (first, second):
+            # Nobody waits for these: they are readings of a source's own accord.
+            agent.tell(told_by("one", -number, {0.0: 1.0 + number, 20.0: 1.0}, asked=number))
+        assert believed(agent, 3.0)[0.0] == pytest.approx(3.0, abs=0.01)
+
+
+def test_a_point_told_twice_at_once_has_its_last_value_wherever_zero_is() -> None:
+    agent = listening()
+    query = Query(-1, "one", np.array([[-0.0], [0.0]]), 1.0)
+    agent.tell(query.answer([1.0, 2.0], stds=0.001))
+    assert believed(agent, 2.0)[0.0] == pytest.approx(2.0, abs=0.01)
+
+
+def test_sources_do_not_displace_each_other() -> None:
+    agent = listening()
+    agent.tell(told_by("one", -1, {0.0: 1.0}, asked=1.0))
+    agent.tell(told_by("two", -2, {0.0: 2.0}, asked=1.0))
+    assert believed(agent, 2.0)[0.0] == pytest.approx(1.5, abs=0.01)
 
 
 def test_rows_that_come_one_by_one_stand_until_newer_ones_come() -> None:

@@ -15,10 +15,10 @@ KERNEL = SquaredExponential(variance=0.25, length_scale=5.7)
 WEIGHT, NOISE = 0.9, 0.01
 
 
-def memory(*, on_candidates_only: bool = True) -> Memory:
+def memory(*, on_candidates_only: bool = True, period: float = 1.0) -> Memory:
     width = LogarithmicWidth()
     prior = Prior(KERNEL, 1.5, None, width, GRID[:, None], on_candidates_only)
-    setting = Setting(Box(-50.0, 50.0), rounds=80)
+    setting = Setting(Box(-50.0, 50.0), rounds=80, period=period)
     return WGPUCB(weight=WEIGHT).memory(prior, setting, np.random.default_rng(0))
 
 
@@ -65,6 +65,32 @@ def _x(answer: Answer) -> list[float]:
 
 def _y(answer: Answer) -> float:
     return float(answer.values[0])
+
+
+def test_with_other_periods_and_moments_all_ways_to_weigh_agree() -> None:
+    rng = np.random.default_rng(4)
+    one, other = (memory(on_candidates_only=way, period=0.5) for way in (True, False))
+    for number in range(1, 61):
+        # Measured in the middle of a round, some of them late, and not all rounds have one.
+        moment = 0.5 * (number - rng.integers(3) * (number > 5)) + rng.choice([0.0, 0.2])
+        query = Query(number, "reward", np.array([[rng.choice(GRID)]]), moment)
+        answer = query.answer([rng.normal()], stds=0.1, measured_at=moment, arrived_at=moment + 2)
+        for remembered in (one, other):
+            if number % 5:
+                remembered.learn(answer)
+        now = 0.5 * (number + 1)
+        first, second = one.predictor(now), other.predictor(now)
+        assert_allclose(first.mean(), second.mean(), atol=1e-8)
+        assert_allclose(first.std(), second.std(), atol=1e-8)
+        assert first.log_determinant == pytest.approx(second.log_determinant, abs=1e-7)
+
+
+def test_a_play_at_minus_nothing_fades_with_the_others() -> None:
+    remembered = memory()
+    for answer in [told(1, -0.0, 2.0), told(2, 0.0, 2.0)]:
+        remembered.learn(answer)
+    assert remembered.times.array.size == 0  # One by one, they would be here.
+    assert abs(remembered.predictor(3.0).mean()[50] - 2.0) < 0.05
 
 
 @pytest.mark.parametrize(

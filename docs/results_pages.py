@@ -1,0 +1,312 @@
+"""Set what is in docs/results into the pages, between markers.
+
+A *source* of numbers is a study that studies.toml lists, a check of docs/theory.py as
+`theory.growth`, a benchmark as `benchmarks.engine`, or a printed table, `drift` or `ozone`. In a
+page these are written anew, up to `<!-- end -->`:
+
+`<!-- results: SOURCE -->`
+    its table, or as `<!-- results: SOURCE | columns | rows -->`, each part apart by semicolons.
+    Columns are those of the rows in docs/results, or of a study total@PRICE and the last word of
+    what is swept; `column: heading` renames one. Rows are given by what stands in a column of text,
+    `gp-ucb; tv-gp-ucb` or `walk; practical`, and by a value, `transit=2`. For columns, `by transit`
+    makes a table of average regrets, by transit and optimizer.
+`<!-- number: SOURCE, column, rows -->0.123<!-- end -->`
+    a number in running text: of one row, or the `least column` or `most column` of several. With
+    `column ±` it has its interval; `column:.1f` says how to write it, `column:.0%` as a share. Of a
+    study without rows it is a level: uniform, fixed or late.
+`<!-- levels: STUDY -->`
+    the reference levels of a study, in a sentence.
+`<!-- drift table -->`, `<!-- ozone table -->`, `<!-- demo output -->`
+    what a script printed, kept in docs/results.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from results_studies import LEVELS, RESULTS, Listed, Row, listed, results, words
+
+from sparq_sim.errors import SparqError, did_you_mean
+
+DOCS = Path(__file__).resolve().parent
+ROOT = DOCS.parent
+MARKED = re.compile(r"<!-- (?P<what>[a-z]+)(?P<given>[^>]*?) -->(?P<text>.*?)<!-- end -->", re.S)
+BOOKS = ("theory", "benchmarks")
+"""Files of docs/results with the rows of several parts."""
+PRINTED = ("drift", "ozone", "demo")
+"""Files of docs/results, as .txt, with what scripts print."""
+
+
+# Rows
+
+
+def sourced(name: str) -> list[Row]:
+    """Give the rows of a source."""
+    book, _, part = name.partition(".")
+    known: list[str] = [*listed(), "drift", "ozone"]
+    if book in BOOKS:
+        parts = results(book)
+        if part in parts:
+            return list(parts[part])
+        known = [f"{book}.{each}" for each in parts]
+    elif name in ("drift", "ozone"):
+        return _tabled(printed(name))
+    elif name in known:
+        return list(results(name)["rows"])
+    raise SparqError(f"nothing is called {name!r}: {did_you_mean(name, known)}")
+
+
+def printed(name: str) -> str:
+    """Read what a script has printed."""
+    return (RESULTS / f"{name}.txt").read_text(encoding="utf-8").rstrip()
+
+
+def _tabled(text: str) -> list[Row]:
+    """Read a table in Markdown."""
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
+    heads, _, *body = lines
+    return [
+        {head: _number_if(cell) for head, cell in zip(heads, line, strict=True)} for line in body
+    ]
+
+
+def _number_if(text: str) -> float | str:
+    try:
+        return float(text.replace(",", ""))
+    except ValueError:
+        return text
+
+
+def chosen(found: Sequence[Row], wanted: str) -> list[Row]:
+    """Give the rows that have all that is *wanted*; of several texts of one column, any."""
+    rows = list(found)
+    texts: dict[str, set[str]] = {}
+    for row in rows:
+        for column, value in row.items():
+            texts.setdefault(column, set()).update(_texts(value))
+    names = [part for part in _parts(wanted) if "=" not in part]
+    known = set[str]().union(*texts.values())
+    for name in names:
+        if name not in known:
+            raise SparqError(f"no row is called {name!r}: {did_you_mean(name, known)}")
+    for column, own in texts.items():
+        if own & {*names}:
+            rows = [row for row in rows if {*_texts(row.get(column))} & {*names}]
+    for word, value in (part.split("=") for part in _parts(wanted) if "=" in part):
+        rows = [row for row in rows if shown(_value(row, word)) == value]
+    if not rows:
+        raise SparqError(f"no row has {wanted!r}")
+    return rows
+
+
+def _texts(value: object) -> list[str]:
+    """Give the names that a cell goes by: "what; peer" of a benchmark by each."""
+    return _parts(value) if isinstance(value, str) else []
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(";") if part.strip()]
+
+
+def _value(row: Row, column: str) -> Any:
+    return words(row.get("setting", {})).get(column, row.get(column))
+
+
+def quantity(row: Row, column: str) -> tuple[Any, float | None]:
+    """Give the value of a column, and half its interval where it has one."""
+    if column.startswith("total@"):
+        price = float(column.removeprefix("total@"))
+        return row["average_regret"] + price * row["queries_per_round"], None
+    if (low := row.get(f"{column}_low")) is not None:
+        return row[column], (row[f"{column}_high"] - low) / 2
+    return _value(row, column), None
+
+
+# Numbers
+
+
+def shown(value: object) -> str:
+    """Write what is swept."""
+    return f"{value:g}" if isinstance(value, float | int) else "" if value is None else str(value)
+
+
+def _decimals(numbers: Sequence[float]) -> int:
+    """Give how many decimals are worth showing beside the largest of *numbers*."""
+    largest = max((abs(number) for number in numbers), default=0.0)
+    return 4 if largest < 0.025 else 3 if largest < 2 else 2 if largest < 20 else int(largest < 200)
+
+
+def _measured(value: float, reach: float | None, decimals: int) -> str:
+    text = f"{value:,.{decimals}f}"
+    return text if reach is None else f"{text} ± {reach:,.{decimals}f}"
+
+
+def _three_digits(value: object) -> str:
+    """Write a number of a source that has no intervals."""
+    if not isinstance(value, float | int):
+        return shown(value)
+    if value == int(value) and abs(value) < 1e6:
+        return f"{int(value):,}"
+    return f"{value:.3g}" if 1e-3 <= abs(value) < 1e6 else f"{value:.1e}"
+
+
+def number(name: str, column: str, wanted: str = "") -> str:
+    """Write one number of a source, as the page asks."""
+    column, _, form = (part.strip() for part in column.partition(":"))
+    if column in LEVELS and not wanted:
+        (level,) = results(name)["levels"]
+        return format(level[column], form) if form else _level(level[column])
+    pick, _, rest = column.partition(" ")
+    rows = chosen(sourced(name), wanted)
+    if pick in ("least", "most"):
+        column, ends = rest, min if pick == "least" else max
+        rows = [ends(rows, key=lambda row: quantity(row, column)[0])]
+    if len(rows) > 1:
+        raise SparqError(f"{name}: {wanted!r} are {len(rows)} rows; say which, or least, or most")
+    value, reach = quantity(rows[0], column.removesuffix("±").strip())
+    if not isinstance(value, float | int):
+        if form or not value:
+            raise SparqError(f"{name} has no number {column!r} in row {wanted!r}")
+        return str(value)
+    if form:
+        return format(value, form).replace("%", " %")
+    if name not in listed():
+        return _three_digits(value)
+    return _measured(value, reach if column.endswith("±") else None, _decimals([value]))
+
+
+def _level(value: float) -> str:
+    return _measured(value, None, _decimals([value]))
+
+
+def level_sentence(name: str) -> str:
+    """Say what simple policies would get."""
+    sentences = []
+    found = results(name)["levels"]
+    for level in found:
+        at = ", ".join(f"{word} {shown(value)}" for word, value in words(level["setting"]).items())
+        uniform, fixed, late = (_level(level[each]) for each in LEVELS)
+        sentences.append(
+            f"{f'At {at}, u' if len(found) > 1 and at else 'U'}niform play would have {uniform}, "
+            f"the best fixed point {fixed}, and the best point of the round before {late}."
+        )
+    return " ".join(sentences)
+
+
+# Tables
+
+
+def table(name: str, columns: str = "", wanted: str = "") -> str:
+    """Lay out rows of a source in Markdown; of a study, say how it is played."""
+    lines = chosen(sourced(name), wanted)
+    study = listed().get(name)
+    given = _parts(columns) or _all_columns(study, lines)
+    if given[0].startswith("by "):
+        body = _crossed(lines, given[0].removeprefix("by "))
+    else:
+        body = _listed(lines, given, rounded=study is None)
+    text = "\n".join(f"| {' | '.join(line)} |" for line in body)
+    return text if study is None else f"{text}\n\n{_caption(study, lines)}"
+
+
+def _all_columns(study: Listed | None, lines: Sequence[Row]) -> list[str]:
+    return list(study.columns) if study else list(dict.fromkeys(c for row in lines for c in row))
+
+
+def _caption(study: Listed, lines: Sequence[Row]) -> str:
+    plays = " or ".join(map(str, sorted({row["plays"] for row in lines})))
+    return f"*{plays} replications; ± half a 95 % interval. `{study.command}`*"
+
+
+def _listed(lines: Sequence[Row], given: Sequence[str], *, rounded: bool) -> list[Sequence[str]]:
+    """Give the cells of a table with the columns *given*, a line a row."""
+    parted = [part.partition(":") for part in given]
+    names = [name.strip() for name, _, _ in parted]
+    known = set[str]().union(*lines, *(words(row.get("setting", {})) for row in lines))
+    for name in names:
+        if name not in known and not name.startswith("total@"):
+            raise SparqError(f"there is no column {name!r}: {did_you_mean(name, known)}")
+    heads = [head.strip() or name.replace("_", " ") for name, _, head in parted]
+    aligned = ["---" if any(_texts(row.get(name)) for row in lines) else "---:" for name in names]
+    cells = (_column(lines, name, rounded=rounded) for name in names)
+    return [heads, aligned, *zip(*cells, strict=True)]
+
+
+def _crossed(lines: Sequence[Row], word: str) -> list[Sequence[str]]:
+    """Give average regrets: a line a value of what is swept, a column an optimizer."""
+    names = list(dict.fromkeys(row["optimizer"] for row in lines))
+    cells: dict[str, dict[str, str]] = {}
+    regrets = _column(lines, "average_regret", rounded=False)
+    for row, cell in zip(lines, regrets, strict=True):
+        cells.setdefault(shown(words(row["setting"]).get(word)), {})[row["optimizer"]] = cell
+    if "" in cells:
+        raise SparqError(f"by {word}: it is not swept for {', '.join(cells[''])}")
+    body = [[value, *(found.get(name, "") for name in names)] for value, found in cells.items()]
+    return [[word, *names], ["---:"] * (len(names) + 1), *body]
+
+
+def _column(lines: Sequence[Row], name: str, *, rounded: bool) -> Iterator[str]:
+    pairs = [quantity(row, name) for row in lines]
+    swept = any(name in words(row.get("setting", {})) for row in lines)
+    decimals = _decimals([value for value, _ in pairs if isinstance(value, float)])
+    for value, reach in pairs:
+        if rounded:
+            yield _three_digits(value)
+        elif swept or not isinstance(value, float):
+            yield shown(value)
+        else:
+            yield _measured(value, reach, decimals)
+
+
+# Pages
+
+
+def rendered(text: str) -> str:
+    """Write all marked parts of a page anew."""
+    return MARKED.sub(
+        lambda found: (
+            f"<!-- {found['what']}{found['given']} -->"
+            f"{_inner(found['what'], found['given'].removeprefix(':').strip())}<!-- end -->"
+        ),
+        text,
+    )
+
+
+def _inner(what: str, given: str) -> str:
+    match what:
+        case "number":
+            return number(*(part.strip() for part in given.split(",", 2)))
+        case "results":
+            return f"\n\n{table(*(part.strip() for part in given.split('|')))}\n\n"
+        case "levels":
+            return f"\n\n{level_sentence(given)}\n\n"
+        case _ if what in PRINTED:
+            text = printed(what)
+            return f"\n\n{text}\n\n" if given == "table" else f"\n```text\n{text}\n```\n"
+    raise SparqError(f"there is no marker {what!r}")
+
+
+def pages() -> list[Path]:
+    """List the pages that may hold results."""
+    ours = [page for page in DOCS.rglob("*.md") if "_build" not in page.parts]
+    return [ROOT / "README.md", *sorted(ours)]
+
+
+def render() -> None:
+    """Write the pages whose marked parts have changed; tell of those that cannot be."""
+    wrong = []
+    for page in pages():
+        name, old = page.relative_to(ROOT), page.read_text(encoding="utf-8")
+        try:
+            new = rendered(old)
+        except (SparqError, ValueError, TypeError) as error:
+            wrong.append(f"{name}: {error}")
+            continue
+        if new != old:
+            page.write_text(new, encoding="utf-8")
+            print(f"{name}: written")
+    if wrong:
+        raise SparqError("\n".join(wrong))
