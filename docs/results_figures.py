@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import numpy as np
 from results_pages import quantity, shown
@@ -24,8 +25,11 @@ PICTURES = Path(__file__).resolve().parent / "pictures" / "results"
 def drawn(one: Listed, study: Study) -> None:
     """Draw all figures of a study."""
     PICTURES.mkdir(parents=True, exist_ok=True)
-    for wanted in one.figures:
-        _draw(study, results(one.name), PICTURES / f"{wanted.get('file', one.name)}.svg", wanted)
+    told = results(one.name)
+    # Letters as outlines: a reader's browser need not have the font, nor one as narrow.
+    with patch.dict(figures._STYLE, {"svg.fonttype": "path"}):
+        for wanted in one.figures:
+            _draw(study, told, PICTURES / f"{wanted.get('file', one.name)}.svg", wanted)
 
 
 def _draw(study: Study, told: Results, to: Path, wanted: Mapping[str, Any]) -> None:
