@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -156,6 +156,9 @@ class Environment(Part):
 
 class Optimizer(Part):
     """A way to choose; its fields are its parameters, `start` gives the agent that learns."""
+
+    def check_experts(self, names: Collection[str]) -> None:
+        """Refuse, by PluginError, a play whose experts are called so; by default, none."""
 
     def start(self, setting: Setting, rng: Generator) -> Agent:
         """Make the agent for a play with this *setting*; *rng* is its own."""

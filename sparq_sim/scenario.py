@@ -369,6 +369,16 @@ class Scenario(Rules):
         return self
 
     @model_validator(mode="after")
+    def _experts_fit(self) -> Self:
+        # With a sweep, which may change names, each of its settings is looked at instead.
+        for name, optimizer in self.optimizers.items() if not self.sweep else ():
+            try:
+                optimizer.check_experts(self.experts)
+            except PluginError as error:
+                raise _refusal(str(error), "optimizers", name) from error
+        return self
+
+    @model_validator(mode="after")
     def _sweep_fits(self) -> Self:
         details: dict[tuple[str, str], InitErrorDetails] = {}
         for setting in self.sweep.samples() if self.sweep else ():

@@ -151,6 +151,39 @@ def test_an_unknown_optimizer_is_answered_with_the_one_that_was_meant() -> None:
         scenario.fingerprint("sprq")
 
 
+ASKING = """\
+rounds = 5
+environment = { kind = "synthetic" }
+[experts]
+sensor = { kind = "truth" }
+radar = { kind = "truth" }
+[optimizers.asking]
+kind = "sparq-gp-ucb"
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('expert = "senser"', "did you mean 'sensor'"),
+        ("", "there are several experts"),
+        ('routing = { kind = "shares", shares = { sonar = 1 } }', "no expert .* 'sonar'"),
+    ],
+)
+def test_an_expert_who_is_not_there_is_missed_before_anything_is_played(
+    tmp_path: Path, line: str, reason: str
+) -> None:
+    said = problem(write(tmp_path, f"{ASKING}{line}\n"))
+    assert re.search(rf"scenario\.toml:6: optimizers\.asking.*{reason}", said)
+    Scenario.load(write(tmp_path, f'{ASKING}expert = "radar"\n'))
+
+
+def test_a_sweep_over_experts_is_sound_if_each_of_its_settings_is(tmp_path: Path) -> None:
+    swept = f'{ASKING}[sweep]\n"optimizers.asking.expert" = ["sensor", "radar"]\n'
+    assert len(list(Scenario.load(write(tmp_path, swept)).settings())) == 2
+    assert "did you mean 'radar'" in problem(write(tmp_path, swept.replace('"radar"]', '"rader"]')))
+
+
 def test_bad_fields_in_python_are_validation_errors() -> None:
     with pytest.raises(ValidationError, match="needs rounds or a horizon"):
         Scenario(environment=Synthetic(), optimizers={"u": Uniform()})

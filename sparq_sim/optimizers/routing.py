@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, inf
 from typing import Annotated, Any, Literal, TypeAlias
@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, PositiveFloat, field_validator
 from sparq_sim.draws import Amount, Positive
 from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.messages import Matrix
-from sparq_sim.models import Part, Setting, Terms
+from sparq_sim.models import Part, Terms
 
 Routes: TypeAlias = dict[str, list[int]]
 """Which rows of the points each expert is asked about."""
@@ -52,7 +52,7 @@ class Routing(Part):
         """Say whom to ask about each point; *covariance* (n, n) is theirs before the answers."""
         raise NotImplementedError
 
-    def check(self, setting: Setting) -> None:
+    def check(self, experts: Collection[str]) -> None:
         """Refuse a play that has not the experts for it."""
 
 
@@ -76,11 +76,11 @@ class Shares(Routing):
             raise ValueError(f"an expert has two shares: {', '.join(name for name, _ in shares)}")
         return shares
 
-    def check(self, setting: Setting) -> None:
+    def check(self, experts: Collection[str]) -> None:
         """Refuse shares of experts that there are not."""
         for name, _ in self.shares:
-            if name not in setting.experts:
-                known = did_you_mean(name, setting.experts)
+            if name not in experts:
+                known = did_you_mean(name, experts)
                 raise PluginError(f"no expert of this play is called {name!r}: {known}")
 
     def routes(self, offers: Sequence[Offer], covariance: Matrix) -> Routes:

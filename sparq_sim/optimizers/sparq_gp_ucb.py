@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import inf, log
@@ -93,20 +93,23 @@ class SparQGPUCB(GPOptimizer):
 
     def start(self, setting: Setting, rng: Generator) -> Agent:
         """Give the agent, if it is clear whom it is to ask."""
-        self.experts_of(setting)
+        self.check_experts(setting.experts)
         return super().start(setting, rng)
 
     def memory(self, prior: Prior, setting: Setting, rng: Generator) -> Memory:
         """Remember the newest observations and answers, and all points played."""
         return _SparQMemory(self, prior, setting, rng)
 
-    def experts_of(self, setting: Setting) -> tuple[str, ...]:
+    def check_experts(self, names: Collection[str]) -> None:
+        """Refuse a play in which it is not clear whom to ask."""
+        self.experts_of(names)
+
+    def experts_of(self, experts: Collection[str]) -> tuple[str, ...]:
         """Give the names of the experts to ask; none where there is nobody."""
-        experts = setting.experts
         if self.routing is not None:
             if self.expert is not None:
                 raise PluginError("`expert` names one to ask, `routing` shares among all: give one")
-            self.routing.check(setting)
+            self.routing.check(experts)
             return tuple(sorted(experts))
         if self.expert is None and len(experts) > 1:
             raise PluginError(
@@ -126,7 +129,7 @@ class _SparQMemory(Memory):
         super().__init__(prior, setting.period)
         self.waits = model.waits
         self._model = model
-        self._experts = {name: setting.experts[name] for name in model.experts_of(setting)}
+        self._experts = {name: setting.experts[name] for name in model.experts_of(setting.experts)}
         self._own = _Told.nothing(setting.domain.dimensions)
         self._answers = _Answers(model.retain * setting.period)
         self._played = Played(prior.kernel)
