@@ -29,6 +29,8 @@ Table: TypeAlias = dict[str, Any]
 
 MOST_BYTES = 1_000_000
 MOST_LEVELS = 50
+LARGEST_WHOLE = 2**1024
+"""No field takes a larger number, not even as a float."""
 FILE_FIELDS = ("file", "files")
 """Fields of plug-ins that name files; a relative one is sought beside the scenario."""
 GROUP = "sparq_sim.scenarios"
@@ -227,7 +229,28 @@ def _layer(file: Path) -> Layer:
     # Besides TOMLDecodeError: whole numbers of too many digits, and dates that are none.
     except (ValueError, RecursionError, OverflowError) as error:
         raise ScenarioError(f"{file}:{_mistake(str(error), text)}") from error
-    return Layer(str(file), _from_folder(values, file.parent), {(): 1, **lines})
+    return _writable(Layer(str(file), _from_folder(values, file.parent), {(): 1, **lines}))
+
+
+def _writable(layer: Layer) -> Layer:
+    """Refuse whole numbers, given in hexadecimal, that Python cannot write in decimals."""
+
+    def check(value: Any, keys: Keys) -> None:
+        match value:
+            case dict():
+                for key, inner in value.items():
+                    check(inner, (*keys, key))
+            case list():
+                for inner in value:
+                    check(inner, keys)
+            case int() if abs(value) > LARGEST_WHOLE:
+                raise ScenarioError(
+                    f"{layer.where(keys)}: {dotted(keys)}: a whole number of hundreds of digits; "
+                    "give a smaller one"
+                )
+
+    check(layer.values, ())
+    return layer
 
 
 def _text(file: Path) -> str:
@@ -325,7 +348,7 @@ def _override(text: str) -> Layer:
         raise ScenarioError(f"{name}: expected FIELD=VALUE, as in seed=3")
     _checked_lines(text, name)
     try:
-        return Layer(name, tomllib.loads(text))
+        return _writable(Layer(name, tomllib.loads(text)))
     except (ValueError, RecursionError, OverflowError) as error:
         if value.strip()[:1] in ("[", "{", '"', "'"):
             raise ScenarioError(f"{name}: not TOML: {error}") from error

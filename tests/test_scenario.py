@@ -178,6 +178,14 @@ def test_an_expert_who_is_not_there_is_missed_before_anything_is_played(
     Scenario.load(write(tmp_path, f'{ASKING}expert = "radar"\n'))
 
 
+def test_a_number_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    huge = f"0x{'f' * 5000}"
+    said = problem(write(tmp_path, f"{SMALL}thinking = {{ kind = {huge} }}\n"))
+    assert "scenario.toml:4: thinking.kind: a whole number of hundreds of digits" in said
+    said = problem(write(tmp_path, SMALL), f"sweep.seed=[1, {huge}]")
+    assert "sweep.seed: a whole number of hundreds of digits" in said
+
+
 def test_a_sweep_over_experts_is_sound_if_each_of_its_settings_is(tmp_path: Path) -> None:
     swept = f'{ASKING}[sweep]\n"optimizers.asking.expert" = ["sensor", "radar"]\n'
     assert len(list(Scenario.load(write(tmp_path, swept)).settings())) == 2
