@@ -37,9 +37,8 @@ class MovingPeaks(Environment):
     the first rounds are like all others, and directions are uniform on the sphere, where Branke
     normalises a point of the cube.
 
-    Drift, at times 0 to 500 by ones, mean of five seeds: 5.9 per unit of time, which all falls on
-    the changes (the largest is 137), and a variation budget of 2,940; smooth 8.4, 26 and 4,200;
-    hills 2.2, 39 and 1,100. Cones reach deep below 0 far from all peaks, and drift most there.
+    Unless smooth, all drift falls on the changes. Cones reach deep below 0 far from all peaks, and
+    drift most there. How fast: the table of drifts in the guide to environments.
     """
 
     dimensions: PositiveInt = 2

@@ -34,9 +34,7 @@ class Shifting(Environment):
     For comparing optimisers on shapes that everybody knows. Motions are measured in sides of the
     box, whose coordinates may have units of their own.
 
-    Drift, at times 0 to 500 by ones, on the circle: Branin changes by 0.028 per unit of time (at
-    most by 0.054), with a variation budget of 13.8; Ackley by 0.048 (0.051), 24.2; Hartmann by
-    0.020 (0.033), 10.1.
+    How fast each drifts: the table of drifts in the guide to environments.
     """
 
     function: Literal["branin", "ackley", "hartmann"] = "branin"

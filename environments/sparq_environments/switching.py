@@ -31,8 +31,7 @@ class Switching(Environment):
     drift, as for the windows and restarts of Zhou and Shroff (2021) and for tests that a change
     is noticed. Functions come back: an optimiser that remembers them is better off.
 
-    Drift, at times 0 to 500 by ones, mean of five seeds: a switch changes the reward by 1.6, at
-    most by 1.9, somewhere; that is 0.032 per unit of time and a variation budget of 16.
+    How much a switch changes: the table of drifts in the guide to environments.
     """
 
     dimensions: PositiveInt = 2

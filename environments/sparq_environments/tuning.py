@@ -50,9 +50,8 @@ class OnlineTuning(Environment):
     Rodrigues (2013). Data are dropped after ten of the longest half-lives, and the stream has
     run for longer than that at time 0. The best point is found to 1e-9 in the reward.
 
-    Drift, at times 0 to 500 by ones, over four streams: 4.4 to 6.3 per unit of time at most and
-    0.65 on average, a budget of 300 to 340; nearly always where the half-life is below 2, so that
-    a learner has fewer data than weights.
+    It drifts most where the half-life is below 2, so that a learner has fewer data than weights.
+    How fast: the table of drifts in the guide to environments.
     """
 
     features: int = Field(8, ge=2, le=64)
