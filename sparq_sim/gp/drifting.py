@@ -30,7 +30,6 @@ class FadingPosterior:
 
     def __init__(self, features: Features, *, mean: float = 0.0) -> None:
         self.features = features
-        self.kernel = features.kernel
         self.prior_mean = checked_mean(mean)
         rank = features.rank
         self._precision: Matrix = np.zeros((rank, rank), order="F")  # upper triangles
@@ -98,14 +97,8 @@ class KalmanPosterior:
 
     def __init__(self, features: Features, *, mean: float = 0.0) -> None:
         self.features = features
-        self.kernel = features.kernel
         self.prior_mean = checked_mean(mean)
         self._belief = Belief.prior(features)
-
-    @property
-    def candidates(self) -> Points:
-        """The candidates (g, d)."""
-        return self.features.candidates.points
 
     def add(self, points: ArrayLike, values: ArrayLike, *, variances: ArrayLike) -> None:
         """Add observations, made now, of *values* (n,) at *points* (n, d), or at a point (d,)."""

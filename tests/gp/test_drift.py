@@ -97,7 +97,7 @@ def test_a_reward_that_keeps_nothing_returns_to_the_prior() -> None:
     gp.add(CANDIDATES[3], 5.0, variances=0.1)
     gp.drift(0.0, 1.0)
     np.testing.assert_allclose(gp.mean(), np.full(40, 2.0))
-    np.testing.assert_allclose(gp.std(), np.sqrt(SPACE.diagonal(gp.candidates)))
+    np.testing.assert_allclose(gp.std(), np.sqrt(SPACE.diagonal(CANDIDATES)))
 
 
 def test_thousands_of_rounds_leave_no_trace_of_rounding() -> None:
