@@ -26,7 +26,7 @@ def scenario(replications: int) -> Scenario:
     """Give a scenario whose plays take about a tenth of a second."""
     return Scenario.load(
         "synthetic",
-        overrides=["rounds=120", f"replications={replications}", "optimizers=['sparq-gp-ucb']"],
+        overrides=["rounds=170", f"replications={replications}", "optimizers=['sparq-gp-ucb']"],
     )
 
 
@@ -74,7 +74,14 @@ def starts(what: str, *arguments: str, seconds: float) -> Callable[[], Row]:
 
 
 ROWS: list[Pair | Callable[[], Row]] = [
-    Pair("a play kept as rounds; a bare play", kept, bare, at_most(1.05), units=PLAYS),
+    Pair(
+        "a play kept as rounds; a bare play",
+        kept,
+        bare,
+        at_most(1.05),
+        units=PLAYS,
+        repetitions=15,
+    ),
     processes,
     starts("sparq-sim --help; 0.25 s of CPU", "--help", seconds=0.25),
     starts("sparq-sim check; 0.6 s of CPU", "check", "synthetic", seconds=0.6),

@@ -9,7 +9,7 @@ import re
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from errno import errorcode
 from functools import cache
 from hashlib import blake2b
@@ -177,6 +177,7 @@ def provenance(
     fingerprint = scenario.fingerprint(optimizer)
     plugins = plugins_used(scenario, optimizer)
     kin = family(optimizer, fingerprint, plugins)
+    rounds_digest, digest = trace.digests()
     return {
         "format": FORMAT,
         "key": key(kin, scenario.seed, replication),
@@ -188,8 +189,8 @@ def provenance(
         "seed": scenario.seed,
         "replication": replication,
         "record": scenario.record,
-        "digest": trace.digest(),
-        "rounds_digest": replace(trace, replies={}).digest(),
+        "digest": digest,
+        "rounds_digest": rounds_digest,
         "ended": trace.ended,
         "spent": trace.spent,
         "coordinates": list(trace.coordinates),

@@ -66,14 +66,20 @@ class Trace:
 
     def digest(self) -> str:
         """Hash everything but wall times: equal digests, equal plays."""
-        hashed = blake2b(digest_size=16)
+        return self.digests()[1]
+
+    def digests(self) -> tuple[str, str]:
+        """Give the digest as it is without replies, and the whole one."""
+        hashed, found = blake2b(digest_size=16), []
         for columns in (self.rounds, self.replies):
             for name in sorted(columns.keys() - {WALL}):
                 column = np.ascontiguousarray(columns[name])
                 hashed.update(f"{name}:{column.dtype.str}:{len(column)};".encode())
                 hashed.update(column.tobytes())
-        hashed.update(repr((self.coordinates, self.ended, self.spent)).encode())
-        return hashed.hexdigest()
+            ended = hashed.copy()
+            ended.update(repr((self.coordinates, self.ended, self.spent)).encode())
+            found.append(ended.hexdigest())
+        return found[0], found[1]
 
 
 def first_difference(one: Trace, other: Trace) -> str | None:
