@@ -9,7 +9,7 @@ from typing import Protocol, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lapack, qr
-from scipy.linalg.blas import dsymv, dsyr, dtrmm, dtrsm
+from scipy.linalg.blas import daxpy, dsymv, dsyr, dtrmm, dtrsm
 
 from sparq_sim.gp.cholesky import CholeskyPosterior
 from sparq_sim.gp.kernels import Kernel
@@ -151,17 +151,16 @@ class Belief:
         total = latent + variance
         surprise = value - float(self.means[place])
         self._covariance = dsyr(-1.0 / total, direction, a=covariance, overwrite_a=1)
-        self.means += reach * (surprise / total)
+        self.means = daxpy(reach, self.means, a=surprise / total)
         reach *= reach
-        reach /= total
-        self.variances -= reach
+        self.variances = daxpy(reach, self.variances, a=-1.0 / total)
         self.log_determinant += log1p(latent / variance)
 
     def drift(self, keep: float, inject: float) -> None:
         """Let the reward f become keep * f + sqrt(inject) * g, g a fresh draw of the prior."""
         covariance = self._own_covariance()
         covariance *= keep * keep
-        np.einsum("ii->i", covariance)[:] += inject
+        _diagonal(covariance)[:] += inject
         self.means *= keep
         self.variances *= keep * keep
         self.variances += inject * self.features.priors
@@ -295,10 +294,15 @@ def _by_least_squares(
 
 
 def precision_root(gram: Matrix) -> Matrix:
-    """Give the upper triangular R with R' R = *gram* + I, which is never near singular."""
-    np.einsum("ii->i", gram)[:] += 1.0
-    root: Matrix = lapack.dpotrf(gram)[0]
+    """Give the upper triangular R with R' R = *gram* + I, never near singular; *gram* is spent."""
+    _diagonal(gram)[:] += 1.0
+    root: Matrix = lapack.dpotrf(gram, overwrite_a=1)[0]
     return root
+
+
+def _diagonal(matrix: Matrix) -> Values:
+    """Give the diagonal of a contiguous square *matrix*, to be changed."""
+    return matrix.reshape(-1, order="A")[:: len(matrix) + 1]
 
 
 def log_determinant(root: Matrix) -> float:
@@ -446,11 +450,13 @@ class FeaturePosterior:
     def _merged(self, end: int) -> tuple[Places, Values, Values]:
         """Give one observation for each place seen up to *end*, and its precision."""
         seen = self.observations
-        places, variances = seen.places[:end], seen.variances[:end]
-        precisions = cast(Values, np.bincount(places, 1 / variances))
-        weighted = np.bincount(places, (seen.values[:end] - self.prior_mean) / variances)
-        where = np.flatnonzero(precisions)
-        return where, weighted[where] / precisions[where], precisions[where]
+        places, each = seen.places[:end], 1 / seen.variances[:end]
+        precisions = cast(Values, np.bincount(places, each))
+        each *= seen.values[:end] - self.prior_mean
+        weighted = np.bincount(places, each)
+        (where,) = precisions.nonzero()
+        precisions = precisions[where]
+        return where, weighted[where] / precisions, precisions
 
     def _anywhere(self) -> CholeskyPosterior:
         """Give the same posterior for any points, from the merged observations."""

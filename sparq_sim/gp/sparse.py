@@ -146,7 +146,7 @@ def _largest(scores: Values, rng: np.random.Generator | None) -> int:
 
     Where one is not a number, any will do: what is made of it is found out.
     """
-    equals = np.flatnonzero(~(scores < scores.max() * (1 - TIE)))
+    (equals,) = (~(scores < scores[scores.argmax()] * (1 - TIE))).nonzero()
     return int(equals[0 if rng is None or len(equals) == 1 else rng.integers(len(equals))])
 
 
