@@ -240,7 +240,7 @@ def test_a_window_that_leaves_one_place_stays_exact(make: Make, variance: float)
         if len(gp) > 150:
             gp.remove(0)
         gp.mean()
-    assert_exact(gp, np.array([[0.05]]), tolerance=1e-8)
+    assert_exact(gp, np.array([[0.05]]), tolerance=1e-9)
 
 
 @BOTH
