@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Self
+from typing import Literal, Self, TypeAlias
 
 from pydantic import PositiveFloat, PositiveInt, field_validator, model_validator
 
@@ -12,6 +12,9 @@ from sparq_sim.faults import Fault
 from sparq_sim.models import Part, Terms
 from sparq_sim.noise import AnyLoss, AnyNoise, Gaussian, Random
 from sparq_sim.policy import Policy
+
+Due: TypeAlias = Literal["asked", "served", "answered"]
+"""When a cost falls due."""
 
 
 class Channel(Part):
@@ -28,9 +31,13 @@ class Channel(Part):
     transit: AnyDraw = Constant(value=0.0)
     """Holds nothing: the value is on its way, and ageing; in clock units."""
     cost: AnyDraw = Constant(value=0.0)
-    """Of a query, charged when asked."""
+    """Of a query."""
     cost_per_point: AnyDraw = Constant(value=0.0)
     """On top, for each of its points."""
+    charged: Due = "asked"
+    """When the cost falls due: when asked, whatever comes of it; when service begins, as the energy
+    of a sensor that measures; or when the answer arrives. A budget sets it apart when asked, and
+    has it back if it never falls due."""
     noise: AnyNoise = Gaussian(std=0.0)
     """Added to a value on its way: a std in reward units, or a model."""
     loss: AnyLoss = Random(probability=0.0)
@@ -81,6 +88,11 @@ class Channel(Part):
         return self
 
     @property
+    def least_latency(self) -> float:
+        """The shortest service and transit that one point can have, in clock units."""
+        return self.service.least + self.service_per_point.least + self.transit.least
+
+    @property
     def terms(self) -> Terms:
         """What is known of this channel beforehand."""
         return Terms(
@@ -93,7 +105,7 @@ class Channel(Part):
 
     def to_real_source(self) -> Self:
         """Keep what applies to a real source, whose latency, loss and noise are its own."""
-        kept = ("cost", "cost_per_point", "capacity", "patience", "split", "policy")
+        kept = ("cost", "cost_per_point", "charged", "capacity", "patience", "split", "policy")
         return type(self)(**{name: getattr(self, name) for name in kept})
 
     def out_at(self, moment: float) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.random import Generator, Philox
 from numpy.typing import NDArray
 
-from sparq_sim.channel import Channel
+from sparq_sim.channel import Channel, Due
 from sparq_sim.clock import DEADLINE, Clock, Gate
 from sparq_sim.domain import Domain
 from sparq_sim.draws import Constant, Draw
@@ -148,6 +148,7 @@ class Connection:
         self._gate: Gate | None = (
             None if channel.capacity is None else stage.clock.gate(channel.capacity)
         )
+        self._due = channel.charged
         self._answer: Callable[[Query, World], Awaitable[object]] = source.answer
         self._who = f"expert {name!r} ({type(source).__name__}).answer"
         # What the channel does not do at all is looked up once, not for each query.
@@ -205,8 +206,10 @@ class Connection:
         """Put an estimate on the road that the source sends of its own accord."""
         now = self.stage.clock.now
         own = parcel.process is None
-        if own and not self._admitted(parcel, now):
-            return
+        if own:
+            if not self._admitted(parcel, now):
+                return
+            self._charge(parcel, "served")
         parcel.served_at = now if isnan(parcel.served_at) else parcel.served_at
         parcel.sent_at = now if isnan(parcel.sent_at) else parcel.sent_at
         process = self.stage.clock.start(self._travel(parcel, estimate))
@@ -221,11 +224,31 @@ class Connection:
         return parcel.open and self._paid(parcel)
 
     def _paid(self, parcel: Parcel) -> bool:
-        if self.stage.purse.pay(parcel.cost, parcel.round):
-            self.stage.parcels[parcel] = None
-            return True
-        self.refuse(parcel, BUDGET)
-        return False
+        """Charge a parcel, or set apart what falls due later; refuse it if that is too much."""
+        purse = self.stage.purse
+        if self._due == "asked":
+            affordable = purse.pay(parcel.cost, parcel.round)
+        else:
+            affordable = purse.reserve(parcel.cost, parcel.round)
+        if not affordable:
+            self.refuse(parcel, BUDGET)
+            return False
+        if self._due != "asked":
+            parcel.owed, parcel.cost = parcel.cost, 0.0
+        self.stage.parcels[parcel] = None
+        return True
+
+    def _charge(self, parcel: Parcel, due: Due) -> None:
+        """Charge what falls due now, if anything does."""
+        if parcel.owed and self._due == due:
+            self.stage.purse.settle(parcel.owed)
+            parcel.owed, parcel.cost = 0.0, parcel.owed
+
+    def _excuse(self, parcel: Parcel) -> None:
+        """Free what was set apart for a parcel that has ended before it fell due."""
+        if parcel.owed:
+            self.stage.purse.release(parcel.owed, parcel.round)
+            parcel.owed = 0.0
 
     def refuse(self, parcel: Parcel, reason: str) -> None:
         """Let a parcel fail at once, and cost nothing."""
@@ -342,6 +365,8 @@ class Connection:
         given: object
         try:
             parcel.served_at = now = clock.now
+            if parcel.owed:
+                self._charge(parcel, "served")
             if parcel.service:
                 await clock.until(now + parcel.service)
             if parcel.fault is None:
@@ -401,6 +426,9 @@ class Connection:
             self._end(parcel, measured.fate, self._told(measured))
         else:
             self.stage.parcels.pop(parcel, None)
+            if parcel.owed and (measured.bad is None or not measured.bad.all()):
+                self._charge(parcel, "answered")
+            self._excuse(parcel)
             parcel.arrive(measured, self.channel.noise, source=self.name, now=now)
 
     def _told(self, refused: Refused) -> str:
@@ -417,6 +445,7 @@ class Connection:
 
     def _end(self, parcel: Parcel, fate: str, reason: str, *, heard: bool = True) -> None:
         self.stage.parcels.pop(parcel, None)
+        self._excuse(parcel)
         parcel.fail(fate, reason, now=self.stage.clock.now, heard=heard)
 
     def broadcast(self) -> None:

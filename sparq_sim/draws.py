@@ -32,6 +32,11 @@ class Draw(Part):
         """What is expected."""
         raise NotImplementedError
 
+    @property
+    def least(self) -> float:
+        """What no draw falls below; 0 unless more is known."""
+        return 0.0
+
     def sample(self, rng: Generator, count: int) -> Values:
         """Draw *count* of them; the first of many is the same as one alone."""
         raise NotImplementedError
@@ -46,6 +51,11 @@ class Constant(Draw):
     @property
     def expected(self) -> float:
         """What is expected: *value*."""
+        return self.value
+
+    @property
+    def least(self) -> float:
+        """What no draw falls below: *value*."""
         return self.value
 
     def sample(self, rng: Generator, count: int) -> Values:
@@ -70,6 +80,11 @@ class Uniform(Draw):
     def expected(self) -> float:
         """What is expected: (low + high) / 2."""
         return (self.low + self.high) / 2
+
+    @property
+    def least(self) -> float:
+        """What no draw falls below: *low*."""
+        return self.low
 
     def sample(self, rng: Generator, count: int) -> Values:
         """Draw *count* of them."""
@@ -139,6 +154,11 @@ class Pareto(Draw):
         """What is expected: minimum shape / (shape - 1), infinite for shape up to 1."""
         return self.minimum * self.shape / (self.shape - 1) if self.shape > 1 else math.inf
 
+    @property
+    def least(self) -> float:
+        """What no draw falls below: *minimum*."""
+        return self.minimum
+
     def sample(self, rng: Generator, count: int) -> Values:
         """Draw *count* of them."""
         return self.minimum * (1 + rng.pareto(self.shape, count))
@@ -164,6 +184,11 @@ class Empirical(Draw):
     def expected(self) -> float:
         """What is expected: the average of the values."""
         return math.fsum(self.values) / len(self.values)
+
+    @property
+    def least(self) -> float:
+        """What no draw falls below: the smallest of the values."""
+        return min(self.values)
 
     def sample(self, rng: Generator, count: int) -> Values:
         """Draw *count* of them, with replacement."""

@@ -148,6 +148,7 @@ class Parcel:
     """Whence its luck comes: the round of the first attempt, and how many parcels the asker had
     sent to this source in it before."""
     cost: float
+    """What has been charged for it, or, before it is sent, what will be."""
     service: float
     transit: float
     lost: bool
@@ -158,6 +159,8 @@ class Parcel:
     attempt: int = 1
     open: bool = True
     answered: bool = False
+    owed: float = 0.0
+    """What is set apart for it and has not fallen due."""
     served_at: float = nan
     sent_at: float = nan
     process: Process[None] | None = None

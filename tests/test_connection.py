@@ -10,6 +10,7 @@ import simpy
 from numpy.testing import assert_array_equal
 
 from sparq_sim import Answer, Channel, Estimate, Expert, Failure, PluginError, Query, from_process
+from sparq_sim.channel import Due
 from sparq_sim.clock import Clock, SimClock
 from sparq_sim.connection import Connection, Stage
 from sparq_sim.errors import LiveOnlyError
@@ -212,6 +213,55 @@ def test_what_cannot_be_paid_fails_at_once_and_is_not_charged(run: Run) -> None:
         ("answered", 3, 1),
         ("answered", 3, 1),
     ]
+
+
+# When a cost falls due.
+
+
+@pytest.mark.parametrize(("charged", "spent"), [("asked", 3), ("served", 2), ("answered", 1)])
+def test_a_cost_falls_due_when_asked_when_served_or_when_answered(
+    run: Run, charged: Due, spent: float
+) -> None:
+    # At the end one is answered, one is being served, and one waits for the slot.
+    async def main(clock: Clock) -> Line:
+        line = Line(clock, Channel(cost=1, service=3, capacity=1, charged=charged))
+        for _ in range(3):
+            line.ask(0.5)
+        await clock.sleep(4)
+        line.stage.close()
+        return line
+
+    line = run(main)
+    assert line.fates == ["answered", "unanswered", "unanswered"]
+    assert line.stage.purse.spent == sum(record.reply.cost for record in line.records) == spent
+
+
+def test_a_lost_answer_was_served_and_is_not_paid_for_as_an_answer(run: Run) -> None:
+    served = Channel(cost=1, transit=1, loss=1.0, charged="served")
+    assert listen(run, served).stage.purse.spent == 1
+    assert listen(run, Channel(**{**dict(served), "charged": "answered"})).stage.purse.spent == 0
+
+
+def test_an_answer_of_no_use_is_not_paid_for_as_an_answer(run: Run) -> None:
+    paid = Channel(cost=1, charged="answered")
+    assert listen(run, paid, source=Gives(what=Estimate(np.array([nan])))).stage.purse.spent == 0
+    half = Gives(what=Estimate(np.array([0.0, nan])))
+    assert listen(run, paid, 0.1, 0.2, source=half).stage.purse.spent == 1
+
+
+def test_a_budget_sets_apart_what_falls_due_later_and_has_it_back(run: Run) -> None:
+    async def main(clock: Clock) -> Line:
+        channel = Channel(cost=1, transit=3, patience=1.5, charged="answered")
+        line = Line(clock, channel, purse=Purse(1.0))
+        for _ in range(3):
+            line.ask(0.5)
+            await clock.sleep(1)
+        await clock.sleep(20)
+        return line
+
+    line = run(main)
+    assert line.fates == ["budget", "late", "late"]
+    assert line.stage.purse.spent == 0
 
 
 # What an expert may get wrong.

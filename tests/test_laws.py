@@ -29,6 +29,7 @@ from sparq_sim import (
     play,
     play_live,
 )
+from sparq_sim.channel import Due
 from sparq_sim.faults import Fault, FaultKind
 from sparq_sim.measures import tally
 from sparq_sim.messages import Point, Reply, Values
@@ -287,6 +288,7 @@ def plain_channels(period: float) -> st.SearchStrategy[Channel]:
         transit=draws(period),
         cost=draws(0.02),
         cost_per_point=draws(0.005),
+        charged=st.sampled_from(get_args(Due)),
         noise=noises,
         loss=losses(period),
         capacity=st.sampled_from([None, 1, 2]),

@@ -107,3 +107,32 @@ def test_what_costs_nothing_can_always_be_afforded() -> None:
 def test_a_new_purse_has_spent_nothing() -> None:
     purse = Purse(1.0)
     assert (purse.spent, purse.exhausted) == (0.0, False)
+
+
+def test_what_is_set_apart_can_be_spent_by_nobody_else_until_it_is_released() -> None:
+    purse = Purse(1.0)
+    assert purse.reserve(0.7, 1)
+    assert not purse.pay(0.7, 1)
+    assert (purse.spent, purse.exhausted) == (0.0, False)
+    purse.release(0.7, 1)
+    assert purse.pay(0.7, 1)
+    assert purse.spent == 0.7
+
+
+def test_what_was_set_apart_is_spent_once_it_is_settled() -> None:
+    purse = Purse(1.0)
+    assert purse.reserve(0.7, 1)
+    purse.settle(0.7)
+    assert purse.spent == 0.7
+    assert not purse.reserve(0.7, 2)
+    assert purse.exhausted
+
+
+def test_a_round_has_back_what_was_released_in_it_and_no_other() -> None:
+    purse = Purse(per_round=1.0)
+    assert purse.reserve(0.8, 1)
+    purse.release(0.8, 1)
+    assert purse.reserve(0.8, 1)
+    assert purse.reserve(0.8, 2)
+    purse.release(0.8, 1)
+    assert not purse.reserve(0.8, 2)

@@ -223,6 +223,8 @@ def _road(channel: Data, *, expert: bool = False) -> str:
     ]
     if costs or expert:
         told += f"; {'costing ' + ' and '.join(costs) if costs else 'free of cost'}"
+    if costs and (due := channel.get("charged", "asked")) != "asked":
+        told += f", charged when {due}"
     told += f".{_loss(_table(channel.get('loss')))}"
     if capacity := channel.get("capacity"):
         told += f" It serves {capacity} at a time."

@@ -54,6 +54,7 @@ def test_a_scenario_says_what_drifts_who_answers_how_fast_and_how_dear() -> None
         ({"transit": {"kind": "pareto", "minimum": 1, "shape": 3}}, "(minimum 1, shape 3)"),
         ({"transit": {"kind": "empirical", "values": [1, 2]}}, "one of 2 recorded values"),
         ({"cost_per_point": 0.25}, "costing 0.25 a point"),
+        ({"cost": 0.1, "charged": "served"}, "costing 0.1 a query, charged when served."),
         ({"loss": 0.125}, "12.5 % of them are lost."),
         ({"loss": {"kind": "bursts", "good_spell": 9, "bad_spell": 1}}, "lost in bursts"),
         ({"noise": {"kind": "gaussian", "std": 1, "claimed": 0.5}}, "std 1 (claimed: 0.5)"),
