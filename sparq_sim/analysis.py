@@ -82,15 +82,36 @@ class Summary:
     average_regret: Spread
     exponent: Spread
     """Of fits R_t ~ t^a, one a play."""
+    rounds: float
+    """How many were played, a play; fewer than planned where plays ended early."""
     queries_per_round: float
-    """Points asked of experts."""
+    """Points that the agent asked experts about, each counted once."""
+    retries_per_round: float
+    """Further attempts at these points."""
+    pushes_per_round: float
+    """Readings that experts sent without being asked."""
     spent: Spread
     answered: float
-    """Share of the points asked for; NaN where nothing was asked, as for the next three."""
+    """Share of the points asked about; NaN where nothing was asked, as for those below. The seven
+    shares sum to 1."""
     late: float
     lost: float
+    refused: float
+    """By an outage, a budget, the access rule or a rate."""
+    invalid: float
+    """Answered by what is of no use."""
+    unavailable: float
+    """The expert had nothing there."""
+    open: float
+    """Not answered when the play ended."""
     staleness: float
     """Mean age of experts' answers on arrival, in clock units."""
+    idle: float
+    """Share of the rounds without a move, in which the point before stayed in force."""
+    ended_early: int
+    """How many plays ended before their last round."""
+    impossible: int
+    """How many plays have a regret below 0, which a wrong `best` of the environment makes."""
     wall: float
     """Seconds of the agent's computing, a play."""
 
@@ -113,26 +134,11 @@ def _finite(value: object) -> object:
 
 def summary(study: Study) -> list[Summary]:
     """Summarise a study's finished plays, a row an optimizer and setting."""
-    return [_summary(group) for group in _grouped(study.found()).values()]
+    return [_summary(group) for group in grouped(study.found()).values()]
 
 
-def useless(study: Study) -> list[str]:
-    """Say whose answers were useless, how often, and why: usually a plug-in with a mistake."""
-    counts: dict[str, list[int]] = {}
-    reasons: dict[str, str] = {}
-    for found in study.found():
-        for source, told in found.broken.items():
-            count = counts.setdefault(source, [0, 0])
-            count[0] += told["invalid"]
-            count[1] += told["asked"]
-            reasons.setdefault(source, told["reason"])
-    return [
-        f"{invalid} of {asked} answers of {source!r} were useless; the first: {reasons[source]}"
-        for source, (invalid, asked) in counts.items()
-    ]
-
-
-def _grouped(found: Iterable[Found]) -> dict[Label, list[Found]]:
+def grouped(found: Iterable[Found]) -> dict[Label, list[Found]]:
+    """Sort plays into the rows of a table: by optimizer and swept setting."""
     groups: dict[Label, list[Found]] = {}
     for each in found:
         groups.setdefault(label(each), []).append(each)
@@ -141,10 +147,13 @@ def _grouped(found: Iterable[Found]) -> dict[Label, list[Found]]:
 
 def _summary(plays: Sequence[Found]) -> Summary:
     def total(name: str) -> float:
-        return sum(play.measures[name] or 0.0 for play in plays)
+        return sum(play.measures.get(name) or 0.0 for play in plays)
 
     def share(name: str) -> float:
         return total(name) / total("asked") if total("asked") else nan
+
+    def per_round(name: str) -> float:
+        return total(name) / total("rounds") if total("rounds") else nan
 
     answered = [(play.measures["answered"] or 0.0, play.measures["staleness"]) for play in plays]
     return Summary(
@@ -153,16 +162,26 @@ def _summary(plays: Sequence[Found]) -> Summary:
         plays=len(plays),
         average_regret=spread(play.measures["average_regret"] for play in plays),
         exponent=spread(play.measures["exponent"] for play in plays),
-        queries_per_round=total("asked") / total("rounds") if total("rounds") else nan,
+        rounds=total("rounds") / len(plays),
+        queries_per_round=per_round("asked"),
+        retries_per_round=per_round("retries"),
+        pushes_per_round=per_round("pushed"),
         spent=spread(play.measures["spent"] for play in plays),
         answered=share("answered"),
         late=share("late"),
         lost=share("lost"),
+        refused=share("refused"),
+        invalid=share("invalid"),
+        unavailable=share("unavailable"),
+        open=share("open"),
         staleness=(
             sum(count * age for count, age in answered if age is not None) / total("answered")
             if total("answered")
             else nan
         ),
+        idle=per_round("idle_rounds"),
+        ended_early=sum(play.ended_early for play in plays),
+        impossible=sum(bool(play.measures.get("impossible_rounds")) for play in plays),
         wall=total("wall") / len(plays),
     )
 
@@ -190,7 +209,7 @@ def paired(study: Study, a: str, b: str) -> list[Difference]:
     for name in (a, b):
         if name not in names:
             raise AnalysisError(f"no optimizer is called {name!r}: {did_you_mean(name, names)}")
-    groups = _grouped(found)
+    groups = grouped(found)
     compared = []
     for first in (group for group in groups.values() if group[0].optimizer == a):
         for second in (group for group in groups.values() if group[0].optimizer == b):
@@ -258,7 +277,7 @@ def bands(study: Study, curve: Curve = "average_regret") -> list[Band]:
     if curve not in _CURVES:
         raise AnalysisError(f"no curve is called {curve!r}: {did_you_mean(curve, _CURVES)}")
     made = []
-    for group in _grouped(study.found()).values():
+    for group in grouped(study.found()).values():
         running = _Running()
         for play in group:
             trace: Trace = study.read(play.key).trace

@@ -112,11 +112,19 @@ def run(
     no_report: Annotated[
         bool, typer.Option("--no-report", help="Leave out the report, report.html in the folder.")
     ] = False,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Exit with 3 where results mean nothing: all answers useless, regret below 0.",
+        ),
+    ] = False,
 ) -> None:
     """Play a scenario: all optimizers, settings and replications; go on where it stopped."""
     from rich.console import Console
 
-    from sparq_sim.analysis import summary, useless
+    from sparq_sim.analysis import summary
+    from sparq_sim.cautions import cautions
     from sparq_sim.console import legend, levels, summary_table, watching
     from sparq_sim.study import Study
 
@@ -139,8 +147,9 @@ def run(
         except Exception as error:  # Of a plug-in, whatever it be: the plays are there.
             _say(f"Note: no reference levels: {error}", err=True)
         console.print(summary_table(loaded.title, rows, reference_levels, width=console.width))
-        console.print(legend(loaded.replications), style="dim", highlight=False)
-    for note in (*done.notes, *useless(study)):
+        console.print(legend(loaded.replications, rows), style="dim", highlight=False)
+    warned = cautions(study)
+    for note in (*done.notes, *(caution.text for caution in warned)):
         _say(f"Note: {note}", err=True)
     played = done.done - done.resumed
     plays = "1 play" if played == 1 else f"{played} plays"
@@ -155,6 +164,9 @@ def run(
             told = ", ".join(dict.fromkeys(names))
             _say(f"Failed: {told} ({len(names)} of {len(study.plays())}): {reason}", err=True)
         raise typer.Exit(1)
+    if strict and any(caution.grave for caution in warned):
+        _say("Error: some results mean nothing; see the notes (--strict)", err=True)
+        raise typer.Exit(3)
 
 
 @app.command()
@@ -279,19 +291,20 @@ def compare(
     from rich.console import Console
 
     from sparq_sim.analysis import summary
+    from sparq_sim.cautions import cautions, noted_rows
     from sparq_sim.console import summary_table
     from sparq_sim.study import Study
 
     studies = [Study.open(folder) for folder in folders]
-    if as_json:
-        rows = [each.flat() for study in studies for each in summary(study)]
-        typer.echo(json.dumps(rows, indent=2))
-        return
-    for study in studies:
+    for study in studies if not as_json else ():
         console = Console()
         name = study.title or str(study.folder)
         console.print(summary_table(name, summary(study), width=console.width))
-        for note in study.notes:
+    if as_json:
+        rows = [row for study in studies for row in noted_rows(study)]
+        typer.echo(json.dumps(rows, indent=2))
+    for study in studies:
+        for note in (*study.notes, *(caution.text for caution in cautions(study))):
             _say(f"Note: {note}", err=True)
 
 

@@ -18,7 +18,7 @@ from sparq_sim.domain import Domain
 from sparq_sim.draws import Constant, Draw
 from sparq_sim.errors import LiveOnlyError, PluginError, did_you_mean
 from sparq_sim.faults import Fault
-from sparq_sim.messages import Estimate, Points, Query, Reply, Values, all_rows
+from sparq_sim.messages import AGENT_NAME, Estimate, Points, Query, Reply, Values, all_rows
 from sparq_sim.models import Answering, Landscape, World
 from sparq_sim.parcel import (
     BUDGET,
@@ -38,8 +38,6 @@ from sparq_sim.parcel import (
 )
 from sparq_sim.purse import Purse
 from sparq_sim.streams import RoundStream, Streams
-
-AGENT_NAME = "agent"
 
 
 class Line(Protocol):

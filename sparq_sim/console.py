@@ -40,8 +40,10 @@ def levels(scenario: Scenario) -> list[Level]:
     return list(found.values())
 
 
-OPTIONAL = ("seconds", "spent", "growth", "asked")
+OPTIONAL = ("seconds", "sent", "retried", "spent", "growth", "asked")
 """Columns that a narrow terminal does without, in this order."""
+MARK = " !"
+"""Stands behind a number that cannot be right."""
 
 
 def summary_table(
@@ -77,7 +79,7 @@ def _table(
     for path in swept:
         table.add_column(_safe(path.rsplit(".", 1)[-1]), justify="right", no_wrap=True)
     numbers = [_numbers(each) for each in summaries]
-    headings = [name for name in _NUMBERS if name not in without]
+    headings = [name for name in _headings(summaries) if name not in without]
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     for each, shown in zip(summaries, numbers, strict=True):
@@ -99,14 +101,27 @@ def _table(
     return table
 
 
-_NUMBERS = ("average regret", "growth", "asked", "spent", "seconds")
+def _headings(summaries: Sequence[Summary]) -> Iterator[str]:
+    """Name the columns; some are there only where there is something to tell."""
+    yield "average regret"
+    if any(each.ended_early for each in summaries):
+        yield "rounds"
+    yield from ("growth", "asked")
+    if any(each.retries_per_round > 0 for each in summaries):
+        yield "retried"
+    if any(each.pushes_per_round > 0 for each in summaries):
+        yield "sent"
+    yield from ("spent", "seconds")
 
 
 def _numbers(each: Summary) -> dict[str, str]:
     return {
-        "average regret": _with_reach(each.average_regret, 4),
+        "average regret": _with_reach(each.average_regret, 4) + MARK * bool(each.impossible),
+        "rounds": f"{each.rounds:.1f}",
         "growth": _with_reach(each.exponent, 2),
         "asked": f"{each.queries_per_round:.1f}",
+        "retried": f"{each.retries_per_round:.1f}",
+        "sent": f"{each.pushes_per_round:.1f}",
         "spent": f"{each.spent.mean:.2f}",
         "seconds": f"{each.wall:.2f}",
     }
@@ -118,16 +133,27 @@ def _played(plays: Sequence[int]) -> str:
     return f"{count} play{'' if many == 1 else 's'} a row: mean ± half its 95 % interval"
 
 
-def legend(replications: int) -> str:
+_MEANINGS = {
+    "rounds": "played, a play: some ended early",
+    "growth": "a in R_t ~ t^a",
+    "asked": "points a round, of experts",
+    "retried": "points a round that were asked again",
+    "sent": "readings a round that nobody asked for",
+    "seconds": "of the agent's computing, a play",
+}
+
+
+def legend(replications: int, summaries: Sequence[Summary]) -> str:
     """Explain the columns of `summary_table`."""
-    return (
+    lines = [
         f"{replications} replication{'' if replications == 1 else 's'}: "
-        "mean ± half its 95 % interval\n"
-        "growth   a in R_t ~ t^a\n"
-        "asked    points a round, of experts\n"
-        "seconds  of the agent's computing, a play\n"
-        "The last lines are what simple policies would get, with full knowledge."
-    )
+        "mean ± half its 95 % interval",
+        *(f"{name:8} {_MEANINGS[name]}" for name in _headings(summaries) if name in _MEANINGS),
+    ]
+    if any(each.impossible for each in summaries):
+        lines.append(f"{MARK.strip():8} regret below 0, which cannot be: see the notes")
+    lines.append("The last lines are what simple policies would get, with full knowledge.")
+    return "\n".join(lines)
 
 
 def _with_reach(spread: Spread, digits: int) -> str:

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from sparq_sim.channel import Channel
 from sparq_sim.clock import DEADLINE, Clock
-from sparq_sim.connection import AGENT_NAME, Connection, asker_of
+from sparq_sim.connection import Connection, asker_of
 from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.messages import (
+    AGENT_NAME,
     REWARD,
     Answer,
     Failure,

@@ -50,6 +50,8 @@ KINDS = {
     "heat-map": "average regret by two swept parameters",
     "spent": "what had been spent by each round",
     "queries": "points asked of experts, a round",
+    "retries": "points asked again after a failure, a round",
+    "pushes": "readings that experts sent unasked, a round",
     "staleness": "how old experts' answers were on arrival",
 }
 """What can be drawn of a study; besides these, whatever was noted each round, by its name."""
@@ -528,6 +530,8 @@ def _track_label(name: str) -> str:
     known = {
         "queries": "points asked a round",
         "note queries": "points asked a round",
+        "retries": "points asked again a round",
+        "pushes": "readings sent a round",
         "staleness": "staleness (clock units)",
         "note kl_bound": "KL bound",
         "note kl": "KL divergence",

@@ -19,11 +19,12 @@ from pydantic import (
 
 from sparq_sim.channel import Channel
 from sparq_sim.clock import AGENT, Clock, LiveClock, Signal, SimClock
-from sparq_sim.connection import AGENT_NAME, Connection, Stage
+from sparq_sim.connection import Connection, Stage
 from sparq_sim.desk import Desk, check_fallbacks
 from sparq_sim.draws import AnyDraw, Constant
 from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.messages import (
+    AGENT_NAME,
     REWARD,
     Answer,
     Estimate,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
@@ -11,13 +12,24 @@ from numpy.random import Generator, Philox
 from numpy.typing import NDArray
 
 from sparq_sim.domain import Box, Sites
-from sparq_sim.messages import REWARD, Points, Values
+from sparq_sim.messages import AGENT_NAME, REWARD, Points, Values
 from sparq_sim.models import Landscape
-from sparq_sim.parcel import ANSWERED, LATE, LOST, UNASKED
+from sparq_sim.parcel import (
+    ANSWERED,
+    INVALID,
+    LATE,
+    LOST,
+    REFUSALS,
+    UNANSWERED,
+    UNASKED,
+    UNAVAILABLE,
+)
 from sparq_sim.trace import Trace
 
 TIE = 1e-9
 """Relative distance within which two rewards are as good as each other."""
+SLACK = 1e-6
+"""Relative to the best reward: by so much a maximum found numerically may be too low."""
 
 
 def regret(trace: Trace) -> Values:
@@ -41,44 +53,168 @@ def spent(trace: Trace) -> Values:
 
 
 def staleness(trace: Trace, source: str | None = None) -> Values:
-    """Give how old each answer of an expert (or of *source*) was on arrival: arrived - measured."""
-    answered = _asked(trace, source) & (trace.replies["fate"] == ANSWERED)
+    """Compute how old each answer that the agent asked for was on arrival: arrived - measured.
+
+    Args:
+        trace: A play, with its replies.
+        source: Whose answers; by default, those of all experts.
+    """
+    answered = asked_points(trace, source) & (trace.replies["fate"] == ANSWERED)
     ages: Values = trace.replies["arrived_at"][answered] - trace.replies["measured_at"][answered]
     return ages
 
 
 @dataclass(frozen=True)
 class Tally:
-    """How many points were asked of experts, and what became of them."""
+    """How many points the agent asked experts about, and what became of them.
+
+    A point counts once, whatever was tried for it, so that
+    asked = answered + late + lost + refused + invalid + unavailable + open.
+    """
 
     asked: int
-    answered: int
-    failed: int
-    lost: int
-    late: int
+    answered: int = 0
+    late: int = 0
+    lost: int = 0
+    refused: int = 0
+    """By an outage, a budget, the access rule or a rate."""
+    invalid: int = 0
+    """Answered by what is of no use, or by an error."""
+    unavailable: int = 0
+    """The expert had nothing there."""
+    open: int = 0
+    """Still on their way when the play ended."""
+    retries: int = 0
+    """Attempts after the first ones."""
+    relayed: int = 0
+    """Points that experts asked each other about."""
+    pushed: int = 0
+    """Readings that reached the agent without being asked for."""
+
+    @property
+    def failed(self) -> int:
+        """How many points got no answer."""
+        return self.asked - self.answered
 
 
 def tally(trace: Trace, source: str | None = None) -> Tally:
-    """Count the points asked of all experts, or of *source*."""
-    fates = trace.replies["fate"][_asked(trace, source)]
-    answered = int((fates == ANSWERED).sum())
+    """Count what was asked of all experts, or of *source*, and what came of it.
+
+    Args:
+        trace: A play, with its replies.
+        source: Whom to count; a point that a fallback answered or failed at last counts there.
+    """
+    replies = trace.replies
+    fates = Counter(replies["fate"][asked_points(trace, source)].tolist())
+    by_agent, own = _askers(trace)
+    relayed = _chosen(trace, source) & ~by_agent & ~own & _final(trace)
     return Tally(
-        asked=len(fates),
-        answered=answered,
-        failed=len(fates) - answered,
-        lost=int((fates == LOST).sum()),
-        late=int((fates == LATE).sum()),
+        asked=fates.total(),
+        answered=fates[ANSWERED],
+        late=fates[LATE],
+        lost=fates[LOST],
+        refused=sum(fates[fate] for fate in REFUSALS),
+        invalid=fates[INVALID],
+        unavailable=fates[UNAVAILABLE],
+        open=fates[UNANSWERED],
+        retries=int(np.count_nonzero(retried_points(trace, source))),
+        relayed=int(np.count_nonzero(relayed)),
+        pushed=int(np.count_nonzero(pushed_points(trace, source))),
     )
 
 
-def _asked(trace: Trace, source: str | None) -> NDArray[np.bool_]:
-    sources, fates = trace.replies["source"], trace.replies["fate"]
-    chosen = sources != REWARD if source is None else sources == source
-    # What a source sends of its own accord, nobody asked for.
-    unasked = trace.replies["asker"] == sources
-    # Of several attempts the last one tells what became of a point.
-    once = ~np.isin(fates, UNASKED) & ~trace.replies["superseded"]
-    return np.asarray(chosen & ~unasked & once, dtype=bool)
+def asked_points(trace: Trace, source: str | None = None) -> NDArray[np.bool_]:
+    """Mark the replies that tell what became of the points that the agent asked about.
+
+    This is what "queries" are everywhere: a point counts once, also where it was tried again;
+    what experts ask each other, and what they send unasked, does not count.
+
+    Args:
+        trace: A play, with its replies.
+        source: Whose replies; by default, those of all experts.
+
+    Returns:
+        Whether each row of the replies is one, (replies,).
+    """
+    by_agent, _ = _askers(trace)
+    return _chosen(trace, source) & by_agent & _final(trace)
+
+
+def retried_points(trace: Trace, source: str | None = None) -> NDArray[np.bool_]:
+    """Mark the replies to further attempts at points that the agent asked about.
+
+    Args:
+        trace: A play, with its replies.
+        source: Whose replies; by default, those of all experts.
+
+    Returns:
+        Whether each row of the replies is one, (replies,).
+    """
+    by_agent, _ = _askers(trace)
+    again = (trace.replies["attempt"] > 1) & ~np.isin(trace.replies["fate"], UNASKED)
+    return np.asarray(_chosen(trace, source) & by_agent & again, dtype=bool)
+
+
+def pushed_points(trace: Trace, source: str | None = None) -> NDArray[np.bool_]:
+    """Mark the readings that reached the agent without being asked for.
+
+    Args:
+        trace: A play, with its replies.
+        source: Whose readings; by default, those of all experts.
+
+    Returns:
+        Whether each row of the replies is one, (replies,).
+    """
+    _, own = _askers(trace)
+    return np.asarray(
+        _chosen(trace, source) & own & (trace.replies["fate"] == ANSWERED), dtype=bool
+    )
+
+
+def by_expert(trace: Trace) -> dict[str, dict[str, int]]:
+    """Count, for each expert, the points put to it by anybody and what became of each attempt.
+
+    Returns:
+        By expert, how many points were `asked` of it, and how many attempts had each fate.
+    """
+    replies = trace.replies
+    counts: dict[str, dict[str, int]] = {}
+    _, own = _askers(trace)
+    put = (replies["source"] != REWARD) & ~own & ~np.isin(replies["fate"], UNASKED)
+    for name in np.unique(replies["source"][put]).tolist():
+        rows = put & (replies["source"] == name)
+        asked = int(np.count_nonzero(replies["attempt"][rows] <= 1))
+        counts[name] = {"asked": asked, **Counter(replies["fate"][rows].tolist())}
+    return counts
+
+
+def _chosen(trace: Trace, source: str | None) -> NDArray[np.bool_]:
+    sources = trace.replies["source"]
+    return np.asarray(sources != REWARD if source is None else sources == source, dtype=bool)
+
+
+def _askers(trace: Trace) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Mark what the agent asked for, and what sources sent of their own accord."""
+    askers = trace.replies["asker"]
+    by_agent = np.asarray(askers == AGENT_NAME, dtype=bool)
+    return by_agent, np.asarray(askers == trace.replies["source"], dtype=bool)
+
+
+def _final(trace: Trace) -> NDArray[np.bool_]:
+    """Mark what tells what became of a point at last: no earlier attempt, and nothing besides."""
+    once = ~np.isin(trace.replies["fate"], UNASKED) & ~trace.replies["superseded"]
+    return np.asarray(once, dtype=bool)
+
+
+def impossible_rounds(trace: Trace) -> int:
+    """Count the rounds whose regret is below 0: the environment's `best` is not the best."""
+    slack = SLACK * np.maximum(1.0, np.abs(trace.rounds["best"]))
+    return int(np.count_nonzero(trace.rounds["regret"] < -slack))
+
+
+def idle_rounds(trace: Trace) -> int:
+    """Count the rounds without a move, in which the point before stayed in force."""
+    return int(np.count_nonzero(~trace.rounds["moved"]))
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ Notes: TypeAlias = Mapping[str, float]
 
 REWARD = "reward"
 """The name under which the environment answers."""
+AGENT_NAME = "agent"
+"""The name under which the agent asks."""
 
 
 def frozen_array(numbers: ArrayLike) -> NDArray[np.float64]:

@@ -20,6 +20,8 @@ ANSWERED, LOST, LATE = "answered", "lost", "late"
 OUTAGE, BUDGET, ACCESS, RATE = "outage", "budget", "access", "rate"
 INVALID, UNAVAILABLE, UNANSWERED = "invalid", "unavailable", "unanswered"
 DUPLICATE, STRAY = "duplicate", "stray"
+REFUSALS = (OUTAGE, BUDGET, ACCESS, RATE)
+"""What fails at once, and costs nothing."""
 UNASKED = (DUPLICATE, STRAY)
 """What arrives besides: a second answer, and one that nobody waits for any more."""
 FATES = (

@@ -25,11 +25,10 @@ from pydantic.json_schema import models_json_schema
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from sparq_sim.channel import Channel
-from sparq_sim.connection import AGENT_NAME
 from sparq_sim.desk import check_fallbacks
 from sparq_sim.errors import PluginError, ScenarioError, did_you_mean
 from sparq_sim.loop import Rules, Watch, play
-from sparq_sim.messages import REWARD
+from sparq_sim.messages import AGENT_NAME, REWARD
 from sparq_sim.models import Environment, Expert, Landscape, Optimizer, Part
 from sparq_sim.plugins import Kind, load, name_of, names
 from sparq_sim.scenario_files import (

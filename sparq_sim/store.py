@@ -9,7 +9,7 @@ import re
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from errno import errorcode
 from functools import cache
 from hashlib import blake2b
@@ -197,6 +197,8 @@ def provenance(
         "columns": {"rounds": list(trace.rounds), "replies": list(trace.replies)},
         "measures": measured(trace),
         "broken": broken(trace),
+        "experts": measures.by_expert(trace),
+        "rounds_planned": scenario.rules.most_rounds,
         "plugins": plugins,
         **_machine(),
     }
@@ -210,13 +212,12 @@ def measured(trace: Trace) -> dict[str, float | None]:
     growth = measures.exponent(measures.regret(trace), resamples=1).value if rounds >= 20 else nan
     numbers = {
         "rounds": rounds,
+        "idle_rounds": measures.idle_rounds(trace),
+        "impossible_rounds": measures.impossible_rounds(trace),
         "average_regret": average,
         "exponent": growth,
         "spent": trace.spent,
-        "asked": counts.asked,
-        "answered": counts.answered,
-        "late": counts.late,
-        "lost": counts.lost,
+        **asdict(counts),
         "staleness": ages.mean() if len(ages) else nan,
         "wall": trace.rounds[WALL].sum(),
     }
@@ -422,11 +423,29 @@ class Found:
     measures: Mapping[str, float | None]
     broken: Mapping[str, Mapping[str, Any]]
     """By source, what was useless in its answers, if anything was."""
+    ended: str
+    """Why the play ended: by its "rounds", its "horizon", or something else."""
+    experts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """By expert, how many points it was asked about, and how many attempts had each fate."""
+    rounds_planned: int | None = None
+    """None where that is not known."""
 
     @classmethod
     def of(cls, told: Provenance) -> Found:
-        """Take what is wanted out of a provenance."""
-        return cls(**{name: told[name] for name in cls.__slots__})
+        """Pick what is wanted out of a provenance; what an older one lacks has its default."""
+        return cls(**{name: told[name] for name in cls.__slots__ if name in told})
+
+    @property
+    def ended_early(self) -> bool:
+        """Whether the play ended before its rounds or its horizon."""
+        return self.ended not in ("rounds", "horizon")
+
+
+_WANTED = frozenset(
+    each.name
+    for each in fields(Found)
+    if each.default is MISSING and each.default_factory is MISSING
+)
 
 
 class Store:
@@ -789,7 +808,7 @@ def _provenance(path: Path, key: str) -> Provenance:
         raise _UnfitError("it holds many plays, being compacted; none can be read from it alone")
     if told["key"] != key:
         raise _UnfitError(f"it holds the play {told['key']}, not the one it is called after")
-    if lacking := sorted(set(Found.__slots__) - told.keys()):
+    if lacking := sorted(_WANTED - told.keys()):
         raise _UnfitError(f"its provenance lacks {lacking[0]!r}")
     return told
 
@@ -812,11 +831,11 @@ def unified(schemas: Sequence[pa.Schema]) -> pa.Schema:
     """Give the one schema that holds all columns; where types disagree, numbers or text."""
     types: dict[str, pa.DataType] = {}
     for schema in schemas:
-        for field in schema:
-            known = types.setdefault(field.name, field.type)
-            if known != field.type:
-                both = {known, field.type}
-                types[field.name] = (
+        for column in schema:
+            known = types.setdefault(column.name, column.type)
+            if known != column.type:
+                both = {known, column.type}
+                types[column.name] = (
                     pa.float64() if both <= {pa.int64(), pa.float64()} else pa.string()
                 )
     return pa.schema(types.items())

@@ -30,7 +30,9 @@ from sparq_sim.figures import KINDS, MOST_PANELS, SERIES, SUFFIXES, _look, draw,
 from sparq_sim.report import page
 from sparq_sim.report.charts import Material
 from sparq_sim.study import Study
+from sparq_sim.testing import Asker
 from tests.report.conftest import played, scenario
+from tests.test_cautions import Beacon
 
 LOSS, NOISE = "experts.sage.channel.loss", "feedback.noise"
 HOSTILE = "</text><script>alert(1)</script> $x^{ \x00\n_&"
@@ -104,14 +106,28 @@ def regret(material: Material, optimizer: str, setting: Mapping[str, object]) ->
 
 # What is drawn
 
+RARE = ("retries", "pushes")
+ORDINARY = [kind for kind in KINDS if kind not in RARE]
+
 
 def test_a_study_has_all_kinds_and_what_was_noted(material: Material) -> None:
-    assert {*KINDS, "kl_bound"} <= {*kinds(material)}
+    assert {*ORDINARY, "kl_bound"} <= {*kinds(material)}
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "kl_bound"])
+@pytest.mark.parametrize("kind", [*ORDINARY, "kl_bound"])
 def test_every_kind_is_drawn(material: Material, kind: str, tmp_path: Path) -> None:
     assert save(material, kind, tmp_path / "figure.svg").stat().st_size > 5000
+
+
+@pytest.mark.parametrize("kind", RARE)
+def test_retries_and_readings_sent_unasked_are_drawn_where_there_are_any(
+    kind: str, tmp_path: Path
+) -> None:
+    flaky = {"loss": 0.5, "patience": 1.0, "policy": {"retries": 3}}
+    experts = {"sage": {"kind": "truth", "channel": flaky}, "beacon": Beacon()}
+    optimizers = {"asker": Asker(batch=1)}
+    study = played(tmp_path, experts=experts, optimizers=optimizers, sweep={})
+    assert save(study, kind, tmp_path / "figure.svg").stat().st_size > 5000
 
 
 def test_an_unknown_kind_is_answered_with_each_kind_once(material: Material) -> None:
@@ -386,6 +402,7 @@ from pathlib import Path
 from sparq_sim import figures
 from sparq_sim.report.page import gathered
 from sparq_sim.study import Study
+from sparq_sim.testing import Asker
 facts = {"before": "matplotlib" in sys.modules}
 material = gathered(Study.open(sys.argv[1]), replays=False).material
 for suffix in figures.SUFFIXES:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,13 +11,16 @@ from hypothesis import strategies as st
 from numpy.random import Generator, Philox
 
 from sparq_environments.synthetic import Synthetic
+from sparq_sim import Channel, Estimate, Expert, Query, Rules, World, play
 from sparq_sim.domain import Box, Sites
 from sparq_sim.measures import (
     References,
     Tally,
     average_regret,
+    by_expert,
     cumulative_regret,
     exponent,
+    impossible_rounds,
     references,
     regret,
     spent,
@@ -25,6 +29,8 @@ from sparq_sim.measures import (
 )
 from sparq_sim.messages import Point, Points, Values
 from sparq_sim.parcel import ANSWERED, DUPLICATE, FATES, INVALID, LATE, LOST, UNASKED
+from sparq_sim.policy import Policy
+from sparq_sim.testing import Asker, Slope, Teller
 from sparq_sim.trace import Trace
 
 
@@ -48,6 +54,7 @@ def trace(
             "source": np.array(sources, dtype=np.str_),
             "fate": np.array(fates, dtype=np.str_),
             "superseded": np.zeros(len(fates), dtype=bool),
+            "attempt": np.ones(len(fates), dtype=int),
             "measured_at": np.array(measured, dtype=float),
             "arrived_at": np.array(arrived, dtype=float),
         },
@@ -87,7 +94,7 @@ def test_an_empty_play_measures_nothing() -> None:
     empty = trace()
     for measure in (regret, cumulative_regret, average_regret, spent, staleness):
         assert measure(empty).shape == (0,)
-    assert tally(empty) == Tally(asked=0, answered=0, failed=0, lost=0, late=0)
+    assert tally(empty) == Tally(asked=0)
 
 
 # Replies
@@ -103,9 +110,9 @@ def test_staleness_is_the_age_on_arrival_of_what_experts_answered() -> None:
 
 def test_points_asked_of_experts_are_counted_by_what_became_of_them() -> None:
     play = trace(replies=REPLIES)
-    assert tally(play) == Tally(asked=6, answered=3, failed=3, lost=1, late=1)
-    assert tally(play, "scout") == Tally(asked=4, answered=2, failed=2, lost=1, late=1)
-    assert tally(play, "reward") == Tally(asked=1, answered=1, failed=0, lost=0, late=0)
+    assert tally(play) == Tally(asked=6, answered=3, lost=1, late=1, invalid=1)
+    assert tally(play, "scout") == Tally(asked=4, answered=2, lost=1, late=1)
+    assert tally(play, "reward") == Tally(asked=1, answered=1)
 
 
 @settings(max_examples=50, deadline=None)
@@ -116,9 +123,72 @@ def test_what_was_asked_was_answered_or_failed(kinds: list[tuple[str, str]]) -> 
     play = trace(replies=[(source, fate, 0.0, 1.0) for source, fate in kinds])
     whole = tally(play)
     assert whole.asked == whole.answered + whole.failed
-    assert whole.failed >= whole.lost + whole.late
+    assert whole.failed == sum(
+        (whole.late, whole.lost, whole.refused, whole.invalid, whole.unavailable, whole.open)
+    )
     assert whole.asked == tally(play, "scout").asked + tally(play, "wind").asked
     assert whole.asked == sum(fate not in UNASKED for source, fate in kinds if source != "reward")
+
+
+def relayed_play() -> Trace:
+    """Play with a sensor that fails often and is asked again, a gossip, and a beacon."""
+    flaky = Channel(loss=0.5, patience=1.0, cost=0.1, policy=Policy(retries=2))
+    return play(
+        Asker(batch=2),
+        Slope(),
+        Rules(rounds=40),
+        experts={"sensor": (Teller(), flaky), "gossip": Gossip(), "beacon": Beacon()},
+        seed=1,
+    )
+
+
+class Gossip(Expert):
+    """Asks the sensor."""
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        replies = await world.ask("sensor", query.points)
+        return Estimate(np.full(len(query.points), float(len(replies))))
+
+
+class Beacon(Expert):
+    """Sends a reading of its own accord at half past each round."""
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        return Estimate(world.rewards(query.points, world.clock.now))
+
+    async def broadcast(self, world: World) -> None:
+        while True:
+            await world.clock.sleep(1.5 if world.clock.now == 0 else 1.0)
+            query = world.open(np.array([[0.5]]))
+            world.send(query, await self.answer(query, world))
+
+
+def test_a_point_asked_again_counts_once_and_its_retries_apart() -> None:
+    counts = tally(relayed_play(), "sensor")
+    assert counts.asked == 2 * 40 - 1  # In the first round there is one point to ask about.
+    assert 30 < counts.retries < 100
+    assert counts.asked == counts.answered + counts.failed
+
+
+def test_what_experts_ask_each_other_and_what_they_send_unasked_are_no_queries() -> None:
+    counts = tally(relayed_play())
+    assert counts.asked == 3 * (2 * 40 - 1)
+    assert counts.relayed == 2 * 40 - 1
+    assert counts.pushed == 40
+
+
+def test_an_expert_is_judged_by_all_that_was_put_to_it_and_by_every_attempt() -> None:
+    counts = by_expert(relayed_play())
+    sensor = counts["sensor"]
+    assert sensor["asked"] == 2 * (2 * 40 - 1)  # The agent asks it, and the gossip does.
+    assert sensor["answered"] < sensor["asked"] < sensor["answered"] + sensor["lost"]
+    assert counts["beacon"] == {"asked": 2 * 40 - 1, "answered": 2 * 40 - 1}
+
+
+def test_a_regret_below_zero_is_impossible_but_for_rounding() -> None:
+    rounds = {"regret": np.array([0.1, -1e-9, -0.1]), "best": np.array([1.0, 1.0, 1.0])}
+    made = trace([0.1, -1e-9, -0.1])
+    assert impossible_rounds(replace(made, rounds={**made.rounds, **rounds})) == 1
 
 
 # Growth

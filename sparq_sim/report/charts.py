@@ -333,7 +333,12 @@ def _reference(name: str, x: Sequence[Any], y: Sequence[float]) -> Trace:
 
 KNOWN_TRACKS = {
     "spent": ("Spent", "On queries, up to each round."),
-    "queries": ("Queries a round", "Points asked of experts, by the round in which they were."),
+    "queries": (
+        "Queries a round",
+        "Points asked of experts, each counted once, by the round in which they were asked.",
+    ),
+    "retries": ("Retries a round", "Further attempts at points that had failed."),
+    "pushes": ("Readings sent unasked", "What reached the agent without a query, a round."),
     "staleness": (
         "Staleness",
         "How old experts' answers were on arrival, in clock units, by the round of the query.",
@@ -371,7 +376,7 @@ def _tracked(material: Material, name: str, place: int) -> Chart:
             for track in material.tracks
             if track.name == name and agree(track.setting, setting)
         ]
-        ylabel = title.lower() if name in ("spent", "queries", "staleness") else noted
+        ylabel = noted or title.lower()
         figures.append(_figure(traces, x="round", y=ylabel, showlegend=True, yaxis=FROM_ZERO))
     return Chart(f"track-{place}", title, caption, figures, by_setting=True)
 

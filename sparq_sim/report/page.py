@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sparq_sim
-from sparq_sim import store
+from sparq_sim import measures, store
 from sparq_sim.analysis import Band, Difference, Setting, Summary, paired, spread, summary
+from sparq_sim.cautions import cautions
 from sparq_sim.errors import visible
 from sparq_sim.measures import References, cumulative_regret
-from sparq_sim.messages import REWARD
-from sparq_sim.parcel import ANSWERED, DUPLICATE
+from sparq_sim.parcel import ANSWERED
 from sparq_sim.report import words
 from sparq_sim.report.charts import (
     KNOWN_TRACKS,
@@ -56,6 +56,16 @@ MOST_ROWS = 400
 """Of a table in the page."""
 MOST_NOTES = 12
 """Columns of notes that become charts."""
+FATES = {
+    "answered": "answered",
+    "late": "late",
+    "lost": "lost",
+    "refused": "refused",
+    "invalid": "useless",
+    "unavailable": "not known",
+    "open": "still open",
+}
+"""What became of queries: fields of a summary, whose shares sum to 1, and their headings."""
 THEME = (
     "document.documentElement.dataset.theme ="
     ' matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";'
@@ -112,7 +122,7 @@ def gathered(study: Study, *, replays: bool = True, allow_import: bool = False) 
     plays = described or [_as_described(each) for each in told]
     optimizers = list(dict.fromkeys(str(each["optimizer"]) for each in plays))
     settings = fullest([each.setting for each in found])
-    notes = list(study.notes)
+    notes = [*study.notes, *(caution.text for caution in cautions(study))]
     places = {store.canonical(dict(setting)): place for place, setting in enumerate(settings)}
     summaries = sorted(
         summary(study),
@@ -142,7 +152,7 @@ def gathered(study: Study, *, replays: bool = True, allow_import: bool = False) 
         finished=len(found),
         planned=max(len(planned), len(found), _planned(described)),
         notes=notes,
-        winner=words.winner(verdicts),
+        winner=words.winner(verdicts) if verdicts or not summaries else words.NO_WINNER,
         paragraphs=words.scenario(firsts, _swept_values(plays), allow_import=allow_import),
         verdicts=verdicts,
         material=material,
@@ -232,7 +242,11 @@ def _verdicts(
     known: dict[tuple[str, str], list[Difference]] = {}
     verdicts = []
     for setting in settings:
-        here = [s for s in summaries if agree(s.setting, setting) and s.average_regret.count]
+        here = [
+            each
+            for each in summaries
+            if agree(each.setting, setting) and each.average_regret.count and not each.impossible
+        ]
         ranked = sorted(here, key=lambda each: each.average_regret.mean)
         if not ranked:
             continue
@@ -347,11 +361,15 @@ def _quantities(trace: Trace) -> Iterator[tuple[str, NDArray[np.float64]]]:
     if not trace.replies:
         return
     replies, rounds = trace.replies, len(trace)
-    experts = (replies["source"] != REWARD) & (replies["fate"] != DUPLICATE)
-    asked = experts & (replies["asker"] != replies["source"])
-    if asked.any():
-        yield "queries", _by_round(replies, asked, rounds)
-    answered = experts & (replies["fate"] == ANSWERED)
+    asked = measures.asked_points(trace)
+    for name, counted in (
+        ("queries", asked),
+        ("retries", measures.retried_points(trace)),
+        ("pushes", measures.pushed_points(trace)),
+    ):
+        if counted.any():
+            yield name, _by_round(replies, counted, rounds)
+    answered = asked & (replies["fate"] == ANSWERED)
     if answered.any():
         ages = replies["arrived_at"] - replies["measured_at"]
         yield "staleness", _mean_by_round(replies, ages, answered, rounds)
@@ -476,6 +494,10 @@ def rendered(told: Gathered) -> str:
             styles=[Markup(style) for style in styles],
             paths=swept(each.setting for each in told.material.summaries),
             summaries=told.material.summaries[:MOST_ROWS],
+            fates=_fates(told.material.summaries),
+            ended_early=any(each.ended_early for each in told.material.summaries),
+            retries=any(each.retries_per_round > 0 for each in told.material.summaries),
+            pushes=any(each.pushes_per_round > 0 for each in told.material.summaries),
             verdicts=told.verdicts[:MOST_ROWS] if len(told.verdicts) > 1 else (),
             levels=_different(told.material.levels)[:MOST_ROWS],
             sections=sections,
@@ -487,6 +509,15 @@ def rendered(told: Gathered) -> str:
             version=sparq_sim.__version__,
         )
     )
+
+
+def _fates(summaries: Sequence[Summary]) -> dict[str, str]:
+    """Return the headings of the fates that occurred; "answered" is always of interest."""
+    return {
+        fate: heading
+        for fate, heading in FATES.items()
+        if fate == "answered" or any(getattr(each, fate) > 0 for each in summaries)
+    }
 
 
 def _template(name: str) -> str:

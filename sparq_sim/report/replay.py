@@ -15,10 +15,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from sparq_sim.connection import AGENT_NAME
 from sparq_sim.domain import Domain, Sites
 from sparq_sim.errors import visible
-from sparq_sim.messages import Move, Points, Reply
+from sparq_sim.messages import AGENT_NAME, Move, Points, Reply
 from sparq_sim.models import Agent, Environment, Landscape, Optimizer, Setting
 from sparq_sim.optimizers.ucb import Belief, round_at
 from sparq_sim.parcel import FATES

@@ -308,13 +308,17 @@ class Verdict:
         return self.difference is not None and self.difference.difference.high < 0
 
 
+NO_WINNER = "No optimizer can be named the best: regret is below 0, which cannot be. See the notes."
+"""Where all results are impossible."""
+
+
 def winner(verdicts: Sequence[Verdict]) -> str:
     """Say who won, by how much and how surely."""
     match verdicts:
         case []:
             return "No play is finished, so there is nothing to tell yet."
         case [one]:
-            return _one_winner(one)
+            return f"{_one_winner(one)}{_lasted(one.best)}"
     wins = Counter(each.best.optimizer for each in verdicts)
     best, count = wins.most_common(1)[0]
     name = quoted(best)
@@ -330,6 +334,16 @@ def winner(verdicts: Sequence[Verdict]) -> str:
     else:
         certainty = ", but in none of these beyond chance"
     return f"{told}{certainty}, by the 95 % interval of the paired difference from the next."
+
+
+def _lasted(best: Summary) -> str:
+    """Warn that the best may be so because its plays were short."""
+    if not best.ended_early:
+        return ""
+    return (
+        f" But {counted(best.ended_early, 'play')} of {best.plays} of {quoted(best.optimizer)} "
+        f"ended early: its plays lasted {number(best.rounds)} rounds on average."
+    )
 
 
 def _one_winner(verdict: Verdict) -> str:

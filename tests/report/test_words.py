@@ -16,10 +16,32 @@ def told_of(**fields: object) -> dict[str, str]:
     return {each.about: each.text for each in scenario(plays, {})}
 
 
-def summary(optimizer: str, mean: float) -> Summary:
-    regret = Spread(mean, nan, nan, nan, 4)
+def summary(optimizer: str, mean: float, *, ended_early: int = 0) -> Summary:
     none = Spread(nan, nan, nan, nan, 0)
-    return Summary(optimizer, {}, 4, regret, none, 0.0, none, nan, nan, nan, nan, 0.0)
+    return Summary(
+        optimizer=optimizer,
+        setting={},
+        plays=4,
+        average_regret=Spread(mean, nan, nan, nan, 4),
+        exponent=none,
+        rounds=12.5,
+        queries_per_round=0.0,
+        retries_per_round=0.0,
+        pushes_per_round=0.0,
+        spent=none,
+        answered=nan,
+        late=nan,
+        lost=nan,
+        refused=nan,
+        invalid=nan,
+        unavailable=nan,
+        open=nan,
+        staleness=nan,
+        idle=0.0,
+        ended_early=ended_early,
+        impossible=0,
+        wall=0.0,
+    )
 
 
 def verdict(low: float, high: float, count: int = 4) -> Verdict:
