@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.random import Generator
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 Access: TypeAlias = Literal["past", "domain"]
 """Where experts may be asked: at points already played, or anywhere."""
+Asks: TypeAlias = Literal["never", "past", "anywhere"]
+"""Whether an optimizer asks experts: never, at points already played, or wherever it may."""
 
 
 class Part(BaseModel):
@@ -156,6 +158,9 @@ class Environment(Part):
 
 class Optimizer(Part):
     """A way to choose; its fields are its parameters, `start` gives the agent that learns."""
+
+    asks: ClassVar[Asks | None] = None
+    """Whether it asks experts, by which a scenario is checked; None where that is not said."""
 
     def check_experts(self, names: Collection[str]) -> None:
         """Refuse, by PluginError, a play whose experts are called so; by default, none."""

@@ -44,6 +44,7 @@ from sparq_sim.scenario_files import (
     read,
     undotted,
 )
+from sparq_sim.sense import nonsense
 from sparq_sim.trace import Trace
 
 PLUGINS: dict[Kind, type[BaseModel]] = {
@@ -330,7 +331,7 @@ class Scenario(Rules):
         data = {key: value for key, value in fingerprint.items() if key not in left_out}
         data |= {"optimizers": {name: fingerprint["optimizer"]}, "seed": seed}
         try:
-            return cls.model_validate(data, context={"allow_import": allow_import})
+            return cls.model_validate(data, context={"allow_import": allow_import, "played": True})
         except ValidationError as error:
             told = [f"{dotted([str(k) for k in e['loc']])}: {e['msg']}" for e in error.errors()]
             raise ScenarioError(*told) from error
@@ -375,6 +376,23 @@ class Scenario(Rules):
                 optimizer.check_experts(self.experts)
             except PluginError as error:
                 raise _refusal(str(error), "optimizers", name) from error
+        return self
+
+    @model_validator(mode="after")
+    def _makes_sense(self, info: ValidationInfo) -> Self:
+        # What has been played is not judged again; of a sweep, each setting is looked at instead.
+        if self.sweep or (info.context or {}).get("played", False):
+            return self
+        details = [
+            InitErrorDetails(
+                type=PydanticCustomError("scenario", "{reason}", {"reason": reason}),
+                loc=keys,
+                input=None,
+            )
+            for keys, reason in nonsense(self)
+        ]
+        if details:
+            raise _refusals(details)
         return self
 
     @model_validator(mode="after")

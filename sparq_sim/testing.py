@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import Context
 from heapq import heappop, heappush
 from itertools import count
-from typing import Any, Literal, TypeVar, TypeVarTuple, Unpack
+from typing import Any, ClassVar, Literal, TypeVar, TypeVarTuple, Unpack
 from unittest.mock import patch
 
 import numpy as np
@@ -25,7 +25,17 @@ from sparq_sim.channel import Channel
 from sparq_sim.domain import Box, Domain, Sites
 from sparq_sim.loop import Experts, Rules, play
 from sparq_sim.messages import Estimate, Move, Point, Points, Query, Reply, Values
-from sparq_sim.models import Agent, Environment, Expert, Landscape, Optimizer, Part, Setting, World
+from sparq_sim.models import (
+    Agent,
+    Asks,
+    Environment,
+    Expert,
+    Landscape,
+    Optimizer,
+    Part,
+    Setting,
+    World,
+)
 from sparq_sim.parcel import ANSWERED, INVALID
 
 T = TypeVar("T")
@@ -198,6 +208,7 @@ class Teller(Expert):
 class Asker(Optimizer):
     """A small optimizer for tests, who plays at random and asks all experts about past points."""
 
+    asks: ClassVar[Asks | None] = "past"
     batch: PositiveInt = 2
 
     def start(self, setting: Setting, rng: Generator) -> Agent:

@@ -239,15 +239,17 @@ def test_the_bundled_scenario_is_loaded_by_its_name() -> None:
 @pytest.mark.filterwarnings("ignore::sparq_sim.optimizers.ucb.PriorWarning")
 @pytest.mark.parametrize("name", sorted(bundled()))
 def test_each_bundled_scenario_loads_and_plays(name: str, tmp_path: Path) -> None:
-    overrides = ["rounds=3"]
+    rounds = 11  # So many that even the slowest expert can answer.
+    overrides = [f"rounds={rounds}"]
     if name == "paper/ozone":  # Its files are the user's.
-        rows = [f"2020-01-{d:02},{s},40.{s},-73.{s},{d + s}" for d in range(1, 9) for s in range(9)]
+        days = range(1, rounds + 2)
+        rows = [f"2020-01-{d:02},{s},40.{s},-73.{s},{d + s}" for d in days for s in range(9)]
         (tmp_path / "day.csv").write_text("\n".join(["date,site,lat,lon,value", *rows]))
         overrides.append(f"environment.files=['{tmp_path / 'day.csv'}']")
     scenario = Scenario.load(name, overrides=overrides)
     # Of a search, some will do.
     for optimizer in list(scenario.optimizers)[:8]:
-        assert len(scenario.play(optimizer)) == 3
+        assert len(scenario.play(optimizer)) == rounds
 
 
 def test_a_folder_of_results_hides_no_bundled_scenario(
@@ -361,7 +363,7 @@ def test_what_cannot_be_extended_is_told_with_the_line(tmp_path: Path, extends: 
     ("override", "path", "value"),
     [
         ("rounds=7", "rounds", 7),
-        ("access=domain", "access", "domain"),
+        ("record=full", "record", "full"),
         ("title=two words", "title", "two words"),
         ("title=", "title", ""),
         ('title="3"', "title", "3"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -10,12 +10,13 @@ from pydantic import Field, FiniteFloat
 
 from sparq_sim.errors import PluginError
 from sparq_sim.messages import Move, Reply
-from sparq_sim.models import Agent, Optimizer, Setting
+from sparq_sim.models import Agent, Asks, Optimizer, Setting
 
 
 class Fixed(Optimizer):
     """Play *point* in every round, whatever comes back."""
 
+    asks: ClassVar[Asks | None] = "never"
     point: Annotated[tuple[FiniteFloat, ...], Field(min_length=1)]
 
     def start(self, setting: Setting, rng: Generator) -> Agent:

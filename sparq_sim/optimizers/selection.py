@@ -1,4 +1,4 @@
-"""Selection: of all points played, the few to ask an expert about."""
+"""Selection: of all points that may be asked about, the few to ask an expert about."""
 
 from __future__ import annotations
 

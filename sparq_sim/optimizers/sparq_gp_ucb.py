@@ -7,19 +7,20 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import inf, log
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 from pydantic import Field, NonNegativeInt
 
+from sparq_sim.domain import Domain, Sites
 from sparq_sim.draws import Amount, Positive
 from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.gp.predictor import Predictor
 from sparq_sim.gp.sparse import greedy_points
 from sparq_sim.messages import REWARD, Answer, Notes, Point, Points, Query, Values
-from sparq_sim.models import Agent, Part, Setting
+from sparq_sim.models import Agent, Asks, Part, Setting
 from sparq_sim.optimizers.routing import AnyRouting, Offer, Routes, Routing, rounds_late
 from sparq_sim.optimizers.schedules import Logarithmic, QuerySchedule
 from sparq_sim.optimizers.selection import Played, Selector, Way, diagnosis
@@ -28,6 +29,7 @@ from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior, PriorWarning, r
 GAP = 1e-6
 """A Schur complement this small beside the prior variance leaves no gap for a width to show."""
 MOST_RANK = 500
+"""So many points are told apart at most."""
 MANY = 100
 """So many answers that stand in for others may well be old."""
 WORTHLESS = 100.0
@@ -64,8 +66,10 @@ class SparQGPUCB(GPOptimizer):
     expert about f_t there; update; play the argmax of mu + beta_{t+1} sigma in round t + 1.
 
     Answers that come late have aged by then, at the same rate; those that are lost are absent.
+    Where the rules give access to the whole domain, points beyond those played are chosen as well.
     """
 
+    asks: ClassVar[Asks | None] = "anywhere"
     expert: str | None = None
     """Whom to ask; by default the only expert of the play."""
     routing: AnyRouting | None = None
@@ -133,6 +137,9 @@ class _SparQMemory(Memory):
         self._own = _Told.nothing(setting.domain.dimensions)
         self._answers = _Answers(model.retain * setting.period)
         self._played = Played(prior.kernel)
+        if self._experts and setting.access == "domain":
+            for point in _askable(prior, setting.domain):
+                self._played.add(point)
         self._selector = Selector(
             model.selection, steps=model.steps, epsilon=model.epsilon, rng=rng
         )
@@ -347,6 +354,18 @@ class _Answers:
     def current(self) -> _Told | None:
         """Give all that still counts."""
         return reduce(_Told.and_also, self._said.values()) if self._said else None
+
+
+def _askable(prior: Prior, domain: Domain) -> Points:
+    """Choose the points to ask about beside those played, each of which weighs as one play.
+
+    All sites, if they are not too many; else candidates that tell what all of them would.
+    """
+    if isinstance(domain, Sites) and len(domain.points) <= MOST_RANK:
+        return domain.points
+    size = min(MOST_RANK, len(prior.candidates))
+    chosen = greedy_points(prior.kernel, prior.candidates, size=size, tolerance=GAP)
+    return prior.candidates[chosen.rows]
 
 
 def _warn_of_gaps(model: SparQGPUCB, prior: Prior, setting: Setting) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import count
 from math import sqrt
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -32,7 +32,7 @@ from sparq_sim.messages import (
     Reply,
     Values,
 )
-from sparq_sim.models import Agent, Optimizer, Part, Setting
+from sparq_sim.models import Agent, Asks, Optimizer, Part, Setting
 from sparq_sim.optimizers.acquisition import Acquisition
 from sparq_sim.optimizers.widths import AnyWidth, LogarithmicWidth, Occasion, Width
 
@@ -66,6 +66,7 @@ class Fitting(Part):
 class GPOptimizer(Optimizer):
     """What all Gaussian-process optimizers are told."""
 
+    asks: ClassVar[Asks | None] = "never"
     kernel: AnyKernel | None = None
     """How alike rewards are; by default a squared exponential, fitted."""
     mean: FiniteFloat | None = None

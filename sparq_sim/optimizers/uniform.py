@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from numpy.random import Generator
 
 from sparq_sim.messages import Move, Reply
-from sparq_sim.models import Agent, Optimizer, Setting
+from sparq_sim.models import Agent, Asks, Optimizer, Setting
 
 
 class Uniform(Optimizer):
     """Play points drawn uniformly from the domain, whatever comes back."""
+
+    asks: ClassVar[Asks | None] = "never"
 
     def start(self, setting: Setting, rng: Generator) -> Agent:
         """Give an agent that learns nothing."""

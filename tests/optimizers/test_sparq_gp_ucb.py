@@ -27,7 +27,8 @@ from sparq_sim import (
 from sparq_sim.gp.divergence import SparseFit
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.measures import average_regret, regret, tally
-from sparq_sim.models import Terms
+from sparq_sim.models import Access, Terms
+from sparq_sim.optimizers.schedules import Constant
 from sparq_sim.optimizers.selection import Played, diagnosis
 from sparq_sim.optimizers.sparq_gp_ucb import Discard, SparQGPUCB
 from sparq_sim.optimizers.ucb import Fitting, UCBAgent
@@ -412,3 +413,41 @@ def test_whom_to_ask_must_be_clear(expert: str | None, message: str) -> None:
     model = SparQGPUCB(kernel=KERNEL, expert=expert)
     with pytest.raises(PluginError, match=message):
         play(model, Slope(), Rules(rounds=3), experts={"sensor": Teller(), "other": Teller()})
+
+
+# Access to the whole domain
+
+
+@pytest.mark.parametrize(("access", "asked"), [("past", False), ("domain", True)])
+def test_where_the_rules_allow_it_nodes_are_asked_that_were_never_played(
+    access: Access, asked: bool
+) -> None:
+    trace = play(
+        SparQGPUCB(kernel=SquaredExponential(length_scale=0.3), schedule=Constant(count=30)),
+        Slope(place="sites"),
+        Rules(rounds=4, access=access),
+        experts={"network": Teller()},
+        feedback=Channel(noise=0.1),
+        seed=3,
+    )
+    replies = trace.replies["source"] == "network"
+    sites = {tuple(row) for row in trace.points.tolist()}
+    places = np.stack([trace.replies[name][replies] for name in trace.coordinates], axis=1)
+    there = {tuple(row) for row in places.tolist()}
+    assert (trace.replies["fate"][replies] == "answered").all()
+    assert (there > sites and len(there) == 9) == asked
+
+
+def test_asking_anywhere_follows_a_hill_at_once() -> None:
+    def mean_regret(access: Access) -> float:
+        trace = play(
+            SparQGPUCB(kernel=SquaredExponential(length_scale=0.2), schedule=Constant(count=8)),
+            Slope(),
+            Rules(rounds=12, access=access),
+            experts={"sage": Teller()},
+            feedback=Channel(noise=0.05),
+            seed=1,
+        )
+        return float(trace.rounds["regret"].mean())
+
+    assert mean_regret("domain") < 0.5 * mean_regret("past")

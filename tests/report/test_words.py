@@ -102,7 +102,7 @@ def test_a_channel_is_told(channel: dict[str, object], said: str) -> None:
         ({"rounds": None, "horizon": 9.0}, "until 9."),
         ({"budget": 7.0}, "The budget for all queries is 7."),
         ({"access": "domain"}, "about any point"),
-        ({"rounds": 1}, "1 round, one a unit of time"),
+        ({"rounds": 1, "experts": {}, "optimizers": ["uniform"]}, "1 round, one a unit of time"),
         ({"design": 1}, "1 point is observed beforehand"),
         ({"design": 3}, "3 points are observed beforehand"),
         ({"thinking": 0.5}, "thinks for 0.5"),
