@@ -146,8 +146,14 @@ def run(
             reference_levels = levels(loaded)
         except Exception as error:  # Of a plug-in, whatever it be: the plays are there.
             _say(f"Note: no reference levels: {error}", err=True)
-        console.print(summary_table(loaded.title, rows, reference_levels, width=console.width))
-        console.print(legend(loaded.replications, rows), style="dim", highlight=False)
+        table = summary_table(loaded.title, rows, reference_levels, width=console.width)
+        marked = any(row.impossible for row in rows)
+        console.print(table)
+        console.print(
+            legend(table, replications=loaded.replications, marked=marked),
+            style="dim",
+            highlight=False,
+        )
     warned = cautions(study)
     for note in (*done.notes, *(caution.text for caution in warned)):
         _say(f"Note: {note}", err=True)

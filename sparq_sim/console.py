@@ -143,14 +143,24 @@ _MEANINGS = {
 }
 
 
-def legend(replications: int, summaries: Sequence[Summary]) -> str:
-    """Explain the columns of `summary_table`."""
+def legend(table: Table, *, replications: int, marked: bool) -> str:
+    """Explain the columns of a `summary_table`.
+
+    Args:
+        table: The table, of which only the columns shown are explained.
+        replications: How many there are of each play.
+        marked: Whether a number is marked as one that cannot be right.
+    """
     lines = [
         f"{replications} replication{'' if replications == 1 else 's'}: "
         "mean ± half its 95 % interval",
-        *(f"{name:8} {_MEANINGS[name]}" for name in _headings(summaries) if name in _MEANINGS),
+        *(
+            f"{column.header:8} {_MEANINGS[str(column.header)]}"
+            for column in table.columns
+            if column.header in _MEANINGS
+        ),
     ]
-    if any(each.impossible for each in summaries):
+    if marked:
         lines.append(f"{MARK.strip():8} regret below 0, which cannot be: see the notes")
     lines.append("The last lines are what simple policies would get, with full knowledge.")
     return "\n".join(lines)

@@ -105,7 +105,18 @@ def test_regret_below_zero_is_grave_and_the_row_is_marked(tmp_path: Path) -> Non
     rows = summary(study)
     table = summary_table("", rows)
     assert [str(cell).endswith(" !") for cell in table.columns[1].cells] == [True]
-    assert "regret below 0, which cannot be" in legend(2, rows)
+    assert "regret below 0, which cannot be" in legend(table, replications=2, marked=True)
+
+
+def test_the_legend_explains_the_columns_that_are_there(tmp_path: Path) -> None:
+    rows = summary(finished(tmp_path, experts=sage(), optimizers=ASKER))
+    wide, narrow = (
+        legend(summary_table("", rows, width=width), replications=1, marked=False)
+        for width in (200, 40)
+    )
+    assert "seconds  of the agent's computing" in wide
+    assert "seconds" not in narrow
+    assert "retried" not in wide
 
 
 def test_the_headline_never_names_an_impossible_regret_the_best(tmp_path: Path) -> None:
