@@ -38,6 +38,15 @@ if TYPE_CHECKING:
 
 MOST_DEATHS = 2
 """A play that has killed this many workers is given up."""
+OTHER_CODE = (
+    "the code has changed under the study: a file of sparq-sim or of a plug-in was edited after it "
+    "was loaded (restart Python, or the notebook's kernel, and run again), or workers have another "
+    "version (install the same on both)"
+)
+OTHER_FILES = (
+    "the worker sees another scenario: a file that the scenario names was changed after it was "
+    "loaded (run again), or is another one there (copy it)"
+)
 KILLED = "its worker was killed more than once: out of memory, or a crash in native code?"
 MOST_FALSE_STARTS = 3
 """Workers that die before they can do anything, one after the other, have no prospects."""
@@ -62,6 +71,8 @@ class Play:
     seed: int
     family: str
     """What it is called together with its other seeds and replications."""
+    code: str
+    """What it is to be computed by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +157,8 @@ def _performed(scenario: Scenario, play: Play, home: store.Store | None) -> Outc
         return Outcome(play, "done", average_regret=found.measures["average_regret"])
     began = perf_counter()
     try:
+        if store.code(store.plugins_used(scenario, play.optimizer)) != play.code:
+            raise ExecutorError(OTHER_CODE)
         landscape = _landscape(scenario.environment, scenario.seed, play.replication)
         trace = scenario.play(play.optimizer, play.replication, landscape=landscape)
         told = store.provenance(
@@ -153,10 +166,7 @@ def _performed(scenario: Scenario, play: Play, home: store.Store | None) -> Outc
         )
         if told["key"] != play.key:
             if not told["play"].get("unwritten"):
-                raise ExecutorError(
-                    "the worker has other versions of sparq-sim or of the plug-ins than the "
-                    "study; install the same on both"
-                )
+                raise ExecutorError(OTHER_FILES)
             # A function is written as its address, which is another in each process.
             told |= {"key": play.key, "family": play.family}
         files = store.encode(trace, told)

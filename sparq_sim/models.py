@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from sparq_sim.domain import Domain
 from sparq_sim.messages import Answer, Estimate, Move, Point, Points, Query, Reply, Values
+from sparq_sim.origins import Source, loaded
 
 if TYPE_CHECKING:
     from sparq_sim.clock import Clock
@@ -27,6 +28,14 @@ class Part(BaseModel):
     """A frozen, validated bundle of parameters."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    _sources: ClassVar[Mapping[str, Source]] = {}
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **options: object) -> None:
+        """Note the source of a plug-in while it is what is being loaded."""
+        super().__pydantic_init_subclass__(**options)
+        cls._sources = loaded(cls)
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,11 +64,13 @@ def load(
 def name_of(plugin: type[Environment] | type[Expert] | type[Optimizer]) -> str:
     """Give the name under which a class is installed, or else `module:Class`."""
     (kind,) = (kind for kind, base in _BASES.items() if issubclass(plugin, base))
-    path = f"{plugin.__module__}:{plugin.__qualname__}"
+    # In worker processes, a script has another name.
+    module = "__main__" if plugin.__module__ == "__mp_main__" else plugin.__module__
+    path = f"{module}:{plugin.__qualname__}"
     for entry in sorted(_entries(kind), key=lambda entry: entry.name):
         # An entry point may name a package that only passes the class on.
-        module = sys.modules.get(entry.module)
-        if entry.value == path or getattr(module, entry.attr, None) is plugin:
+        home = sys.modules.get(entry.module)
+        if entry.value == path or getattr(home, entry.attr, None) is plugin:
             return entry.name
     return path
 

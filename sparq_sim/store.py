@@ -13,11 +13,9 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from errno import errorcode
 from functools import cache
 from hashlib import blake2b
-from importlib.metadata import PackageNotFoundError, entry_points, packages_distributions
-from importlib.metadata import version as distribution_version
-from inspect import getsource
 from math import isfinite, nan
 from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from uuid import uuid4
 
@@ -31,7 +29,7 @@ from threadpoolctl import threadpool_info
 import sparq_sim
 from sparq_sim import measures
 from sparq_sim.errors import SparqError
-from sparq_sim.models import Part
+from sparq_sim.origins import Plugin, core, origins
 from sparq_sim.parcel import INVALID
 from sparq_sim.trace import WALL, Trace
 
@@ -45,6 +43,8 @@ Kind: TypeAlias = Literal["rounds", "replies"]
 Provenance: TypeAlias = dict[str, Any]
 Values: TypeAlias = Mapping[str, object]
 """The values of a swept setting, by dotted path."""
+
+core()  # Now, for a file may be edited while this process goes on with what it has loaded.
 
 KINDS: tuple[Kind, Kind] = ("rounds", "replies")
 SCENARIO = "scenario.json"
@@ -77,14 +77,19 @@ def _hash(thing: object) -> str:
     return blake2b(canonical(thing).encode(), digest_size=16).hexdigest()
 
 
+def code(plugins: Sequence[Mapping[str, object]]) -> str:
+    """Name the code that a play is computed by: that of sparq-sim and of its plug-ins."""
+    return _hash([sparq_sim.__version__, core(), plugins])
+
+
 def family(
     optimizer: str, fingerprint: Mapping[str, object], plugins: Sequence[Mapping[str, object]]
 ) -> str:
-    """Name what fixes a play but its seed and replication, versions included.
+    """Name what fixes a play but its seed and replication, its code included.
 
     The name of the *optimizer* too: two that are alike are still two.
     """
-    return _hash([FORMAT, sparq_sim.__version__, optimizer, plugins, fingerprint])
+    return _hash([FORMAT, code(plugins), optimizer, fingerprint])
 
 
 def key(family: str, seed: int, replication: int) -> str:
@@ -93,78 +98,30 @@ def key(family: str, seed: int, replication: int) -> str:
 
 
 def plugins_used(scenario: Scenario, optimizer: str) -> list[dict[str, object]]:
-    """List the classes that take part in a play, with their distributions and versions."""
+    """List the classes and functions that take part in a play, and what their code is known by."""
     taking_part = (
         scenario.environment,
         getattr(scenario, "experts", {}),
         scenario.optimizers[optimizer],
     )
-    return [dict(_origin(each)) for each in sorted(set(_classes(taking_part)), key=_class_name)]
+    return [origin.told() for origin in origins(dict.fromkeys(_plugins(taking_part)))]
 
 
-def _class_name(each: type) -> str:
-    return f"{each.__module__}:{each.__qualname__}"
-
-
-def _classes(thing: object) -> Iterator[type]:
-    """Give the classes of all parts in *thing*, but for the core's own channels, draws, noise."""
+def _plugins(thing: object) -> Iterator[Plugin]:
+    """Find the classes of all models in *thing*, and the functions."""
     match thing:
         case BaseModel():
-            if isinstance(thing, Part) and not _core(type(thing)):
-                yield type(thing)
+            yield type(thing)
             for name in type(thing).model_fields:
-                yield from _classes(getattr(thing, name))
+                yield from _plugins(getattr(thing, name))
         case Mapping():
             for value in thing.values():
-                yield from _classes(value)
-        case list() | tuple():
+                yield from _plugins(value)
+        case list() | tuple() | set() | frozenset():
             for value in thing:
-                yield from _classes(value)
-
-
-def _core(each: type) -> bool:
-    module = each.__module__
-    return module.startswith("sparq_sim.") and not module.startswith("sparq_sim.optimizers.")
-
-
-@cache
-def _origin(each: type) -> tuple[tuple[str, object], ...]:
-    """Say which distribution a class comes from; one that has none is known by its source."""
-    name = _class_name(each)
-    distribution, version = _announced().get(name) or _installed(each.__module__.split(".")[0])
-    found: dict[str, object] = {"class": name, "distribution": distribution, "version": version}
-    if distribution is None:
-        try:
-            found["source"] = blake2b(getsource(each).encode(), digest_size=16).hexdigest()
-        except (OSError, TypeError):
-            found["source"] = None
-    return tuple(found.items())
-
-
-@cache
-def _announced() -> dict[str, tuple[str | None, str | None]]:
-    """Give the distribution and version behind each class that an entry point names."""
-    groups = [f"sparq_sim.{kind}s" for kind in ("environment", "expert", "optimizer")]
-    return {
-        entry.value: (entry.dist.name, entry.dist.version)
-        for group in groups
-        for entry in entry_points(group=group)
-        if entry.dist is not None
-    }
-
-
-@cache
-def _installed(package: str) -> tuple[str | None, str | None]:
-    if package.startswith("sparq_"):
-        for value, found in _announced().items():
-            if value.startswith(f"{package}."):
-                return found
-    for name in packages_distributions().get(package, ()):
-        try:
-            return name, distribution_version(name)
-        except PackageNotFoundError:  # pragma: no cover - half uninstalled
-            continue
-    return None, None
+                yield from _plugins(value)
+        case FunctionType():
+            yield thing
 
 
 # Provenance
@@ -199,6 +156,7 @@ def provenance(
         "broken": broken(trace),
         "experts": measures.by_expert(trace),
         "rounds_planned": scenario.rules.most_rounds,
+        "core": core(),
         "plugins": plugins,
         **_machine(),
     }

@@ -122,6 +122,7 @@ class _Recipe:
     scenario: Scenario
     optimizer: str
     family: str
+    code: str
     setting: Values
 
     @property
@@ -133,7 +134,13 @@ class _Recipe:
         for replication in range(self.scenario.replications):
             key = store.key(self.family, self.scenario.seed, replication)
             yield Play(
-                key, self.optimizer, self.setting, replication, self.scenario.seed, self.family
+                key,
+                self.optimizer,
+                self.setting,
+                replication,
+                self.scenario.seed,
+                self.family,
+                self.code,
             )
 
 
@@ -177,7 +184,10 @@ class Study:
             )
         study._title = str(described.get("title", ""))
         study._opened = sorted(
-            (Play(e.key, e.optimizer, e.setting, e.replication, e.seed, e.family) for e in chosen),
+            (
+                Play(e.key, e.optimizer, e.setting, e.replication, e.seed, e.family, code="")
+                for e in chosen
+            ),
             key=lambda play: (*_order(play), play.seed, play.replication),
         )
         return study
@@ -445,15 +455,16 @@ def _recipes(scenario: Scenario) -> dict[Label, _Recipe]:
 
     A swept value that makes no difference to an optimizer is left out of its setting.
     """
-    kin: dict[tuple[str, str, int], list[tuple[Values, Scenario]]] = {}
+    kin: dict[tuple[str, str, str, int], list[tuple[Values, Scenario]]] = {}
     for values, variant in _comparable(scenario.settings()):
         for optimizer in variant.optimizers:
             fingerprint = variant.fingerprint(optimizer)
             used = store.plugins_used(variant, optimizer)
             name = store.family(optimizer, fingerprint, used)
-            kin.setdefault((optimizer, name, variant.seed), []).append((values, variant))
+            like = optimizer, name, store.code(used), variant.seed
+            kin.setdefault(like, []).append((values, variant))
     recipes: dict[Label, _Recipe] = {}
-    for (optimizer, name, _), variants in kin.items():
+    for (optimizer, name, code, _), variants in kin.items():
         first, *others = (values for values, _ in variants)
         same = {
             path: value
@@ -463,7 +474,7 @@ def _recipes(scenario: Scenario) -> dict[Label, _Recipe]:
         if (optimizer, store.canonical(same)) in recipes:
             same = dict(first)
         chosen = max((variant for _, variant in variants), key=lambda each: each.replications)
-        recipes[optimizer, store.canonical(same)] = _Recipe(chosen, optimizer, name, same)
+        recipes[optimizer, store.canonical(same)] = _Recipe(chosen, optimizer, name, code, same)
     return recipes
 
 

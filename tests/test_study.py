@@ -25,8 +25,11 @@ from sparq_sim.models import Agent, Optimizer, Setting
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.store import StoreError
 from sparq_sim.study import Progress, Study
+from tests.commands import run
 from tests.test_executors import Dawdling, digests, small
 from tests.test_store import scenario
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="module")
@@ -302,6 +305,33 @@ def test_what_is_defined_in_a_notebook_plays_here_and_that_is_said(tmp_path: Pat
     )
     assert done.stdout.startswith("1 ")
     assert "1 plays are computed in this process" in done.stdout
+
+
+SCRIPT = """
+from sparq_sim.executors import Processes
+from sparq_sim.optimizers.uniform import Uniform
+from sparq_sim.study import Study
+from tests.test_store import scenario
+import sys
+
+class Mine(Uniform):
+    pass
+
+if __name__ == "__main__":
+    study = Study(scenario(rounds=2, optimizers={"mine": Mine()}), sys.argv[1])
+    report = study.run(Processes(1))
+    print(report.done, report.resumed, report.troubles)
+"""
+
+
+def test_what_is_defined_in_a_script_plays_in_workers_and_is_known_until_it_is_edited(
+    tmp_path: Path,
+) -> None:
+    script = tmp_path / "script.py"
+    for text, found in ((SCRIPT, 0), (SCRIPT, 1), (f"{SCRIPT}# Edited.\n", 0)):
+        script.write_text(text)
+        said = run(str(script), str(tmp_path / "study"), cwd=ROOT, PYTHONPATH=str(ROOT))
+        assert said == f"1 {found} ()\n"
 
 
 # Progress
