@@ -73,6 +73,8 @@ class Play:
     """What it is called together with its other seeds and replications."""
     code: str
     """What it is to be computed by."""
+    scenario: str
+    """The identity of the scenario that it is of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +164,12 @@ def _performed(scenario: Scenario, play: Play, home: store.Store | None) -> Outc
         landscape = _landscape(scenario.environment, scenario.seed, play.replication)
         trace = scenario.play(play.optimizer, play.replication, landscape=landscape)
         told = store.provenance(
-            scenario, play.optimizer, play.replication, trace, setting=play.setting
+            scenario,
+            play.optimizer,
+            play.replication,
+            trace,
+            setting=play.setting,
+            identity=play.scenario,
         )
         if told["key"] != play.key:
             if not told["play"].get("unwritten"):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from hashlib import blake2b
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
@@ -43,6 +45,7 @@ from sparq_sim.scenario_files import (
     overridden,
     read,
     undotted,
+    without,
 )
 from sparq_sim.sense import nonsense
 from sparq_sim.trace import Trace
@@ -305,7 +308,7 @@ class Scenario(Rules):
         """Write the scenario as JSON-able data, with all defaults, as a file would have it."""
         return _written(self)
 
-    def fingerprint(self, optimizer: str) -> dict[str, object]:
+    def fingerprint(self, optimizer: str) -> dict[str, Any]:
         """Give all that fixes a play of an optimizer but seed and replication, JSON-able.
 
         Under `contents` are hashes of the files that it names: a play is not known by their names.
@@ -319,6 +322,19 @@ class Scenario(Rules):
         if read := contents(data):
             data["contents"] = read
         return data | ({"unwritten": unwritten} if unwritten else {})
+
+    def identity(self) -> str:
+        """Return twelve digits that stay the same while the scenario does.
+
+        They stand for all that its plays share: the environment, the channel of its rewards, the
+        experts and the rules, but for swept fields and what cannot be written. So optimizers,
+        values of the sweep, replications, seed, title and record may change.
+        """
+        data = self.fingerprint(next(iter(self.optimizers)))
+        swept = {path for setting in self.sweep.samples() for path in setting} if self.sweep else ()
+        left_out = ("optimizer", "unwritten", *swept, *data.get("unwritten", ()))
+        text = json.dumps(without(data, left_out), sort_keys=True, ensure_ascii=False)
+        return blake2b(text.encode(), digest_size=6).hexdigest()
 
     @classmethod
     def from_fingerprint(

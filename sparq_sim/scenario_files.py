@@ -6,8 +6,9 @@ import json
 import re
 import tomllib
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache, reduce
@@ -96,6 +97,23 @@ def entry(value: Any, key: str) -> Any:
     if isinstance(value, list) and key.isdecimal() and key.isascii() and len(key) < 10:
         return value[int(key)] if int(key) < len(value) else ABSENT
     return ABSENT
+
+
+def without(data: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
+    """Return a copy of *data* without what is at *paths*; in a list, its place stays."""
+    copy: dict[str, Any] = deepcopy(dict(data))
+    for path in paths:
+        *outer, last = undotted(path)
+        inner: Any = copy
+        for key in outer:
+            inner = entry(inner, key)
+        if entry(inner, last) is ABSENT:
+            continue
+        if isinstance(inner, dict):
+            del inner[last]
+        else:
+            inner[int(last)] = None
+    return copy
 
 
 def merged(base: Any, over: Any, keys: Keys = ()) -> Any:

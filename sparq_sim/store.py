@@ -128,9 +128,24 @@ def _plugins(thing: object) -> Iterator[Plugin]:
 
 
 def provenance(
-    scenario: Scenario, optimizer: str, replication: int, trace: Trace, *, setting: Values
+    scenario: Scenario,
+    optimizer: str,
+    replication: int,
+    trace: Trace,
+    *,
+    setting: Values,
+    identity: str | None = None,
 ) -> Provenance:
-    """Say what a play was, how it ended, and with what it was computed."""
+    """Return what a play was, how it ended, and with what it was computed.
+
+    Args:
+        scenario: The one played, without a sweep.
+        optimizer: The name of the one that played.
+        replication: Its number, from 0.
+        trace: What happened.
+        setting: The swept values that make a difference.
+        identity: That of the scenario with its sweep, by which its plays are told from others.
+    """
     fingerprint = scenario.fingerprint(optimizer)
     plugins = plugins_used(scenario, optimizer)
     kin = family(optimizer, fingerprint, plugins)
@@ -140,6 +155,7 @@ def provenance(
         "key": key(kin, scenario.seed, replication),
         "family": kin,
         "title": scenario.title,
+        "scenario": identity or scenario.identity(),
         "play": fingerprint,
         "optimizer": optimizer,
         "setting": dict(setting),
@@ -248,7 +264,7 @@ class StoredPlay:
 
 def encode(trace: Trace, provenance: Provenance) -> Files:
     """Write a play as Parquet, its provenance in the metadata."""
-    taken = {"optimizer", "replication", *provenance["setting"]}
+    taken = _labels(provenance).keys()
     if clash := sorted(taken & (trace.rounds.keys() | trace.replies.keys())):
         raise StoreError(f"two columns would be called {clash[0]!r}; rename the coordinate")
     full = provenance["record"] == "full"
@@ -260,20 +276,37 @@ def encode(trace: Trace, provenance: Provenance) -> Files:
 
 
 def _table(columns: Mapping[str, NDArray[Any]], provenance: Provenance) -> pa.Table:
-    rows = len(next(iter(columns.values())))
-    same = {
+    arrays = {
+        name: pa.array(column.tolist() if column.dtype.kind == "U" else column)
+        for name, column in columns.items()
+    }
+    table = _labelled(pa.table(arrays), provenance)
+    return table.replace_schema_metadata({_META: canonical(provenance)})
+
+
+def _labels(provenance: Provenance) -> dict[str, object]:
+    """Return what is the same in all rows of a play, and tells it from other plays, by column."""
+    return {
+        "scenario": provenance.get("scenario", ""),
         "optimizer": provenance["optimizer"],
+        "setting": canonical(provenance["setting"]),
+        "seed": provenance["seed"],
         "replication": provenance["replication"],
         **provenance["setting"],
     }
-    arrays = {
-        **{name: pa.array([value] * rows, _arrow_type(value)) for name, value in same.items()},
-        **{
-            name: pa.array(column.tolist() if column.dtype.kind == "U" else column)
-            for name, column in columns.items()
-        },
+
+
+def _labelled(table: pa.Table, provenance: Provenance) -> pa.Table:
+    """Put the columns of labels before the others; files of earlier versions lack some."""
+    rows = len(table)
+    labels = {
+        name: table.column(name)
+        if name in table.column_names
+        else pa.array([value] * rows, _arrow_type(value))
+        for name, value in _labels(provenance).items()
     }
-    return pa.table(arrays).replace_schema_metadata({_META: canonical(provenance)})
+    others = [name for name in table.column_names if name not in labels]
+    return pa.table(labels | {name: table.column(name) for name in others})
 
 
 def _arrow_type(value: object) -> pa.DataType:
@@ -387,6 +420,8 @@ class Found:
     """By expert, how many points it was asked about, and how many attempts had each fate."""
     rounds_planned: int | None = None
     """None where that is not known."""
+    scenario: str = ""
+    """The identity of the scenario it was played for; unknown to earlier versions."""
 
     @classmethod
     def of(cls, told: Provenance) -> Found:
@@ -576,7 +611,7 @@ class Store:
         return StoredPlay(trace, told)
 
     def table(self, kind: Kind, key: str) -> pa.Table:
-        """Read one table of a play, with its columns of optimizer, replication and setting."""
+        """Read one table of a play, with the columns that tell it from other plays."""
         try:
             return self._load(kind, key)[0]
         except _UnfitError as unfit:
@@ -601,10 +636,11 @@ class Store:
                     columns=columns,
                     page_checksum_verification=True,
                 )
-            return table.replace_schema_metadata(None), told
+            return _labelled(table, told) if columns is None else table, told
         for archive in self._archives[kind] or self._open_archives(kind):
             if key in archive:
-                return archive.table(key, kind, columns), archive.provenance(key)
+                table, told = archive.table(key, kind, columns), archive.provenance(key)
+                return _labelled(table, told) if columns is None else table, told
         raise _UnfitError("there is no such play")
 
     # Compacting
@@ -709,7 +745,8 @@ class _Archive:
 
     def table(self, key: str, kind: Kind, columns: list[str] | None) -> pa.Table:
         told, group = self.provenance(key), self._plays[key]["group"]
-        names = ["optimizer", "replication", *told["setting"], *told["columns"][kind]]
+        known = set(self._file.schema_arrow.names)
+        names = [name for name in (*_labels(told), *told["columns"][kind]) if name in known]
         names = names if columns is None else columns
         if group is None:
             return self._file.schema_arrow.empty_table().select(names).replace_schema_metadata(None)

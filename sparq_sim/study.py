@@ -123,6 +123,8 @@ class _Recipe:
     optimizer: str
     family: str
     code: str
+    identity: str
+    """Of the whole scenario, its sweep included."""
     setting: Values
 
     @property
@@ -134,13 +136,14 @@ class _Recipe:
         for replication in range(self.scenario.replications):
             key = store.key(self.family, self.scenario.seed, replication)
             yield Play(
-                key,
-                self.optimizer,
-                self.setting,
-                replication,
-                self.scenario.seed,
-                self.family,
-                self.code,
+                key=key,
+                optimizer=self.optimizer,
+                setting=self.setting,
+                replication=replication,
+                seed=self.scenario.seed,
+                family=self.family,
+                code=self.code,
+                scenario=self.identity,
             )
 
 
@@ -185,8 +188,17 @@ class Study:
         study._title = str(described.get("title", ""))
         study._opened = sorted(
             (
-                Play(e.key, e.optimizer, e.setting, e.replication, e.seed, e.family, code="")
-                for e in chosen
+                Play(
+                    key=each.key,
+                    optimizer=each.optimizer,
+                    setting=each.setting,
+                    replication=each.replication,
+                    seed=each.seed,
+                    family=each.family,
+                    code="",  # It has been played.
+                    scenario=each.scenario,
+                )
+                for each in chosen
             ),
             key=lambda play: (*_order(play), play.seed, play.replication),
         )
@@ -464,6 +476,7 @@ def _recipes(scenario: Scenario) -> dict[Label, _Recipe]:
             like = optimizer, name, store.code(used), variant.seed
             kin.setdefault(like, []).append((values, variant))
     recipes: dict[Label, _Recipe] = {}
+    identity = scenario.identity()
     for (optimizer, name, code, _), variants in kin.items():
         first, *others = (values for values, _ in variants)
         same = {
@@ -474,7 +487,8 @@ def _recipes(scenario: Scenario) -> dict[Label, _Recipe]:
         if (optimizer, store.canonical(same)) in recipes:
             same = dict(first)
         chosen = max((variant for _, variant in variants), key=lambda each: each.replications)
-        recipes[optimizer, store.canonical(same)] = _Recipe(chosen, optimizer, name, code, same)
+        recipe = _Recipe(chosen, optimizer, name, code, identity, same)
+        recipes[optimizer, store.canonical(same)] = recipe
     return recipes
 
 

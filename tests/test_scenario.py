@@ -592,6 +592,54 @@ def test_a_resolved_scenario_is_the_scenario() -> None:
     assert Scenario.model_validate(json.loads(json.dumps(scenario.resolved()))) == scenario
 
 
+def identity(folder: Path, *overrides: str, text: str = SMALL + SENSOR) -> str:
+    return Scenario.load(write(folder, text), overrides=overrides).identity()
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "title='another'",
+        "seed=7",
+        "replications=3",
+        "record='full'",
+        "optimizers=['uniform', 'gp-ucb']",
+        "optimizers=['gp-ucb']",
+    ],
+)
+def test_the_identity_of_a_scenario_does_not_depend_on(tmp_path: Path, override: str) -> None:
+    assert identity(tmp_path, override) == identity(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "override",
+    ["rounds=6", "environment.kind='rod'", "feedback.loss=0.1", "experts.sensor.channel.cost=1"],
+)
+def test_the_identity_of_a_scenario_depends_on(tmp_path: Path, override: str) -> None:
+    assert identity(tmp_path, override) != identity(tmp_path)
+
+
+def test_swept_values_may_come_and_go_and_the_identity_stays(tmp_path: Path) -> None:
+    swept = [f"{SMALL}{SENSOR}[sweep]\nfeedback.noise = {values}" for values in ("[1]", "[2, 3]")]
+    one, other = (identity(tmp_path, text=text) for text in swept)
+    assert one == other != identity(tmp_path)
+    assert identity(tmp_path, "rounds=6", text=swept[0]) != one
+
+
+def test_what_cannot_be_written_is_not_in_the_identity() -> None:
+    one, other = (
+        Scenario(
+            environment=Synthetic(),
+            optimizers={"u": Uniform()},
+            experts={"odd": Engaged(expert=from_process(function))},  # type: ignore[arg-type]
+            rounds=1,
+        )
+        for function in (print, repr)
+    )
+    assert one.fingerprint("u") != other.fingerprint("u")
+    assert one.identity() == other.identity()
+
+
 # Errors
 
 

@@ -3,7 +3,9 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from sparq_sim import store
+from sparq_sim.analysis import summary
 from sparq_sim.scenario import Scenario
 from sparq_sim.store import Store, StoreError
+from sparq_sim.study import Study
 from sparq_sim.trace import WALL
 
 
@@ -73,12 +77,32 @@ def test_odd_numbers_come_back_to_the_last_bit(tmp_path: Path) -> None:
     assert again.digest() == trace.digest()
 
 
-def test_files_have_columns_of_optimizer_replication_and_setting(tmp_path: Path) -> None:
-    key, _ = stored(tmp_path, 2)
+def test_every_row_tells_its_scenario_optimizer_setting_seed_and_replication(
+    tmp_path: Path,
+) -> None:
+    key, _ = stored(tmp_path, 2, seed=7)
     for kind in ("rounds", "replies"):
         table = pq.read_table(tmp_path / kind / f"{key}.parquet")
-        first = table.slice(0, 1).select(["optimizer", "replication", "a.b"]).to_pylist()
-        assert first == [{"optimizer": "sparq-gp-ucb", "replication": 2, "a.b": 1.5}]
+        told = {
+            "scenario": scenario().identity(),
+            "optimizer": "sparq-gp-ucb",
+            "setting": '{"a.b":1.5}',
+            "seed": 7,
+            "replication": 2,
+            "a.b": 1.5,
+        }
+        assert table.select([*told]).slice(0, 1).to_pylist() == [told]
+        assert len(table.select([*told]).group_by([*told]).aggregate([])) == 1
+
+
+@pytest.mark.parametrize("name", ["scenario", "setting", "seed", "optimizer", "a.b"])
+def test_a_coordinate_called_as_a_column_of_labels_is_refused(name: str) -> None:
+    played = scenario()
+    trace = played.play("uniform")
+    told = store.provenance(played, "uniform", 0, trace, setting={"a.b": 1.5})
+    trace = replace(trace, rounds={**trace.rounds, name: trace.rounds["reward"]})
+    with pytest.raises(StoreError, match=f"two columns would be called '{name}'"):
+        store.encode(trace, told)
 
 
 def test_provenance_tells_what_was_played_and_with_what(tmp_path: Path) -> None:
@@ -115,8 +139,11 @@ def truncate(path: Path) -> None:
 
 
 def flip(path: Path) -> None:
+    """Change the last byte of the last column."""
+    chunk = pq.read_metadata(path).row_group(0)
+    last = chunk.column(chunk.num_columns - 1)
     content = bytearray(path.read_bytes())
-    content[200] ^= 0xFF
+    content[last.data_page_offset + last.total_compressed_size - 1] ^= 0xFF
     path.write_bytes(content)
 
 
@@ -183,6 +210,38 @@ def test_another_format_is_refused_and_left_alone(
     with pytest.raises(StoreError, match=rf"{key}.*format 2.*reads format 3.*another folder"):
         Store(tmp_path).survey()
     assert (tmp_path / "rounds" / f"{key}.parquet").exists()
+
+
+@pytest.fixture
+def of_before(tmp_path: Path) -> Path:
+    """Copy a study that version 0.1.0 has written: two plays in a compacted file, one in its own.
+
+    They know neither the identity of their scenario nor the source of their code.
+    """
+    folder = tmp_path / "of-before"
+    shutil.copytree(Path(__file__).parent / "data" / "format-2", folder)
+    return folder
+
+
+def test_a_study_of_before_reads_as_those_of_now(of_before: Path) -> None:
+    study = Study.open(of_before)
+    assert (study.title, study.notes) == ("of before", ())
+    assert [row.setting["feedback.noise"] for row in summary(study)] == [0.1, 0.2, 0.3]
+    for play in study.plays():
+        assert study.read(play).trace.digest() == study.read(play).provenance["rounds_digest"]
+    rows = study.table().select(["scenario", "setting", "seed", "round", "feedback.noise"])
+    assert rows.slice(0, 1).to_pylist() == [
+        {"scenario": "", "setting": '{"feedback.noise":0.1}', "seed": 0}
+        | {"round": 1, "feedback.noise": 0.1}
+    ]
+
+
+def test_a_study_of_before_is_compacted_with_the_columns_of_now(of_before: Path) -> None:
+    before = Study.open(of_before).table()
+    assert store.compact(of_before) == []
+    (file,) = (of_before / "rounds").iterdir()
+    assert {"scenario", "setting", "seed"} <= set(pq.read_schema(file).names)
+    assert Study.open(of_before).table().equals(before)
 
 
 # Disks

@@ -27,7 +27,7 @@ from sparq_sim.store import StoreError
 from sparq_sim.study import Progress, Study
 from tests.commands import run
 from tests.test_executors import Dawdling, digests, small
-from tests.test_store import scenario
+from tests.test_store import flip, scenario, truncate
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -125,11 +125,8 @@ def test_spoilt_and_foreign_files_are_set_aside_and_played_again(
     study = Study(small(), tmp_path)
     study.run(InProcess())
     truncated, flipped, orphaned, *_ = sorted(expected)
-    for kind, key in (("rounds", truncated), ("replies", flipped)):
-        path = tmp_path / kind / f"{key}.parquet"
-        content = bytearray(path.read_bytes())
-        content[200] ^= 0xFF
-        path.write_bytes(content[: -50 if kind == "rounds" else None])
+    truncate(tmp_path / "rounds" / f"{truncated}.parquet")
+    flip(tmp_path / "replies" / f"{flipped}.parquet")
     (tmp_path / "replies" / f"{orphaned}.parquet").unlink()
     (tmp_path / "rounds" / "mine.csv").write_text("a,b")
     report = Study(small(), tmp_path).run(InProcess())

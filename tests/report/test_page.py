@@ -20,6 +20,7 @@ from sparq_sim.report.page import Gathered, gathered, rendered
 from sparq_sim.store import SCENARIO, StoreError
 from sparq_sim.study import Progress, Study
 from tests.report.conftest import HOSTILE, only, played, poisoned, scenario
+from tests.test_store import flip, truncate
 
 
 class Parsed(HTMLParser):
@@ -141,10 +142,8 @@ def test_who_is_best_where_is_told_where_there_are_rivals_and_settings(
 def test_spoilt_plays_are_named_and_left_out(tmp_path: Path, quick: None) -> None:
     played(tmp_path, sweep={}, replications=3)
     flipped, truncated, *_ = sorted((tmp_path / "rounds").iterdir())
-    content = bytearray(flipped.read_bytes())
-    content[200] ^= 0xFF
-    flipped.write_bytes(content)
-    truncated.write_bytes(truncated.read_bytes()[:-50])
+    flip(flipped)
+    truncate(truncated)
     told = gathered(Study(scenario(sweep={}, replications=3), tmp_path), replays=False)
     assert (told.finished, told.planned) == (4, 6)
     text = Parsed(rendered(told)).text
