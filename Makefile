@@ -25,7 +25,7 @@ $(VENV)/%: pyproject.toml $(VENV)/pip
 	@touch $@
 
 demo: $(VENV)/run  ## Set up and play the first scenario to a finished table and a study
-	@$(BIN)/sparq-sim run synthetic --out studies/demo
+	@$(BIN)/sparq-sim run synthetic --out studies/demo --into
 
 lint: $(VENV)/test  ## Check format, lint and types
 	@$(BIN)/ruff format --check .

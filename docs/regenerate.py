@@ -6,8 +6,8 @@ peer that is not there is left as it is, and a line says so. Numbers go to docs/
 docs/pictures, and from there all goes into the pages, between the markers that
 docs/results_pages.py explains. With --render-only only the last is done.
 
-Plays are known by the version of the package, not by its code: --fresh deletes those of before.
-Without it, a run that was stopped goes on.
+A run that was stopped goes on, and plays of other code are played again; a study of another
+scenario than before is refused. --fresh deletes the plays of before.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def ozone() -> None:
 def demo() -> None:
     """Do as `make demo` does, in a new folder."""
     with TemporaryDirectory() as folder:
-        command = ("-m", "sparq_sim", "run", "synthetic", "--out", "studies/demo")
+        command = ("-m", "sparq_sim", "run", "synthetic", "--out", "studies/demo", "--into")
         _write("demo", _told(*command, folder=Path(folder)))
 
 

@@ -108,6 +108,9 @@ def run(
     executor: Annotated[
         str, typer.Option(help="processes, in-process, dask, or tcp://HOST:PORT of a Dask cluster.")
     ] = "processes",
+    into: Annotated[
+        bool, typer.Option("--into", help="Play into the folder even if it holds another scenario.")
+    ] = False,
     allow_import: AllowImport = False,
     no_report: Annotated[
         bool, typer.Option("--no-report", help="Leave out the report, report.html in the folder.")
@@ -132,7 +135,7 @@ def run(
     name = Path(scenario)
     folder = out or Path("studies") / (name.stem if name.suffix or name.is_absolute() else name)
     console = Console()
-    study = Study(loaded, folder)
+    study = Study(loaded, folder, into=into)
     try:
         with watching(console) as watch:
             done = study.run(_executor(executor, jobs), watch=watch)
@@ -217,7 +220,9 @@ def plot(
     from sparq_sim.study import Study
 
     chosen = dict(_assigned(text) for text in where or [])
-    _say(str(save(Study.open(folder), kind, to, width=width, where=chosen)))
+    study = Study.open(folder)
+    _say(str(save(study, kind, to, width=width, where=chosen)))
+    _note(study)
 
 
 @app.command("list")
@@ -297,21 +302,20 @@ def compare(
     from rich.console import Console
 
     from sparq_sim.analysis import summary
-    from sparq_sim.cautions import cautions, noted_rows
+    from sparq_sim.cautions import noted_rows
     from sparq_sim.console import summary_table
     from sparq_sim.study import Study
 
     studies = [Study.open(folder) for folder in folders]
-    for study in studies if not as_json else ():
-        console = Console()
-        name = study.title or str(study.folder)
-        console.print(summary_table(name, summary(study), width=console.width))
     if as_json:
         rows = [row for study in studies for row in noted_rows(study)]
         typer.echo(json.dumps(rows, indent=2))
     for study in studies:
-        for note in (*study.notes, *(caution.text for caution in cautions(study))):
-            _say(f"Note: {note}", err=True)
+        if not as_json:
+            console = Console()
+            name = study.title or str(study.folder)
+            console.print(summary_table(name, summary(study), width=console.width))
+        _note(study)
 
 
 @app.command()
@@ -324,8 +328,10 @@ def export(
     from sparq_sim.analysis import export as write
     from sparq_sim.study import Study
 
-    write(Study.open(folder), to, what.value)
+    study = Study.open(folder)
+    write(study, to, what.value)
     typer.echo(f"{to}")
+    _note(study)
 
 
 @app.command()
@@ -383,6 +389,14 @@ def new(
 
     for path in write(kind.value, name, folder):
         typer.echo(str(path))
+
+
+def _note(study: Study) -> None:
+    """Print what must be known of a folder and its results, apart from what was asked for."""
+    from sparq_sim.cautions import cautions
+
+    for note in (*study.notes, *(caution.text for caution in cautions(study))):
+        _say(f"Note: {note}", err=True)
 
 
 def _report(study: Study, to: Path, *, allow_import: bool) -> None:

@@ -27,6 +27,7 @@ NOT_COMPUTING = frozenset(
         "console",
         "executors",
         "figures",
+        "holdings",
         "origins",
         "portraits",
         "report",
@@ -39,10 +40,13 @@ NOT_COMPUTING = frozenset(
 )
 """Modules and packages of sparq_sim that have no say in what a play comes to."""
 
+CORE = "package sparq_sim"
+"""What the hash of the core covers."""
+
 Plugin: TypeAlias = type | FunctionType
 """What a plug-in is made of: its classes, and functions that it has for fields."""
 
-_CORE = "sparq_sim"
+_HOME = "sparq_sim"
 _NO_PLUGINS = sys.stdlib_module_names | {"pydantic", "pydantic_core"}
 
 
@@ -98,25 +102,30 @@ def origins(plugins: Iterable[Plugin]) -> list[Origin]:
     for plugin in plugins:
         for each in _lineage(plugin):
             known = vars(each).get("_sources") or vars(plugin).get("_sources") or {}
-            name = f"{_named(each.__module__)}:{each.__qualname__}"
+            name = qualified(each)
             found[name] = _origin(name, known.get(each.__module__) or _of(each))
     return [found[name] for name in sorted(found)]
 
 
-def is_plugin(thing: Plugin) -> bool:
+def qualified(plugin: Plugin) -> str:
+    """Return the full name of a class or function."""
+    return f"{_named(plugin.__module__)}:{plugin.__qualname__}"
+
+
+def _is_plugin(thing: Plugin) -> bool:
     """Tell plug-ins from the core's own channels, draws, noise and their like."""
-    return not _within_core(thing) or thing.__module__.startswith(f"{_CORE}.optimizers.")
+    return not _within_core(thing) or thing.__module__.startswith(f"{_HOME}.optimizers.")
 
 
 def _within_core(thing: Plugin) -> bool:
-    return thing.__module__.partition(".")[0] == _CORE
+    return thing.__module__.partition(".")[0] == _HOME
 
 
 def _lineage(plugin: Plugin) -> list[Plugin]:
     """List a plug-in and its bases, but for those of the core, of pydantic and of Python."""
     bases = plugin.__mro__[1:] if isinstance(plugin, type) else ()
-    foreign = _NO_PLUGINS | {_CORE}
-    own: list[Plugin] = [plugin] if is_plugin(plugin) else []
+    foreign = _NO_PLUGINS | {_HOME}
+    own: list[Plugin] = [plugin] if _is_plugin(plugin) else []
     return own + [base for base in bases if base.__module__.partition(".")[0] not in foreign]
 
 
@@ -193,7 +202,7 @@ def core() -> str:
 def _of(plugin: Plugin) -> Source:
     """Hash what there is to hash."""
     if _within_core(plugin):
-        return Source(f"package {_CORE}", core())
+        return Source(CORE, core())
     return _kept(plugin.__module__) or _of_code(plugin) or Source("version", None)
 
 

@@ -487,6 +487,10 @@ class Store:
 
     def set_aside(self, path: Path, reason: str) -> None:
         """Move a file out of the way, and note it."""
+        name = self._move_aside(path)
+        self.notes.append(f"set aside {path} as {SET_ASIDE}/{name}: {reason}")
+
+    def _move_aside(self, path: Path) -> str:
         home = self.folder / SET_ASIDE
         target = home / path.relative_to(self.folder).as_posix().replace("/", "-")
         while target.exists():
@@ -494,7 +498,30 @@ class Store:
         with _disk("set aside", path):
             home.mkdir(exist_ok=True)
             os.replace(path, target)
-        self.notes.append(f"set aside {path} as {SET_ASIDE}/{target.name}: {reason}")
+        return target.name
+
+    def retire(self, keys: Iterable[str]) -> set[str]:
+        """Move plays out of the way, and return the keys of those that are.
+
+        A compacted file is moved where all its plays are to go, and stays as it is elsewhere.
+        """
+        gone = set(keys)
+        for kind in KINDS:
+            for archive in [each for each in self._archives[kind] if gone.issuperset(each.keys)]:
+                self._archives[kind].remove(archive)
+                self._move_aside(archive.path)
+            for path in [self._path(kind, key) for key in sorted(gone)]:
+                if path.exists():
+                    self._move_aside(path)
+        return {key for key in gone if not any(key in each for each in self._archives["rounds"])}
+
+    def relabel(self, labels: Mapping[str, Mapping[str, object]]) -> None:
+        """Write plays again, by key, with other *labels* in their provenance and their rows."""
+        for key, told in labels.items():
+            stored = self.read(key)
+            self.put(encode(stored.trace, {**stored.provenance, **told}))
+        if any(key in archive for key in labels for archive in self._archives["rounds"]):
+            self.compact()  # Else what is in a compacted file would be there twice.
 
     # Looking
 
@@ -648,9 +675,14 @@ class Store:
     def compact(self) -> None:
         """Merge the small files into one of rounds and one of replies, a row group a play."""
         self.prepare()
-        keys = sorted(self.survey(verify=self._small()))
+        found = self.survey(verify=self._small())
+        # What is merged again under other labels, or more fully recorded, is another file.
+        state = _hash(
+            [[k, e.record, e.scenario, dict(e.setting)] for k, e in sorted(found.items())]
+        )
         written = [
-            self._merge(kind, [key for key in keys if self._in(kind, key)]) for kind in KINDS
+            self._merge(kind, [key for key in sorted(found) if self._in(kind, key)], state)
+            for kind in KINDS
         ]
         merged = [set(_Archive(path).keys) if path else set() for path in written]
         # Rounds go first: while they are there, their replies are wanted.
@@ -670,10 +702,10 @@ class Store:
     def _in(self, kind: Kind, key: str) -> bool:
         return kind == "rounds" or self._has_replies(key)
 
-    def _merge(self, kind: Kind, keys: Sequence[str]) -> Path | None:
+    def _merge(self, kind: Kind, keys: Sequence[str], state: str) -> Path | None:
         if not keys:
             return None
-        path = self.folder / kind / f"compact-{_hash(keys)[:16]}.parquet"
+        path = self.folder / kind / f"compact-{state[:16]}.parquet"
         if path.exists():
             return path
         shared = _Shared()

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -27,6 +27,7 @@ from sparq_sim.executors import (
     Processes,
     Work,
 )
+from sparq_sim.holdings import Holding, admit, replaced
 from sparq_sim.store import Found, Store, StoredPlay, StoreError, Values
 
 if TYPE_CHECKING:
@@ -58,6 +59,10 @@ def _order(play: Play) -> tuple[str, tuple[tuple[str, bool, float, str], ...]]:
 def label(play: Play | Found) -> Label:
     """Give the row of a table that a play belongs to."""
     return play.optimizer, store.canonical(play.setting)
+
+
+def _plays(count: int) -> str:
+    return "1 play" if count == 1 else f"{count} plays"
 
 
 @dataclass(frozen=True)
@@ -150,12 +155,17 @@ class _Recipe:
 class Study:
     """All plays of a *scenario*, kept in a *folder*: what is there is not played again.
 
-    `Study.open` gives a study for looking at a folder without its scenario.
+    A folder that holds another scenario is refused by `run`, unless *into* says that both are
+    meant to be there. `Study.open` gives a study for looking at a folder without its scenario.
     """
 
-    def __init__(self, scenario: Scenario | None, folder: Path | str) -> None:
+    def __init__(
+        self, scenario: Scenario | None, folder: Path | str, *, into: bool = False
+    ) -> None:
         self.folder = Path(folder)
         self.store = Store(folder)
+        self._into = into
+        self._identity = scenario.identity() if scenario is not None else ""
         self._recipes = _recipes(scenario) if scenario is not None else {}
         self._title = scenario.title if scenario is not None else ""
         self._opened: list[Play] | None = None
@@ -174,18 +184,15 @@ class Study:
         found = study.store.survey()
         if not found and not (begun and described):
             raise StoreError(f"there is no finished play in {study.folder}")
-        families = described.get("families")
+        families = {play["family"] for held in described[:1] for play in held.plays}
         if not families and _mixed(found.values()):
             raise StoreError(
                 f"{study.folder} holds plays of several scenarios, and no {store.SCENARIO} says "
                 "which belong together: run the scenario there, or keep them in folders apart"
             )
         chosen = [each for each in found.values() if not families or each.family in families]
-        if left_out := len(found) - len(chosen):
-            study.store.notes.append(
-                f"left out {left_out} plays of other scenarios or versions in {study.folder}"
-            )
-        study._title = str(described.get("title", ""))
+        study._leave_out(len(found) - len(chosen))
+        study._title = described[0].title if described else ""
         study._opened = sorted(
             (
                 Play(
@@ -257,6 +264,8 @@ class Study:
         self._describe()
         plays = self.plays()
         found = self.store.survey(verify=[play.key for play in plays])
+        self._set_aside(found)
+        self._relabel(plays, found)
         missing = self._unfinished(found)
         tally = _Tally(len(plays), self.store.notes, watch)
         for key in {play.key for play in plays} - {play.key for play in missing}:
@@ -267,6 +276,50 @@ class Study:
             with self.store.marked() as mark:
                 self._play(missing, self._executor(executor, tally), mark, tally)
         return tally.report()
+
+    def _set_aside(self, found: dict[str, Found]) -> None:
+        """Move plays out of the way that this study has too, by other code or parameters."""
+        families = {recipe.family for recipe in self._recipes.values()}
+        others: dict[tuple[Label, str], list[str]] = {}
+        for key, each in found.items():
+            if each.family not in families:
+                others.setdefault((label(each), each.family), []).append(key)
+        reasons: dict[str, list[str]] = {}
+        for (name, _), keys in others.items():
+            if recipe := self._recipes.get(name):
+                told = self.store.provenance(keys[0])
+                if why := replaced(told, recipe.scenario, recipe.optimizer):
+                    reasons.setdefault(why, []).extend(keys)
+        for why, keys in reasons.items():
+            gone = self.store.retire(keys)
+            for key in gone:
+                del found[key]
+            if gone:
+                self.store.notes.append(f"set aside {_plays(len(gone))}: {why}")
+            if stay := len(keys) - len(gone):
+                self.store.notes.append(
+                    f"left out {_plays(stay)} in compacted files, which hold others too: {why}"
+                )
+        told_of = sum(len(keys) for keys in reasons.values())
+        self._leave_out(sum(len(keys) for keys in others.values()) - told_of)
+
+    def _leave_out(self, count: int) -> None:
+        if count:
+            self.store.notes.append(
+                f"left out {_plays(count)} of other scenarios, optimizers, settings or versions in "
+                f"{self.folder}"
+            )
+
+    def _relabel(self, plays: Sequence[Play], found: dict[str, Found]) -> None:
+        """Bring up to date how plays are labelled that an earlier sweep has left."""
+        labels: dict[str, dict[str, Any]] = {}
+        for play in plays:
+            there = found.get(play.key)
+            now: dict[str, Any] = {"setting": dict(play.setting), "scenario": play.scenario}
+            if there and now != {"setting": there.setting, "scenario": there.scenario}:
+                labels[play.key] = now
+                found[play.key] = replace(there, **now)
+        self.store.relabel(labels)
 
     def _play(
         self, plays: Sequence[Play], executor: PlayExecutor, mark: str, tally: _Tally
@@ -327,7 +380,7 @@ class Study:
     # The description of what is played
 
     def _describe(self) -> None:
-        self._described()  # An unfit or incompatible one is not overwritten.
+        """Write down what is played; a folder that holds something else is refused."""
         plays: list[dict[str, Any]] = [
             {
                 "family": recipe.family,
@@ -339,6 +392,9 @@ class Study:
             }
             for recipe in self._recipes.values()
         ]
+        new = Holding(self._identity, self._title, plays)
+        held = self._described() or self._undescribed()
+        others = admit(self.folder, held, new, into=self._into)
         if unwritten := {path for play in plays for path in play["play"].get("unwritten", ())}:
             self.store.notes.append(
                 f"{', '.join(sorted(unwritten))}: cannot be written to a file, so the plays may "
@@ -346,24 +402,34 @@ class Study:
             )
         described = {
             "format": store.FORMAT,
-            "title": self._title,
             "version": sparq_sim.__version__,
-            "plays": plays,
+            **new.described(),
+            "others": [each.described() for each in others],
         }
         store.write_whole(self.folder / store.SCENARIO, json.dumps(described, indent=1).encode())
 
-    def _described(self) -> dict[str, Any]:
+    def _described(self) -> list[Holding]:
+        """List the scenarios that the folder is said to hold, the one last run first."""
         path = self.folder / store.SCENARIO
         if not path.is_file():
-            return {}
+            return []
         try:
             described: dict[str, Any] = json.loads(path.read_bytes())
-            families = {each["family"] for each in described["plays"]}
-        except (ValueError, KeyError, TypeError) as error:
+            held = [Holding.read(each) for each in (described, *described.get("others", ()))]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             self.store.set_aside(path, f"it cannot be read ({type(error).__name__}: {error})")
-            return {}
+            return []
         store.check_format(described.get("format"), f"{path} tells of plays")
-        return {**described, "families": families}
+        return held
+
+    def _undescribed(self) -> list[Holding]:
+        """List the scenarios of which there are plays."""
+        firsts = {each.family: key for key, each in self.store.survey().items()}
+        held: dict[str, list[store.Provenance]] = {}
+        for key in firsts.values():
+            told = self.store.provenance(key)
+            held.setdefault(told.get("scenario", ""), []).append(told)
+        return [Holding(name, plays[0]["title"], plays) for name, plays in held.items()]
 
     # Reading
 

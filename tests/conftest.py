@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -37,3 +39,14 @@ def run(request: pytest.FixtureRequest) -> Run:
     """Run a process under either clock, without waiting."""
     chosen: Run = request.param
     return chosen
+
+
+@pytest.fixture
+def of_before(tmp_path: Path) -> Path:
+    """Copy a study that version 0.1.0 has written: two plays in a compacted file, one in its own.
+
+    They know neither the identity of their scenario nor the source of their code.
+    """
+    folder = tmp_path / "of-before"
+    shutil.copytree(Path(__file__).parent / "data" / "format-2", folder)
+    return folder

@@ -62,6 +62,32 @@ def test_a_sweep_gives_a_row_a_setting(tmp_path: Path) -> None:
     assert [row["feedback.noise"] for row in rows] == [0.1, 0.2]
 
 
+def test_another_scenario_into_the_same_folder_is_refused_unless_it_is_meant(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "study"
+    command = ["run", "synthetic", "--out", str(folder), "--executor", "in-process", "--no-report"]
+    command += ["--set", "replications=1", "--set", "optimizers=['uniform']"]
+    ends_with(0, *command, "--set", "rounds=25")
+    said = ends_with(2, *command, "--set", "rounds=30")
+    assert said.startswith(f"Error: {folder} holds another scenario")
+    assert "rounds was 25 then and is 30 now" in said
+    left_out = "Note: left out 1 play of other scenarios"
+    assert left_out in ends_with(0, *command, "--set", "rounds=30", "--into")
+    for reading in (
+        ["compare", str(folder)],
+        ["compare", str(folder), "--json"],
+        ["export", str(folder), str(tmp_path / "table.csv")],
+    ):
+        result = runner.invoke(app, reading)
+        assert left_out in result.stderr
+        assert left_out not in result.stdout
+    (row,) = json.loads(runner.invoke(app, ["compare", str(folder), "--json"]).stdout)
+    assert row["plays"] == 1
+    runner.invoke(app, ["report", str(folder), "--no-replays"])
+    assert "left out 1 play of other scenarios" in (folder / "report.html").read_text()
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet", "json"])
 def test_a_study_is_exported(study: Path, tmp_path: Path, ending: str) -> None:
     file = tmp_path / f"table.{ending}"

@@ -71,7 +71,8 @@ def test_a_mistake_in_an_expert_is_told_after_the_study(tmp_path: Path) -> None:
 
 def test_plays_of_several_scenarios_are_not_thrown_together(tmp_path: Path) -> None:
     for rounds in (20, 25):
-        finished(tmp_path, rounds=rounds, optimizers={"uniform": Uniform()})
+        several = scenario(rounds=rounds, optimizers={"uniform": Uniform()})
+        Study(several, tmp_path, into=True).run(InProcess())
     (tmp_path / "scenario.json").unlink()
     with pytest.raises(StoreError, match=r"plays of several scenarios, and no scenario\.json says"):
         Study.open(tmp_path)

@@ -3,7 +3,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -210,17 +209,6 @@ def test_another_format_is_refused_and_left_alone(
     with pytest.raises(StoreError, match=rf"{key}.*format 2.*reads format 3.*another folder"):
         Store(tmp_path).survey()
     assert (tmp_path / "rounds" / f"{key}.parquet").exists()
-
-
-@pytest.fixture
-def of_before(tmp_path: Path) -> Path:
-    """Copy a study that version 0.1.0 has written: two plays in a compacted file, one in its own.
-
-    They know neither the identity of their scenario nor the source of their code.
-    """
-    folder = tmp_path / "of-before"
-    shutil.copytree(Path(__file__).parent / "data" / "format-2", folder)
-    return folder
 
 
 def test_a_study_of_before_reads_as_those_of_now(of_before: Path) -> None:

@@ -172,7 +172,7 @@ def test_plays_of_another_scenario_in_the_folder_are_left_out_and_that_is_said(
     tmp_path: Path,
 ) -> None:
     Study(scenario(rounds=5), tmp_path).run(InProcess())
-    Study(scenario(rounds=6), tmp_path).run(InProcess())
+    Study(scenario(rounds=6), tmp_path, into=True).run(InProcess())
     study = Study.open(tmp_path)
     assert set(study.table().column("round").to_pylist()) == {1, 2, 3, 4, 5, 6}
     assert "left out 2 plays" in study.notes[0]

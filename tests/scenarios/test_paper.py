@@ -194,7 +194,7 @@ def test_other_settings_in_the_same_folder_are_played_and_told_apart(tmp_path: P
     for rounds in (3, 4):
         short = [f"rounds={rounds}", "replications=1", "optimizers=['gp-ucb', 'tv-gp-ucb']"]
         scenario = Scenario.load("paper/synthetic-tuned", overrides=short)
-        assert Study(scenario, tmp_path).run(InProcess()).resumed == 0
+        assert Study(scenario, tmp_path, into=True).run(InProcess()).resumed == 0
     study = Study.open(tmp_path)
     assert [row.plays for row in summary(study)] == [1, 1]
     assert "left out 2 plays of other scenarios" in study.notes[0]
