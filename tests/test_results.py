@@ -117,6 +117,7 @@ TYPED = {
     "docs/guides/optimizers.md: parameter": "defaults",
     "docs/guides/plugins.md: ": "what a world offers",
     "docs/guides/plugins.md: the expert": "what errors become",
+    "docs/guides/studies.md: column": "what columns mean",
 }
 """Tables with digits that nothing measures, by page and the head of the first column: why."""
 
