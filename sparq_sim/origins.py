@@ -213,12 +213,15 @@ def _kept(module: str) -> Source | None:
 
 def _of_files(module: str) -> Source | None:
     """Hash the largest package around a module that is small, or else its own file."""
+    # What `python -m` runs has another name than in its package.
+    spec = getattr(sys.modules.get(module), "__spec__", None)
+    name: str = getattr(spec, "name", module)
     try:
-        for package, home in _packages(module):
+        for package, home in _packages(name):
             if (files := _small(home)) is not None:
                 return Source(f"package {package}", _hashed(home, files))
         if (path := _path(module)) is not None:
-            files = [_File.at(path)] if "." in module else _neighbours(path)
+            files = [_File.at(path)] if "." in name else _neighbours(path)
             return Source(f"module {_named(module)}", _hashed(os.path.dirname(path), files))
     except OSError:  # Moved away since, or not to be read.
         pass

@@ -16,6 +16,7 @@ from sparq_sim import origins, store
 from sparq_sim.adaptors import from_function
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.origins import NOT_COMPUTING, Origin
+from tests.commands import run
 from tests.test_contracts import loaded_after
 from tests.test_store import scenario
 
@@ -155,6 +156,23 @@ def test_what_is_loaded_counts_and_not_what_the_file_has_become(site: Path, sage
     with (site / "lab" / "experts.py").open("w") as file:
         file.write(EXPERT)
     assert origin(sage("lab.experts")).source == stale.source
+
+
+TELLING = f"""
+from lab import helper
+from sparq_sim.origins import origins
+{EXPERT}
+print(origins([Sage])[0].told())
+"""
+
+
+def test_a_module_that_python_runs_is_known_by_its_package(tmp_path: Path) -> None:
+    package(tmp_path, {"lab/main": TELLING})
+    before = run("-m", "lab.main", cwd=tmp_path, PYTHONPATH=str(tmp_path))
+    assert "'class': '__main__:Sage'" in before
+    assert "'covers': 'package lab'" in before
+    write(tmp_path, {"lab/helper": "A = 22\n"})
+    assert run("-m", "lab.main", cwd=tmp_path, PYTHONPATH=str(tmp_path)) != before
 
 
 # Without files
