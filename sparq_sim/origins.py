@@ -23,6 +23,7 @@ NOT_COMPUTING = frozenset(
     {
         "__main__",
         "analysis",
+        "cautions",
         "cli",
         "console",
         "executors",
@@ -32,6 +33,7 @@ NOT_COMPUTING = frozenset(
         "portraits",
         "report",
         "scenario_files",
+        "sense",
         "store",
         "study",
         "templates",
