@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, isnan
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.random import Generator, Philox
@@ -16,9 +16,19 @@ from sparq_sim.channel import Channel, Due
 from sparq_sim.clock import DEADLINE, Clock, Gate
 from sparq_sim.domain import Domain
 from sparq_sim.draws import Constant, Draw
-from sparq_sim.errors import LiveOnlyError, PluginError, did_you_mean
+from sparq_sim.errors import LiveOnlyError, PluginError, Unavailable, did_you_mean
 from sparq_sim.faults import Fault
-from sparq_sim.messages import AGENT_NAME, Estimate, Points, Query, Reply, Values, all_rows
+from sparq_sim.messages import (
+    AGENT_NAME,
+    NO_READING,
+    Estimate,
+    Point,
+    Points,
+    Query,
+    Reply,
+    Values,
+    all_rows,
+)
 from sparq_sim.models import Answering, Landscape, World
 from sparq_sim.parcel import (
     BUDGET,
@@ -38,6 +48,9 @@ from sparq_sim.parcel import (
 )
 from sparq_sim.purse import Purse
 from sparq_sim.streams import RoundStream, Streams
+
+_Availability: TypeAlias = Callable[[Points, float], NDArray[np.bool_]]
+_Observation: TypeAlias = Callable[[Points, float, Generator], Values]
 
 
 class Line(Protocol):
@@ -147,9 +160,13 @@ class Connection:
             None if channel.capacity is None else stage.clock.gate(channel.capacity)
         )
         self._due = channel.charged
-        self._answer: Callable[[Query, World], Awaitable[object]] = source.answer
+        # What landscape and channel do not do at all is looked up once, not for each query.
+        self.available: _Availability | None = getattr(stage.landscape, "available", None)
+        self.observe: _Observation | None = getattr(stage.landscape, "observe", None)
+        self._answer: Callable[[Query, World], Awaitable[object]] = (
+            source.answer if self.available is None else self._answer_with_reason
+        )
         self._who = f"expert {name!r} ({type(source).__name__}).answer"
-        # What the channel does not do at all is looked up once, not for each query.
         self._cost_counts_points = not _nothing(channel.cost_per_point)
         self._service_counts_points = not _nothing(channel.service_per_point)
         self._lossless = channel.loss.lossless
@@ -160,6 +177,7 @@ class Connection:
         except ValueError as error:
             raise PluginError(f"the channel to {name!r}: {error}") from error
         self._lucks: dict[str, Luck] = {}
+        self._coarse: tuple[float, Landscape] | None = None
         self._chances = channel.loss.start(stage.streams.generator(f"{name}/spells"))
         stage.connections[name] = self
 
@@ -170,6 +188,15 @@ class Connection:
             name = self.name if asker == AGENT_NAME else f"{asker}>{self.name}"
             luck = self._lucks[asker] = Luck(self.stage.streams, name)
         return luck
+
+    def coarse(self, resolution: float) -> Landscape:
+        """Return the environment computed at another *resolution*; asked for again, the same."""
+        if self._coarse is None or self._coarse[0] != resolution:
+            coarse = getattr(self.stage.landscape, "coarse", None)
+            if coarse is None:
+                raise ValueError("this environment has no coarser version of itself")
+            self._coarse = resolution, coarse(resolution)
+        return self._coarse[1]
 
     # Asking: all that chance decides is drawn now, so that other queries cannot shift it.
 
@@ -200,7 +227,7 @@ class Connection:
         (parcel,) = self.parcels(query, self.name, split=False)
         return parcel
 
-    def send(self, parcel: Parcel, estimate: Estimate) -> None:
+    def send(self, parcel: Parcel, given: object) -> None:
         """Put an estimate on the road that the source sends of its own accord."""
         now = self.stage.clock.now
         own = parcel.process is None
@@ -210,7 +237,7 @@ class Connection:
             self._charge(parcel, "served")
         parcel.served_at = now if isnan(parcel.served_at) else parcel.served_at
         parcel.sent_at = now if isnan(parcel.sent_at) else parcel.sent_at
-        process = self.stage.clock.start(self._travel(parcel, estimate))
+        process = self.stage.clock.start(self._travel(parcel, given))
         if own:
             parcel.process = process
             self._limit(parcel, now)
@@ -353,6 +380,11 @@ class Connection:
         struck = np.searchsorted(self._shares, rng.random(count), side="right").tolist()
         return [(*self.channel.faults, None)[fault] for fault in struck]
 
+    async def _answer_with_reason(self, query: Query, world: World) -> object:
+        """Let the source answer; where it met a gap in the record, that is why values are NaN."""
+        given: object = await self.source.answer(query, world)
+        return world.with_reason(given) if isinstance(world, QueryWorld) else given
+
     # Travelling.
 
     async def _carry(self, parcel: Parcel, begun_at: float) -> None:
@@ -398,9 +430,9 @@ class Connection:
             await clock.until(now + parcel.transit + held_back)
         self._arrive(parcel, measured)
 
-    async def _travel(self, parcel: Parcel, estimate: Estimate) -> None:
+    async def _travel(self, parcel: Parcel, given: object) -> None:
         clock = self.stage.clock
-        measured = examine(estimate, len(parcel.rows), clock.now)
+        measured = examine(given, len(parcel.rows), clock.now)
         await clock.until(clock.now + parcel.transit)
         self._arrive(parcel, measured)
 
@@ -496,16 +528,49 @@ def _sums(of_parcels: list[float], of_points: list[float]) -> list[float]:
     return [one + more for one, more in zip(of_parcels, of_points, strict=True)]
 
 
+class _KnownLandscape:
+    """A coarse landscape as far as it can be known: no later than now, and not where a gap is."""
+
+    def __init__(self, landscape: Landscape, world: QueryWorld) -> None:
+        self._landscape = landscape
+        self._world = world
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what else the landscape has, such as how many `cells` it computes."""
+        if name in ("observe", "available", "coarse"):
+            raise AttributeError(f"a coarse landscape has no {name}; ask the world itself")
+        return getattr(self._landscape, name)
+
+    @property
+    def domain(self) -> Domain:
+        """Where points may lie."""
+        return self._landscape.domain
+
+    def rewards(self, points: Points, time: float) -> Values:
+        """Return the coarse reward at *points*, at a *time* from 0 to now; NaN in a gap."""
+        self._world.refuse_future(time)
+        return self._world.without_gaps(self._landscape.rewards(points, time), points, time)
+
+    def best(self, time: float) -> tuple[Point, float]:
+        """Return the best point of a *time* from 0 to now, if there is a reading of it."""
+        self._world.refuse_future(time)
+        point, reward = self._landscape.best(time)
+        if isnan(self._world.without_gaps(np.array([reward]), point[None], time)[0]):
+            raise Unavailable(NO_READING)
+        return point, reward
+
+
 class QueryWorld:
     """What a source may use while it answers; see `sparq_sim.models.World`."""
 
-    __slots__ = ("_connection", "_opened", "_parcel", "_rng", "has_answered")
+    __slots__ = ("_connection", "_met_gap", "_opened", "_parcel", "_rng", "has_answered")
 
     def __init__(self, connection: Connection, parcel: Parcel | None) -> None:
         self._connection = connection
         self._parcel = parcel
         self._opened: dict[int, Parcel | None] = {}
         self._rng: Generator | None = None
+        self._met_gap = False
         self.has_answered = False
 
     @property
@@ -531,36 +596,59 @@ class QueryWorld:
         return self._rng
 
     def rewards(self, points: Points, time: float) -> Values:
-        """Give the noise-free reward at *points*, at any *time* from 0 to now."""
-        stage = self._connection.stage
-        if not 0 <= time <= (now := stage.clock.now):
+        """Return the noise-free reward at *points*, at a *time* from 0 to now; NaN in a gap."""
+        self.refuse_future(time)
+        rewards = self._connection.stage.landscape.rewards(points, time)
+        return self.without_gaps(rewards, points, time)
+
+    def refuse_future(self, time: float) -> None:
+        """Refuse, by ValueError, a *time* that is not from 0 to now."""
+        if not 0 <= time <= (now := self._connection.stage.clock.now):
             raise ValueError(f"rewards are known from 0 to now ({now}), not at {time}")
-        return stage.landscape.rewards(points, time)
+
+    def without_gaps(self, values: Values, points: Points, time: float) -> Values:
+        """Return *values* of a *time*, NaN where the record has no reading, and remember if so.
+
+        What fills a gap may be made of later readings, so nobody may know it.
+        """
+        if self._connection.available is None:
+            return values
+        there = self.available(points, time)
+        if there.all():
+            return values
+        self._met_gap = True
+        return np.where(there, values, np.nan)
+
+    def with_reason(self, given: object) -> object:
+        """Return what the source gave; where it met a gap, with that for a reason, if it has none.
+
+        A NaN that no gap explains keeps no reason, and is refused as invalid.
+        """
+        if self._met_gap and isinstance(given, Estimate) and not given.absent:
+            return replace(given, absent=NO_READING)
+        return given
 
     def available(self, points: Points, time: float) -> NDArray[np.bool_]:
-        """Tell for each point whether a reading of that *time* exists, as in a record with gaps."""
-        available = getattr(self._connection.stage.landscape, "available", None)
+        """Return for each point whether there is a reading of it, at a *time* from 0 to now."""
+        self.refuse_future(time)
+        available = self._connection.available
         if available is None:
             return np.ones(len(points), dtype=bool)
-        there: NDArray[np.bool_] = available(points, time)
-        return there
+        return np.asarray(available(points, time), dtype=bool)
 
     def observe(self, points: Points) -> Values:
-        """Observe the reward of now at *points*, with the world's own noise if it has any."""
-        landscape, now = self._connection.stage.landscape, self.clock.now
-        observe = getattr(landscape, "observe", None)
+        """Observe the reward of now at *points*, with the world's own noise; NaN in a gap."""
+        connection, now = self._connection, self.clock.now
         values: Values = (
-            landscape.rewards(points, now) if observe is None else observe(points, now, self.rng)
+            connection.stage.landscape.rewards(points, now)
+            if connection.observe is None
+            else connection.observe(points, now, self.rng)
         )
-        return values
+        return self.without_gaps(values, points, now)
 
     def coarse(self, resolution: float) -> Landscape:
-        """Give the same environment computed at another *resolution*."""
-        coarse = getattr(self._connection.stage.landscape, "coarse", None)
-        if coarse is None:
-            raise ValueError("this environment has no coarser version of itself")
-        landscape: Landscape = coarse(resolution)
-        return landscape
+        """Return the same environment computed at another *resolution*, as far as it is known."""
+        return _KnownLandscape(self._connection.coarse(resolution), self)
 
     async def ask(self, name: str, points: Points) -> tuple[Reply, ...]:
         """Ask another expert, over its channel; all replies, in the order of the rows."""
@@ -602,14 +690,15 @@ class QueryWorld:
 
     def send(self, query: Query, estimate: Estimate) -> None:
         """Put an estimate on the road to the agent, now."""
+        given = self.with_reason(estimate)
         if self._parcel is not None and query.id == self._parcel.query.id:
             self.has_answered = True
-            self._connection.send(self._parcel, estimate)
+            self._connection.send(self._parcel, given)
         elif query.id in self._opened:
             # Luck and cost are those of the round in which it is sent.
             parcel = self._opened[query.id] or self._connection.parcel(query)
             self._opened[query.id] = parcel
-            self._connection.send(parcel, estimate)
+            self._connection.send(parcel, given)
         else:
             raise ValueError(
                 f"query {query.id} was not put to {self._connection.name!r} here; "

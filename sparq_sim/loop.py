@@ -190,14 +190,15 @@ class _Reward:
 
     def __init__(self, landscape: Landscape) -> None:
         self._landscape = landscape
-        self._has_gaps = hasattr(landscape, "available")
-        self._has_noise = hasattr(landscape, "observe")
+        self._is_observed_as_judged = not (
+            hasattr(landscape, "observe") or hasattr(landscape, "available")
+        )
         self._judged: tuple[Points, float, Values] | None = None
 
     def judge(self, points: Points, time: float) -> Values:
         """Give the noise-free reward at *points*, and keep it for an answer about just these."""
         rewards = np.asarray(self._landscape.rewards(points, time), dtype=float)
-        if not self._has_noise:
+        if self._is_observed_as_judged:
             self._judged = points, time, rewards
         return rewards
 
@@ -208,10 +209,7 @@ class _Reward:
             values = judged[2]
         else:
             values = world.observe(query.points)
-        if not self._has_gaps:
-            return Estimate(values)
-        there = world.available(query.points, world.clock.now)
-        return Estimate(np.where(there, values, np.nan), absent="no reading")
+        return Estimate(values)
 
 
 class _Table:

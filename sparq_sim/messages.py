@@ -26,6 +26,8 @@ REWARD = "reward"
 """The name under which the environment answers."""
 AGENT_NAME = "agent"
 """The name under which the agent asks."""
+NO_READING = "no reading"
+"""Why nothing is known where a record has a gap."""
 
 
 def frozen_array(numbers: ArrayLike) -> NDArray[np.float64]:
@@ -137,7 +139,8 @@ class Estimate:
     """What a source knows: a value and a standard deviation for each point it was asked about.
 
     *measured_at* is the time that the values speak of; by default, the moment of answering. Where
-    it knows nothing, the value is NaN, and *absent* says why.
+    it knows nothing, the value is NaN, and *absent* says why. NaN from a gap in a record needs no
+    reason: the play knows of the gap.
     """
 
     values: Values

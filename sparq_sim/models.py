@@ -77,7 +77,8 @@ class Landscape(Protocol):
 
     It may also have `observe(points, time, rng) -> Values`, where noise is the world's own,
     `coarse(resolution) -> Landscape`, the same world computed more cheaply, and
-    `available(points, time)`, which tells for each point whether there is a reading of it.
+    `available(points, time)`, which tells for each point whether there is a reading of it: where
+    there is none, `rewards` still gives the number that regret is judged by, and nobody is told it.
     """
 
     @property
@@ -118,16 +119,23 @@ class World(Protocol):
         """Where points may lie."""
 
     def rewards(self, points: Points, time: float) -> Values:
-        """Give the noise-free reward at *points*, at any *time* from 0 to now."""
+        """Return the noise-free reward at *points*, at a *time* from 0 to now.
+
+        Where a record has a gap it is NaN, and so is what is made of it: that point then fails as
+        unavailable, with the reason "no reading".
+        """
 
     def available(self, points: Points, time: float) -> NDArray[np.bool_]:
-        """Tell for each point whether a reading of that *time* exists, as in a record with gaps."""
+        """Return for each point whether there is a reading of it, at a *time* from 0 to now."""
 
     def observe(self, points: Points) -> Values:
-        """Observe the reward of now at *points*, with the world's own noise if it has any."""
+        """Observe the reward of now at *points*, with the world's own noise; NaN in a gap."""
 
     def coarse(self, resolution: float) -> Landscape:
-        """Give the same environment computed at another *resolution*, if it can be."""
+        """Return the same environment computed at another *resolution*, if it can be.
+
+        Its rewards are those from 0 to now as well, and NaN in a gap.
+        """
 
     async def ask(self, name: str, points: Points) -> tuple[Reply, ...]:
         """Ask another expert, over its channel; all replies, in the order of the rows."""

@@ -3,7 +3,11 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+
+import numpy as np
+import pytest
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -51,6 +55,36 @@ def test_the_scenario_of_the_readme_is_sound(tmp_path: Path) -> None:
     text = next(block for block in blocks("toml") if "[environment]" in block)
     (tmp_path / "readme.toml").write_text(text, encoding="utf-8")
     assert len(Scenario.load(tmp_path / "readme.toml").settings()) == 3
+
+
+def test_the_expert_of_the_readme_knows_nothing_of_what_fills_a_gap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sparq_environments.recorded import Recorded
+    from sparq_sim import Expert
+    from tests.experts import consult
+
+    rows = [
+        f"{day},{site},{place},0,{10 * day}"
+        for day in range(15)
+        for place, site in enumerate(("gappy", "whole"))
+        if site == "whole" or not 5 <= day <= 9
+    ]
+    record = tmp_path / "record.csv"
+    record.write_text("\n".join(["time,site,lat,lon,value", *rows]), encoding="utf-8")
+    code = next(block for block in blocks("python") if "(Expert)" in block)
+    (tmp_path / "expert_of_the_readme.py").write_text(code, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    module = vars(import_module("expert_of_the_readme"))
+    classes = [each for each in module.values() if isinstance(each, type)]
+    (written,) = [each for each in classes if issubclass(each, Expert) and each is not Expert]
+
+    expert = written.model_validate({"lag": 1.0})
+    environment = Recorded(files=(str(record),), coverage=0.5)
+    heard = consult(expert, [3.0, 7.0, 12.0], np.zeros((1, 2)), environment=environment)
+    assert [record.fate for record in heard.records] == ["answered", "unavailable", "answered"]
+    assert [answer.values.tolist() for answer in heard.answers] == [[20.0], [110.0]]
+    assert [failure.reason for failure in heard.failures] == ["no reading"]
 
 
 def test_every_plugin_is_in_the_readme() -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparq_experts.readings import NO_READING, readings
 from sparq_sim.draws import Amount
 from sparq_sim.errors import Unavailable
-from sparq_sim.messages import Estimate, Query
+from sparq_sim.messages import NO_READING, Estimate, Query
 from sparq_sim.models import Expert, World
 
 _COVER = 64
@@ -31,10 +30,10 @@ class Adversary(Expert):
     async def answer(self, query: Query, world: World) -> Estimate:
         """Give the reward of now, distorted."""
         now = world.clock.now
-        rewards = readings(world, query.points, now)
-        cover = readings(world, world.domain.cover(_COVER), now)
+        rewards = world.rewards(query.points, now)
+        cover = world.rewards(world.domain.cover(_COVER), now)
         known = cover[~np.isnan(cover)]
         if not known.size:
             raise Unavailable(NO_READING)
         errors = np.clip(2 * (known.mean() - rewards), -self.bound, self.bound)
-        return Estimate(rewards + errors, stds=self.claimed, absent=NO_READING)
+        return Estimate(rewards + errors, stds=self.claimed)

@@ -6,7 +6,6 @@ from math import pi, sin
 
 from pydantic import FiniteFloat
 
-from sparq_experts.readings import NO_READING, readings
 from sparq_sim.draws import Amount, Positive
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.models import Expert, World
@@ -20,8 +19,8 @@ class Biased(Expert):
 
     async def answer(self, query: Query, world: World) -> Estimate:
         """Give the reward of now, shifted."""
-        rewards = readings(world, query.points, world.clock.now)
-        return Estimate(rewards + self.bias, absent=NO_READING)
+        rewards = world.rewards(query.points, world.clock.now)
+        return Estimate(rewards + self.bias)
 
 
 class DriftingBias(Expert):
@@ -46,8 +45,8 @@ class DriftingBias(Expert):
     async def answer(self, query: Query, world: World) -> Estimate:
         """Give the reward of now, shifted by the bias of now."""
         now = world.clock.now
-        rewards = readings(world, query.points, now)
-        return Estimate(rewards + self.bias(now), absent=NO_READING)
+        rewards = world.rewards(query.points, now)
+        return Estimate(rewards + self.bias(now))
 
     def bias(self, time: float) -> float:
         """Give the bias at *time*."""

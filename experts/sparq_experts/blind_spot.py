@@ -7,9 +7,8 @@ from typing import Annotated, Self
 import numpy as np
 from pydantic import Field, FiniteFloat, model_validator
 
-from sparq_experts.readings import NO_READING, readings
 from sparq_sim.errors import PluginError
-from sparq_sim.messages import Estimate, Query
+from sparq_sim.messages import NO_READING, Estimate, Query
 from sparq_sim.models import Answering, Expert, Setting, World
 
 BLIND_SPOT = "blind spot"
@@ -52,7 +51,7 @@ class BlindSpot(Expert):
         """Give the reward of now, or nothing."""
         points = query.points
         hidden = ((points >= self.lower) & (points <= self.upper)).all(axis=1)
-        values = readings(world, points, world.clock.now)
+        values = world.rewards(points, world.clock.now)
         unread = np.isnan(values) & ~hidden
         reasons = {BLIND_SPOT: hidden.any(), NO_READING: unread.any()}
         absent = " or ".join(reason for reason, holds in reasons.items() if holds)

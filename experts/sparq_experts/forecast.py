@@ -9,10 +9,9 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, PositiveInt, model_validator
 
-from sparq_experts.readings import NO_READING, readings
 from sparq_sim.draws import Amount, Positive
 from sparq_sim.errors import Unavailable
-from sparq_sim.messages import Estimate, Matrix, Points, Query, Values
+from sparq_sim.messages import NO_READING, Estimate, Matrix, Points, Query, Values
 from sparq_sim.models import Answering, Expert, Setting, World
 
 LENGTHS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
@@ -126,7 +125,7 @@ class _ForecastAtWork:
             unread = [place for place, book in books.items() if step not in book]
             if unread:
                 read_at = min(step * model.every, world.clock.now)
-                read = readings(world, np.array(unread), read_at)
+                read = world.rewards(np.array(unread), read_at)
                 if model.std:
                     read = read + model.std * world.rng.standard_normal(len(unread))
                 for place, reading in zip(unread, read.tolist(), strict=True):

@@ -8,7 +8,6 @@ from typing import Annotated, Self
 import numpy as np
 from pydantic import Field, PositiveInt, model_validator
 
-from sparq_experts.readings import NO_READING, readings
 from sparq_sim.clock import Gate
 from sparq_sim.draws import Amount, AnyDraw, Lognormal, Positive
 from sparq_sim.messages import Estimate, Query
@@ -89,6 +88,6 @@ class _HumanAtWork:
             rows = slice(first, first + model.batch)
             async with self._desk:
                 await clock.until(model.done_at(clock.now, float(thinking[rows].sum())))
-                values.append(readings(world, query.points[rows], clock.now))
+                values.append(world.rewards(query.points[rows], clock.now))
                 dates.append(clock.now)
-        return Estimate(np.concatenate(values), measured_at=dates[0], absent=NO_READING)
+        return Estimate(np.concatenate(values), measured_at=dates[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sparq_experts.readings import NO_READING, readings
 from sparq_sim.draws import Amount
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.models import Expert, World
@@ -20,5 +19,5 @@ class Lagged(Expert):
     async def answer(self, query: Query, world: World) -> Estimate:
         """Give the reward of then."""
         then = max(0.0, world.clock.now - self.lag)
-        rewards = readings(world, query.points, then)
-        return Estimate(rewards, measured_at=then, absent=NO_READING)
+        rewards = world.rewards(query.points, then)
+        return Estimate(rewards, measured_at=then)

@@ -8,10 +8,9 @@ from typing import Self
 import numpy as np
 from pydantic import NonNegativeInt, PositiveFloat, model_validator
 
-from sparq_experts.readings import NO_READING
 from sparq_sim.draws import Amount
 from sparq_sim.errors import Unavailable
-from sparq_sim.messages import Estimate, Points, Query, Values
+from sparq_sim.messages import NO_READING, Estimate, Points, Query, Values
 from sparq_sim.models import Answering, Expert, Setting, World
 
 
@@ -102,6 +101,6 @@ class _LogbookAtWork:
         values = world.observe(points)
         if self._model.std:
             values = values + self._model.std * world.rng.standard_normal(len(points))
-        for i in np.flatnonzero(world.available(points, now)).tolist():
+        for i in np.flatnonzero(~np.isnan(values)).tolist():
             self._log[tuple(points[i].tolist())] = (float(values[i]), now)
         self._columns = None

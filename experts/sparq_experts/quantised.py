@@ -6,7 +6,6 @@ from math import sqrt
 
 import numpy as np
 
-from sparq_experts.readings import NO_READING, readings
 from sparq_sim.draws import Positive
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.models import Expert, World
@@ -24,6 +23,6 @@ class Quantised(Expert):
 
     async def answer(self, query: Query, world: World) -> Estimate:
         """Give the nearest mark to the reward of now."""
-        rewards = readings(world, query.points, world.clock.now)
+        rewards = world.rewards(query.points, world.clock.now)
         marks = self.step * np.rint(rewards / self.step)
-        return Estimate(marks, stds=self.step / sqrt(12), absent=NO_READING)
+        return Estimate(marks, stds=self.step / sqrt(12))

@@ -10,7 +10,7 @@ from sparq_sim.clock import Gate
 from sparq_sim.draws import Amount
 from sparq_sim.errors import PluginError
 from sparq_sim.messages import Estimate, Query
-from sparq_sim.models import Answering, Expert, Landscape, Setting, World
+from sparq_sim.models import Answering, Expert, Setting, World
 
 
 class Simulator(Expert):
@@ -39,14 +39,14 @@ class Simulator(Expert):
 class _SimulatorAtWork:
     def __init__(self, model: Simulator) -> None:
         self._model = model
-        self._begun: tuple[Landscape, int, Gate] | None = None
-        """The coarse model, how many cells it has, and the processors."""
+        self._begun: tuple[int, Gate] | None = None
+        """How many cells the coarse model has, and the processors."""
 
     async def broadcast(self, world: World) -> None:
         """Send nothing; set up the model, or refuse what has none."""
         self._begin(world)
 
-    def _begin(self, world: World) -> tuple[Landscape, int, Gate]:
+    def _begin(self, world: World) -> tuple[int, Gate]:
         if self._begun is None:
             try:
                 landscape = world.coarse(self._model.resolution)
@@ -55,18 +55,17 @@ class _SimulatorAtWork:
             cells = getattr(landscape, "cells", None)
             if cells is None:
                 raise PluginError(
-                    f"simulator: {type(landscape).__name__} does not say how many `cells` it "
-                    "computes"
+                    "simulator: the coarse landscape does not say how many `cells` it computes"
                 )
-            self._begun = landscape, cells, world.clock.gate(self._model.processors)
+            self._begun = cells, world.clock.gate(self._model.processors)
         return self._begun
 
     async def answer(self, query: Query, world: World) -> Estimate:
         """Wait for a processor, and run."""
         model, clock = self._model, world.clock
-        landscape, cells, processors = self._begin(world)
+        cells, processors = self._begin(world)
         async with processors:
             began_at = clock.now
             await clock.sleep(model.service_per_cell * cells)
-        values = landscape.rewards(query.points, began_at)
+        values = world.coarse(model.resolution).rewards(query.points, began_at)
         return Estimate(values, stds=model.std, measured_at=began_at)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sparq_experts.readings import NO_READING, readings
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.models import Expert, World
 
@@ -12,4 +11,4 @@ class Truth(Expert):
 
     async def answer(self, query: Query, world: World) -> Estimate:
         """Give the reward of now, where there is a reading of it."""
-        return Estimate(readings(world, query.points, world.clock.now), absent=NO_READING)
+        return Estimate(world.rewards(query.points, world.clock.now))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from sparq_experts.adversary import Adversary
 from sparq_experts.bias import Biased, DriftingBias
@@ -15,41 +14,13 @@ from sparq_experts.human import Human
 from sparq_experts.lagged import Lagged
 from sparq_experts.logbook import Logbook
 from sparq_experts.quantised import Quantised
+from sparq_experts.simulator import Simulator
 from sparq_experts.truth import Truth
-from sparq_sim import Box, Environment, Expert
-from sparq_sim.messages import Point, Points, Values
+from sparq_sim import Environment, Expert
 from sparq_sim.models import Landscape
 from sparq_sim.testing import check_expert
 from tests.experts import consult
-
-GAP = (5.0, 7.0)
-"""From when to when the right half of the line has no reading."""
-FILLED = 1000.0
-
-
-class Gappy(Environment):
-    """A line whose right half has a gap for a while, filled with what nobody can know."""
-
-    def start(self, rng: Generator) -> Landscape:
-        return _GappyLandscape()
-
-
-class _GappyLandscape:
-    domain = Box(0.0, 1.0)
-
-    def rewards(self, points: Points, time: float) -> Values:
-        values = np.sin(points[:, 0] + time)
-        return np.where(self.available(points, time), values, FILLED)
-
-    def available(self, points: Points, time: float) -> NDArray[np.bool_]:
-        there: NDArray[np.bool_] = (points[:, 0] < 0.5) | (not GAP[0] <= time < GAP[1])
-        return there
-
-    def best(self, time: float) -> tuple[Point, float]:
-        points = np.array([[0.0], [0.49], [0.5], [1.0]])
-        rewards = self.rewards(points, time)
-        return points[rewards.argmax()], float(rewards.max())
-
+from tests.gappy import Gappy, GappyLandscape
 
 EXPERTS = [
     Truth(),
@@ -61,6 +32,7 @@ EXPERTS = [
     Adversary(bound=1e6),
     BlindSpot(lower=(0.0,), upper=(0.1,)),
     Logbook(),
+    Simulator(),
 ]
 LEFT_AND_RIGHT = [0.25, 0.75]
 
@@ -104,7 +76,7 @@ def test_a_blind_spot_and_a_gap_in_one_query_are_both_named() -> None:
 def test_an_adversary_who_can_read_nowhere_says_so() -> None:
     class Dark(Environment):
         def start(self, rng: Generator) -> Landscape:
-            landscape = _GappyLandscape()
+            landscape = GappyLandscape()
             landscape.available = lambda points, time: np.zeros(len(points), bool)  # type: ignore[method-assign]
             return landscape
 
