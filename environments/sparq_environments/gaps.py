@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from math import isclose
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sparq_environments.cells import ReadingError
 from sparq_environments.readings import Reading, Readings
+from sparq_environments.resampling import Resampling, remedy, usual_distance
 from sparq_sim.messages import Matrix, Values, frozen_array
 
 Rule: TypeAlias = Literal["interpolate", "carry", "anomaly"]
@@ -34,11 +35,13 @@ class Record:
     """All that was done to the readings, a sentence each."""
 
 
-def complete(readings: Readings, *, gaps: Rule, coverage: float) -> Record:
+def complete(
+    readings: Readings, *, gaps: Rule, coverage: float, resampling: Resampling | None = None
+) -> Record:
     """Put readings on an even grid of times, leave out poor sites, and fill the gaps.
 
-    A site stays if it was read at a share of at least *coverage* of all steps. Gaps are filled by
-    one of these rules, and flagged:
+    Times that lie on no even grid are moved to one by *resampling*. A site stays if it was read at
+    a share of at least *coverage* of all steps. Gaps are filled by one of these rules, and flagged:
 
     interpolate: linearly between the site's neighbours in time; its ends by the nearest value;
     carry: by the site's last value before; its beginning by its first;
@@ -46,11 +49,18 @@ def complete(readings: Readings, *, gaps: Rule, coverage: float) -> Record:
     (steps at which no site was read by interpolation).
     """
     repairs = [f"{count} {what}" for what, count in sorted(readings.repairs.items())]
-    names, values, observed = _grid(readings)
-    values, observed, names = _covered(values, observed, names, coverage, repairs)
+    rows = [row for row in readings.rows.values() if row.value == row.value]
+    if not rows:
+        raise ReadingError("all values are empty")
+    resampling = resampling or Resampling()
+    grid = _Grid(resampling.apply(rows, repairs), readings.clock, resampling.step)
+    values, observed, names = _covered(grid, coverage, repairs)
     if not (observed.sum(axis=1) > 1).any():
         spans = "; ".join(_span(name, readings) for name in names[:6])
-        raise ReadingError(f"no two sites were read at the same time, so none is best: {spans}")
+        hint = f"; {grid.too_fine}" if grid.too_fine else ""
+        raise ReadingError(
+            f"no two sites were read at the same time, so none is best: {spans}{hint}"
+        )
     places = np.array([readings.places[name] for name in names])
     _check_places(names, places)
     missing = np.isnan(values)
@@ -68,48 +78,64 @@ def complete(readings: Readings, *, gaps: Rule, coverage: float) -> Record:
     return Record(tuple(names), frozen_array(places), frozen_array(values), flags, tuple(repairs))
 
 
-def _grid(readings: Readings) -> tuple[list[str], Matrix, NDArray[np.bool_]]:
-    rows = [row for row in readings.rows.values() if row.value == row.value]
-    if not rows:
-        raise ReadingError("all values are empty")
-    times = np.array(sorted({row.time for row in rows}))
-    step = 1.0
-    if readings.clock != "date" and len(times) > 1:
-        step = float(np.diff(times).min())
-    names = sorted({row.site for row in rows})
-    steps = round((times[-1] - times[0]) / step) + 1
-    if steps * len(names) > MOST_CELLS:
-        raise ReadingError(
-            f"{len(names)} sites from time {times[0]:g} to {times[-1]:g} in steps of {step:g}, "
-            f"their smallest distance, are more than {MOST_CELLS} values; put them on an even grid"
-        )
-    number = {name: i for i, name in enumerate(names)}
-    values = np.full((steps, len(names)), np.nan)
-    observed = np.zeros(values.shape, dtype=bool)
-    for row in rows:
-        at = _step(row, float(times[0]), step)
-        values[at, number[row.site]] = row.value
-        observed[at, number[row.site]] = row.observed
-    return names, values, observed
+class _Grid:
+    """Readings at even steps from the first on: values and whether they were read, by site."""
 
+    def __init__(self, rows: Sequence[Reading], clock: str, step: float | None) -> None:
+        times = np.array(sorted({row.time for row in rows}))
+        self._rows = rows
+        self._clock = clock
+        self._first = float(times[0])
+        self._step = step or 1.0
+        if step is None and clock != "date" and len(times) > 1:
+            self._step = float(np.diff(times).min())
+        self.names = sorted({row.site for row in rows})
+        steps = round((times[-1] - times[0]) / self._step) + 1
+        if steps * len(self.names) > MOST_CELLS:
+            raise ReadingError(
+                f"{len(self.names)} sites from time {times[0]:.10g} to {times[-1]:.10g} in steps "
+                f"of {self._step:g}, their smallest distance, are more than {MOST_CELLS} values; "
+                f"{self._remedy}"
+            )
+        number = {name: i for i, name in enumerate(self.names)}
+        self.values = np.full((steps, len(self.names)), np.nan)
+        self.observed = np.zeros(self.values.shape, dtype=bool)
+        for row in rows:
+            at = self._place(row), number[row.site]
+            self.values[at] = row.value
+            self.observed[at] = row.observed
 
-def _step(row: Reading, first: float, step: float) -> int:
-    exact = (row.time - first) / step
-    if not isclose(exact, round(exact), abs_tol=1e-3):
-        raise ReadingError(
-            f"{row.source}, time: {row.time:g} is not a whole number of steps of {step:g}, the "
-            f"smallest distance between times, after the first, {first:g}; put them on an even grid"
-        )
-    return round(exact)
+    def _place(self, row: Reading) -> int:
+        exact = (row.time - self._first) / self._step
+        if not isclose(exact, round(exact), abs_tol=1e-3):
+            raise ReadingError(
+                f"{row.source}, time: {row.time:.10g} is not a whole number of steps of "
+                f"{self._step:g}, the smallest distance between times, after the first, "
+                f"{self._first:.10g}; {self._remedy}"
+            )
+        return round(exact)
+
+    @property
+    def too_fine(self) -> str:
+        """Why a site may seem to be read too seldom: it is, beside the steps; with a remedy."""
+        distance = usual_distance(self._rows)
+        if not distance > 1.5 * self._step:
+            return ""
+        return f"a step is {self._step:g}, and {self._remedy}"
+
+    @property
+    def _remedy(self) -> str:
+        distance = usual_distance(self._rows)
+        if distance != distance:
+            return "put them on an even grid"
+        told = f"a site is read about every {distance:g}"
+        return f"{told}: {remedy(distance, self._clock)}"
 
 
 def _covered(
-    values: Matrix,
-    observed: NDArray[np.bool_],
-    names: list[str],
-    coverage: float,
-    repairs: list[str],
+    grid: _Grid, coverage: float, repairs: list[str]
 ) -> tuple[Matrix, NDArray[np.bool_], list[str]]:
+    values, observed, names = grid.values, grid.observed, grid.names
     shares = observed.mean(axis=0)
     kept = (shares >= coverage) & (shares > 0)
     told = ", ".join(
@@ -122,7 +148,7 @@ def _covered(
         raise ReadingError(
             f"{len(left)} of {len(names)} sites were read at a share of at least {coverage:g} of "
             f"the {len(values)} steps; two are needed to choose between. Left out: "
-            f"{told or 'none'}. Add files, or lower coverage"
+            f"{told or 'none'}; {grid.too_fine or 'add files, or lower coverage'}"
         )
     if told:
         repairs.append(

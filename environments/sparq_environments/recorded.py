@@ -6,17 +6,19 @@ from functools import lru_cache
 from glob import glob, has_magic
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from sparq_environments.cells import ReadingError
 from sparq_environments.gaps import Record, Rule, complete
 from sparq_environments.readings import Choice, read
+from sparq_environments.resampling import How, Resampling
 from sparq_sim.domain import Sites
+from sparq_sim.draws import Positive
 from sparq_sim.messages import Point, Points, Values
 from sparq_sim.models import Environment
 
@@ -39,8 +41,9 @@ class Recorded(Environment):
     The files are EPA's daily CSV as users download it (either header, https://www.epa.gov/
     outdoor-air-quality-data/download-daily-data), a day a step; or tidy CSV or Parquet with
     columns date (or time), site, lat, lon, value and, if wanted, observed (0 where the value was
-    filled in). Times in a time column must lie on an even grid, whose step is the clock unit.
-    Files are read when a play starts, once in a process as long as they do not change.
+    filled in). Times in a time column must lie on an even grid, whose step is the clock unit, or
+    are put on one by *round_to* or *step*. Files are read when a play starts, once in a process as
+    long as they do not change.
 
     For worlds whose drift is real. `repairs` of the landscape says what was done to the readings,
     `available` which values were filled in.
@@ -67,6 +70,28 @@ class Recorded(Environment):
     coverage: Annotated[float, Field(ge=0, le=1)] = 0.75
     """Share of all days at which a site must have been read, or it is left out."""
 
+    step: Positive | None = None
+    """The clock unit, in the unit of the files: seconds for times such as 2024-05-01 13:00, days
+    for dates, or what their numbers count. Of all readings of a site from one multiple of it to
+    the next one value is made, which counts for the whole step. Without it, a step is the smallest
+    distance between two times."""
+    round_to: Positive | None = None
+    """Before all else, each time is moved to the nearest multiple of this, in the unit of the
+    files, for loggers that are a little early or late. So a reading may count before it was made,
+    by at most half of this."""
+    resample: How = "mean"
+    """What counts of several readings of a site in one step: their `mean`, or the `last` or the
+    `first` of them."""
+
+    @model_validator(mode="after")
+    def _resamples(self) -> Self:
+        if "resample" in self.model_fields_set and self.step is None and self.round_to is None:
+            raise ValueError(
+                f"resample = {self.resample!r} does nothing without step or round_to; "
+                "add one of them, or take it out"
+            )
+        return self
+
     @field_validator("limits")
     @classmethod
     def _ordered(cls, limits: tuple[float, float]) -> tuple[float, float]:
@@ -86,7 +111,8 @@ class Recorded(Environment):
             sites=self.sites,
             limits=self.limits,
         )
-        return RecordedLandscape(_record(stamps, choice, self.gaps, self.coverage))
+        resampling = Resampling(self.step, self.round_to, self.resample)
+        return RecordedLandscape(_record(stamps, choice, self.gaps, self.coverage, resampling))
 
 
 class RecordedLandscape:
@@ -155,8 +181,12 @@ def _stamp(file: Path) -> tuple[int, int]:
 
 @lru_cache(maxsize=4)
 def _record(
-    stamps: tuple[tuple[Path, int, int], ...], choice: Choice, gaps: Rule, coverage: float
+    stamps: tuple[tuple[Path, int, int], ...],
+    choice: Choice,
+    gaps: Rule,
+    coverage: float,
+    resampling: Resampling,
 ) -> Record:
     """Read and complete a record; with the same files unchanged, the same once more."""
     readings = read(tuple(file for file, _, _ in stamps), choice)
-    return complete(readings, gaps=gaps, coverage=coverage)
+    return complete(readings, gaps=gaps, coverage=coverage, resampling=resampling)
