@@ -131,7 +131,7 @@ def run(
     from sparq_sim.console import legend, levels, summary_table, watching
     from sparq_sim.study import Study
 
-    loaded = _load(scenario, overrides, allow_import=allow_import)
+    loaded = _load(scenario, overrides, allow_import=allow_import, check_data=True)
     name = Path(scenario)
     folder = out or Path("studies") / (name.stem if name.suffix or name.is_absolute() else name)
     console = Console()
@@ -278,13 +278,15 @@ def show(
 @app.command()
 def check(
     files: Annotated[list[str], typer.Argument(help="Scenario files, or names.")],
+    overrides: Set = None,
     allow_import: AllowImport = False,
 ) -> None:
-    """Check scenario files; each error is told with its line, and the exit code is 2."""
+    """Check scenario files and their data; each error is told with its line, the exit code is 2."""
     problems = []
     for file in files:
         try:
-            count = len(_load(file, allow_import=allow_import).settings())
+            loaded = _load(file, overrides, allow_import=allow_import, check_data=True)
+            count = len(loaded.settings())
         except SparqError as error:
             problems.append(str(error))
         else:
@@ -433,11 +435,17 @@ def _stored(file: Path) -> StoredPlay:
 
 
 def _load(
-    source: str, overrides: list[str] | None = None, *, allow_import: bool = False
+    source: str,
+    overrides: list[str] | None = None,
+    *,
+    allow_import: bool = False,
+    check_data: bool = False,
 ) -> Scenario:
     from sparq_sim.scenario import Scenario
 
-    return Scenario.load(source, overrides=overrides or (), allow_import=allow_import)
+    return Scenario.load(
+        source, overrides=overrides or (), allow_import=allow_import, check_data=check_data
+    )
 
 
 def _executor(name: str, jobs: int | None) -> PlayExecutor:

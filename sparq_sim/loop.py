@@ -97,6 +97,11 @@ class Rules(Part):
             last -= 1
         return last if self.rounds is None else min(last, self.rounds)
 
+    @property
+    def ends_at(self) -> float:
+        """When a play ends at the latest: with its last round."""
+        return min((self.most_rounds + 1) * self.period, self.horizon)
+
     @model_validator(mode="after")
     def _must_end(self) -> Rules:
         if self.rounds is None and self.horizon == inf:

@@ -168,6 +168,15 @@ class Answering(Protocol):
 class Environment(Part):
     """A drifting reward; its fields are its parameters, `start` makes one."""
 
+    def check_play(self, until: float) -> None:
+        """Refuse, by SparqError, what cannot be played until then, such as data that are missing.
+
+        Called before anything is played, by `sparq-sim check` as well; by default, all is well.
+
+        Args:
+            until: When the play ends, in clock units.
+        """
+
     def start(self, rng: Generator) -> Landscape:
         """Make the landscape; all its chance comes from *rng*, now."""
         raise NotImplementedError(f"{type(self).__name__} must define start(self, rng)")
@@ -192,6 +201,15 @@ class Expert(Part):
 
     Define `answer`, or, where there is state to hold, `start`, which gives what answers.
     """
+
+    def check_play(self, until: float) -> None:
+        """Refuse, by SparqError, what cannot answer until then, such as data that are missing.
+
+        Called before anything is played, by `sparq-sim check` as well; by default, all is well.
+
+        Args:
+            until: When the play ends, in clock units.
+        """
 
     def start(self, setting: Setting) -> Answering:
         """Make what answers in a play with this *setting*; by default, the model itself."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from itertools import product
@@ -28,12 +28,14 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from sparq_sim.channel import Channel
 from sparq_sim.desk import check_fallbacks
-from sparq_sim.errors import PluginError, ScenarioError, did_you_mean
+from sparq_sim.errors import PluginError, ScenarioError, SparqError, did_you_mean
 from sparq_sim.loop import Rules, Watch, play
 from sparq_sim.messages import AGENT_NAME, REWARD
 from sparq_sim.models import Environment, Expert, Landscape, Optimizer, Part
 from sparq_sim.plugins import Kind, load, name_of, names
 from sparq_sim.scenario_files import (
+    FILE_FIELDS,
+    Keys,
     Layer,
     Layers,
     Problems,
@@ -44,6 +46,7 @@ from sparq_sim.scenario_files import (
     named,
     overridden,
     read,
+    shown,
     undotted,
     without,
 )
@@ -250,12 +253,18 @@ class Scenario(Rules):
 
     @classmethod
     def load(
-        cls, source: str | Path, *, overrides: Sequence[str] = (), allow_import: bool = False
+        cls,
+        source: str | Path,
+        *,
+        overrides: Sequence[str] = (),
+        allow_import: bool = False,
+        check_data: bool = False,
     ) -> Self:
         """Read a file, or the scenario of that name that is installed.
 
         *overrides* are FIELD=VALUE and win over the file. With *allow_import*, the file may name
-        code to run, as `module:Class`.
+        code to run, as `module:Class`. With *check_data*, the data files that it names are read
+        as well, as by `Scenario.check_data`.
         """
         layers = read(source, overrides)
         values, context = layers.values, {"allow_import": allow_import}
@@ -270,7 +279,34 @@ class Scenario(Rules):
                 break
         if found.told:
             raise ScenarioError(*found.told)
+        if check_data:
+            scenario.check_data(lambda keys: f"{layers.giver(keys).where(keys)}: ")
         return scenario
+
+    def check_data(self, where: Callable[[Keys], str] = lambda keys: "") -> None:
+        """Refuse plays for which data are missing, unreadable or too short, in any setting.
+
+        Args:
+            where: Names the place of a field, to stand before what is wrong with it.
+
+        Raises:
+            ScenarioError: What environments and experts refuse by their `check_play`.
+        """
+        problems: list[str] = []
+        seen: set[str] = set()
+        for setting, one in self.settings():
+            until = one.rules.ends_at
+            for keys, part in one._parts_with_data():
+                looked_at = repr((keys, part, until))
+                if looked_at in seen:
+                    continue
+                seen.add(looked_at)
+                if reason := _refused(part, until):
+                    swept = ", ".join(f"{path} = {shown(value)}" for path, value in setting.items())
+                    reason += f" (where {swept})" if swept else ""
+                    problems.append(f"{where(keys)}{dotted(keys)}: {reason}")
+        if problems:
+            raise ScenarioError(*problems)
 
     @property
     def rules(self) -> Rules:
@@ -352,6 +388,14 @@ class Scenario(Rules):
             told = [f"{dotted([str(k) for k in e['loc']])}: {e['msg']}" for e in error.errors()]
             raise ScenarioError(*told) from error
 
+    def _parts_with_data(self) -> Iterator[tuple[Keys, Environment | Expert]]:
+        """Give all that may read data, each with the keys of the field that names its files."""
+        parts: dict[Keys, Environment | Expert] = {("environment",): self.environment}
+        parts |= {("experts", name): each.expert for name, each in self.experts.items()}
+        for keys, part in parts.items():
+            named = [field for field in FILE_FIELDS if field in type(part).model_fields]
+            yield (*keys, *named[:1]), part
+
     def _called(self, optimizer: str) -> Optimizer:
         if optimizer not in self.optimizers:
             raise ScenarioError(
@@ -427,6 +471,17 @@ class Scenario(Rules):
         if details:
             raise _refusals(list(details.values()))
         return self
+
+
+def _refused(part: Environment | Expert, until: float) -> str:
+    """Say why a plug-in cannot be played until then, if it cannot."""
+    try:
+        part.check_play(until)
+    except SparqError as error:
+        return str(error)
+    except Exception as error:
+        return f"{type(part).__name__}.check_play raised {type(error).__name__}: {error}"
+    return ""
 
 
 # Settings of a sweep

@@ -166,6 +166,7 @@ class Study:
         self.store = Store(folder)
         self._into = into
         self._identity = scenario.identity() if scenario is not None else ""
+        self._scenario = scenario
         self._recipes = _recipes(scenario) if scenario is not None else {}
         self._title = scenario.title if scenario is not None else ""
         self._opened: list[Play] | None = None
@@ -256,10 +257,12 @@ class Study:
         """Play what is missing, by default on all cores; each play is kept as it finishes.
 
         Run it again to go on after an interruption of whatever kind. *watch* is called at the
-        beginning and after each play.
+        beginning and after each play. Where data are missing, unreadable or too short, nothing is
+        played: see `Scenario.check_data`.
         """
-        if not self._recipes:
+        if self._scenario is None:
             raise StoreError("a study opened without its scenario cannot be run")
+        self._scenario.check_data()
         self.store.prepare()
         self._describe()
         plays = self.plays()

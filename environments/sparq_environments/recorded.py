@@ -85,7 +85,7 @@ class Recorded(Environment):
 
     @model_validator(mode="after")
     def _resamples(self) -> Self:
-        if "resample" in self.model_fields_set and self.step is None and self.round_to is None:
+        if self.resample != "mean" and self.step is None and self.round_to is None:
             raise ValueError(
                 f"resample = {self.resample!r} does nothing without step or round_to; "
                 "add one of them, or take it out"
@@ -100,8 +100,20 @@ class Recorded(Environment):
             raise ValueError(f"limits {limits} must be two finite numbers, the lower one first")
         return limits
 
+    def check_play(self, until: float) -> None:
+        """Refuse files that are missing or cannot be read, and a record that ends before then."""
+        steps = len(self._read().values)
+        if until > steps * (1 + 1e-9):
+            raise ReadingError(
+                f"the record has {steps} steps and ends at time {steps}, before the play does, "
+                f"at {until:g}; play at most {steps - 1} periods of 1, or add files"
+            )
+
     def start(self, rng: Generator) -> RecordedLandscape:
         """Read the files, or remember them."""
+        return RecordedLandscape(self._read())
+
+    def _read(self) -> Record:
         stamps = tuple((file, *_stamp(file)) for file in _found(self.files))
         choice = Choice(
             pollutant=self.pollutant,
@@ -112,7 +124,7 @@ class Recorded(Environment):
             limits=self.limits,
         )
         resampling = Resampling(self.step, self.round_to, self.resample)
-        return RecordedLandscape(_record(stamps, choice, self.gaps, self.coverage, resampling))
+        return _record(stamps, choice, self.gaps, self.coverage, resampling)
 
 
 class RecordedLandscape:

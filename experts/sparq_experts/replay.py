@@ -41,8 +41,26 @@ class Replay(Expert):
     begins_at: FiniteFloat = 0.0
     """The time of the table at which the play begins, in clock units; earlier rows are left out."""
 
+    def check_play(self, until: float) -> None:
+        """Refuse a table that is missing or cannot be read, or that begins after then."""
+        table, times = self._read()
+        first = times[times >= 0].min()
+        if first > until:
+            raise SparqError(
+                f"{self.file}: its first row is of time {first:g} of the play, which ends at "
+                f"{until:g}; set begins_at to the time of the table at which the play begins"
+            )
+        table.values_and_stds()
+
     def start(self, setting: Setting) -> Answering:
         """Read the table."""
+        table, times = self._read()
+        points = np.stack([table.numbers(name) for name in setting.domain.names], axis=1)
+        columns = (points, times, *table.values_and_stds())
+        return _ReplayAtWork(self.reach, *(column[times >= 0] for column in columns))
+
+    def _read(self) -> tuple[_Table, Values]:
+        """Read the rows that are wanted, and when in the play each was measured."""
         table = _read(self.file.expanduser())
         for column, value in self.where:
             table = table.only(column, value)
@@ -50,15 +68,10 @@ class Replay(Expert):
         if "fate" in table.columns:
             table, time = table.only("fate", ANSWERED), "measured_at"
             table.check_one_landscape()
-        names = setting.domain.names
         times = table.numbers(time) - self.begins_at
-        stds = table.numbers("std") if "std" in table.columns else np.zeros(len(times))
-        points = np.stack([table.numbers(name) for name in names], axis=1)
-        kept = times >= 0
-        if not kept.any():
+        if not (times >= 0).any():
             raise SparqError(f"{self.file}: no row is left from {time} {self.begins_at} on")
-        columns = (points, times, table.numbers("value"), stds)
-        return _ReplayAtWork(self.reach, *(column[kept] for column in columns))
+        return table, times
 
 
 class _ReplayAtWork:
@@ -139,6 +152,11 @@ class _Table:
                         "landscape of its own; choose one: "
                         f"where = [[{dumps(name)}, {_value(several[0])}]]"
                     )
+
+    def values_and_stds(self) -> tuple[Values, Values]:
+        """Give what was recorded, and how surely; without a column of stds, exactly."""
+        values = self.numbers("value")
+        return values, self.numbers("std") if "std" in self.columns else np.zeros(len(values))
 
     def numbers(self, name: str) -> Values:
         """Give a column as finite numbers, or say where there is none."""
