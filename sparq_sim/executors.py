@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from sparq_sim import store
 from sparq_sim.errors import SparqError
+from sparq_sim.messages import Point
 from sparq_sim.models import Environment, Landscape
 from sparq_sim.streams import Streams
 from sparq_sim.threads import one_thread
@@ -54,6 +55,8 @@ QUICK = 0.5
 """Seconds; a shorter play is worth handing out ahead."""
 LANDSCAPES = 2
 """How many started landscapes a worker keeps."""
+MOST_BESTS = 100_000
+"""Of how many times a worker remembers the best point of a landscape: some 30 MB."""
 
 
 class ExecutorError(SparqError):
@@ -212,8 +215,33 @@ def _landscape(environment: Environment, seed: int, replication: int) -> Landsca
             return landscape
     with one_thread():
         started = environment.start(Streams(seed, replication).generator("environment"))
-    _memory.landscapes.append((environment, seed, replication, started))
-    return started
+    # What is no landscape is for the play to refuse, by name.
+    shared = SharedLandscape(started) if isinstance(started, Landscape) else started
+    _memory.landscapes.append((environment, seed, replication, shared))
+    return shared
+
+
+class SharedLandscape:
+    """A landscape that several plays share: the best of a time is found once for all of them."""
+
+    def __init__(self, landscape: Landscape) -> None:
+        self._landscape = landscape
+        self._bests: dict[float, tuple[Point, float]] = {}
+        self.domain = landscape.domain
+        self.rewards = landscape.rewards
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what else the landscape has, such as `observe` or `available`."""
+        return getattr(self._landscape, name)
+
+    def best(self, time: float) -> tuple[Point, float]:
+        """Return a point of the highest reward, and that reward; asked for again, the same."""
+        found = self._bests.get(time)
+        if found is None:
+            if len(self._bests) >= MOST_BESTS:
+                del self._bests[next(iter(self._bests))]
+            found = self._bests[time] = self._landscape.best(time)
+        return found
 
 
 def _same(a: Environment, b: Environment) -> bool:

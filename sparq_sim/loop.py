@@ -230,6 +230,7 @@ class _Table:
         watch: Watch | None,
     ) -> None:
         landscape = landscape or environment.start(streams.generator("environment"))
+        self._environment = type(environment).__name__
         self._rules = rules
         self._clock = clock
         self._watch = watch
@@ -374,7 +375,7 @@ class _Table:
         best = float(self._landscape.best(time)[1])
         if rewards.shape != (1,) or not (isfinite(rewards[0]) and isfinite(best)):
             raise PluginError(
-                f"{type(self._landscape).__name__} gives the reward {rewards} and the best {best} "
+                f"{self._environment} gives the reward {rewards} and the best {best} "
                 f"at {time}; expected finite numbers, one for each point"
             )
         return float(rewards[0]), best

@@ -16,10 +16,12 @@ from numpy.random import Generator
 
 from sparq_environments.synthetic import Synthetic
 from sparq_sim import executors
-from sparq_sim.executors import Dask, ExecutorError, InProcess, Processes
+from sparq_sim.executors import Dask, ExecutorError, InProcess, Processes, SharedLandscape
+from sparq_sim.messages import Point
 from sparq_sim.models import Agent, Landscape, Optimizer, Setting
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.study import Progress, Study
+from tests.gappy import GappyLandscape
 from tests.test_store import scenario
 
 
@@ -207,3 +209,60 @@ def test_landscapes_are_started_once_a_replication_and_worker(
 def test_jobs_are_counted_from_one() -> None:
     with pytest.raises(ExecutorError, match="at least 1, not 0"):
         Processes(0)
+
+
+class Tallied(Synthetic):
+    """Notes in a file each time of which the best is asked for."""
+
+    tally: str
+
+    def start(self, rng: Generator) -> Landscape:
+        return _TalliedLandscape(super().start(rng), Path(self.tally), started=time.time_ns())
+
+
+class _TalliedLandscape:
+    def __init__(self, landscape: Landscape, file: Path, started: int) -> None:
+        self._landscape, self._file, self._started = landscape, file, started
+        self.domain, self.rewards = landscape.domain, landscape.rewards
+
+    def best(self, time: float) -> tuple[Point, float]:
+        with self._file.open("a") as lines:
+            lines.write(f"{os.getpid()} {self._started} {time}\n")
+        return self._landscape.best(time)
+
+
+@pytest.mark.parametrize("executor", [InProcess(), Processes(1)], ids=["here", "process"])
+def test_the_best_of_a_time_is_found_once_for_all_optimizers(
+    tmp_path: Path, executor: InProcess | Processes
+) -> None:
+    file = tmp_path / "bests.txt"
+    optimizers = {f"dawdling-{n}": Dawdling(seconds=0.0, why=n) for n in range(3)}
+    world = Tallied(tally=str(file))
+    played = scenario(rounds=10, replications=2, environment=world, optimizers=optimizers)
+    assert Study(played, tmp_path / "study").run(executor).done == 6
+    asked = file.read_text().splitlines()
+    assert len(asked) == 2 * 10
+    assert len(set(asked)) == len(asked)
+
+
+def test_a_shared_landscape_has_all_that_the_landscape_has() -> None:
+    landscape = GappyLandscape()
+    shared = SharedLandscape(landscape)
+    assert shared.cells == landscape.cells
+    assert shared.available == landscape.available
+    assert not hasattr(shared, "observe")
+
+
+def test_of_too_many_times_the_first_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executors, "MOST_BESTS", 2)
+    asked: list[float] = []
+
+    class Asked(GappyLandscape):
+        def best(self, time: float) -> tuple[Point, float]:
+            asked.append(time)
+            return super().best(time)
+
+    shared = SharedLandscape(Asked())
+    for moment in (1.0, 2.0, 2.0, 3.0, 3.0, 1.0):
+        shared.best(moment)
+    assert asked == [1.0, 2.0, 3.0, 1.0]

@@ -396,7 +396,7 @@ class Broken(Environment):
 
 @pytest.mark.parametrize("shape", [(1,), (1, 1)])
 def test_an_environment_that_gives_no_numbers_is_refused_by_name(shape: tuple[int, ...]) -> None:
-    with pytest.raises(PluginError, match="DiceyLandscape gives the reward"):
+    with pytest.raises(PluginError, match="Broken gives the reward"):
         play(Asker(), Broken(shape=shape), Rules(rounds=3))
 
 
