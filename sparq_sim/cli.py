@@ -18,6 +18,7 @@ from sparq_sim.errors import SparqError, did_you_mean, visible
 if TYPE_CHECKING:
     from sparq_sim.console import Level
     from sparq_sim.executors import PlayExecutor
+    from sparq_sim.measures import References
     from sparq_sim.models import Part
     from sparq_sim.plugins import Kind
     from sparq_sim.scenario import Scenario
@@ -128,7 +129,14 @@ def run(
 
     from sparq_sim.analysis import summary
     from sparq_sim.cautions import cautions
-    from sparq_sim.console import legend, levels, summary_table, watching
+    from sparq_sim.console import (
+        estimates,
+        legend,
+        levels,
+        summary_table,
+        watching,
+        watching_levels,
+    )
     from sparq_sim.study import Study
 
     loaded = _load(scenario, overrides, allow_import=allow_import, check_data=True)
@@ -143,10 +151,12 @@ def run(
         typer.echo(f"Stopped. What is finished is in {folder}; the same command goes on.", err=True)
         raise typer.Exit(130) from None
     rows = summary(study)
+    known: dict[str, References] = {}
     if rows:
         reference_levels: list[Level] = []
         try:
-            reference_levels = levels(loaded)
+            with watching_levels(console) as watch_levels:
+                reference_levels = levels(loaded, known=known, watch=watch_levels)
         except Exception as error:  # Of a plug-in, whatever it be: the plays are there.
             _say(f"Note: no reference levels: {error}", err=True)
         table = summary_table(loaded.title, rows, reference_levels, width=console.width)
@@ -158,13 +168,13 @@ def run(
             highlight=False,
         )
     warned = cautions(study)
-    for note in (*done.notes, *(caution.text for caution in warned)):
+    for note in (*done.notes, *(caution.text for caution in warned), *estimates(known.values())):
         _say(f"Note: {note}", err=True)
     played = done.done - done.resumed
     plays = "1 play" if played == 1 else f"{played} plays"
     _say(f"{plays} in {done.elapsed:.1f} s, {done.resumed} found; all in {folder}")
     if rows and not no_report:
-        _report(study, folder / REPORT, allow_import=allow_import)
+        _report(study, folder / REPORT, allow_import=allow_import, known=known)
     if done.troubles:
         failed: dict[str, list[str]] = {}
         for trouble in done.troubles:
@@ -190,11 +200,10 @@ def report(
     allow_import: AllowImport = False,
 ) -> None:
     """Write the report of a study: one HTML file, which needs no network."""
-    from sparq_sim.report import write
     from sparq_sim.study import Study
 
-    study = Study.open(folder, begun=True)
-    made = write(study, to or folder / REPORT, replays=not no_replays, allow_import=allow_import)
+    study, file = Study.open(folder, begun=True), to or folder / REPORT
+    made = _written(study, file, replays=not no_replays, allow_import=allow_import, known={})
     _say(str(made))
 
 
@@ -401,12 +410,27 @@ def _note(study: Study) -> None:
         _say(f"Note: {note}", err=True)
 
 
-def _report(study: Study, to: Path, *, allow_import: bool) -> None:
-    """Write the report of a run; without one, the plays are there all the same."""
+def _written(
+    study: Study, to: Path, *, replays: bool, allow_import: bool, known: dict[str, References]
+) -> Path:
+    """Write a report, showing how far its reference levels have come; those *known* are taken."""
+    from functools import partial
+
+    from rich.console import Console
+
+    from sparq_sim.console import levels, watching_levels
     from sparq_sim.report import write
 
+    with watching_levels(Console(stderr=True)) as watch:
+        find = partial(levels, known=known, watch=watch)
+        return write(study, to, replays=replays, allow_import=allow_import, levels=find)
+
+
+def _report(study: Study, to: Path, *, allow_import: bool, known: dict[str, References]) -> None:
+    """Write the report of a run; without one, the plays are there all the same."""
     try:
-        _say(f"Report: {write(study, to, allow_import=allow_import)}")
+        made = _written(study, to, replays=True, allow_import=allow_import, known=known)
+        _say(f"Report: {made}")
     except Exception as error:  # Whatever plug-ins, files and disks can do.
         reason = f"{type(error).__name__}: {error}"
         _say(f"Note: no report ({reason}); `sparq-sim report` tries again", err=True)

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite
+from time import perf_counter
 from typing import TYPE_CHECKING, TypeAlias
 
 from rich import box
 from rich.console import Console, Group
 from rich.live import Live
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
 from sparq_sim.errors import visible
 from sparq_sim.measures import References, references
+from sparq_sim.measures import Watch as WatchLevels
 from sparq_sim.streams import Streams
 
 if TYPE_CHECKING:
@@ -28,16 +37,46 @@ if TYPE_CHECKING:
 Level: TypeAlias = tuple[Mapping[str, object], References]
 
 
-def levels(scenario: Scenario) -> list[Level]:
-    """Compute the reference levels of a scenario, one for each setting whose world differs."""
+LEVELS_UNSEEN = 1.0
+"""Seconds that reference levels may take before it is shown how far they have come."""
+
+
+def levels(
+    scenario: Scenario,
+    *,
+    known: dict[str, References] | None = None,
+    watch: WatchLevels | None = None,
+) -> list[Level]:
+    """Compute the reference levels of a scenario, one for each setting whose world differs.
+
+    Args:
+        scenario: Where its `levels` is false, there are none.
+        known: Levels found before, by world; what is found is added, so as not to find it twice.
+        watch: Hears how far each has come, as by `references`.
+    """
+    known = {} if known is None else known
     found: dict[str, Level] = {}
     for setting, one in scenario.settings():
-        world = repr((one.environment, one.seed, one.rules.period, one.rules.most_rounds))
-        if world not in found:
-            rng = Streams(one.seed).generator("environment")
-            times = [t * one.rules.period for t in range(1, one.rules.most_rounds + 1)]
-            found[world] = setting, references(one.environment.start(rng), times)
+        rules, environment = one.rules, one.environment
+        world = repr((environment, one.seed, rules.period, rules.most_rounds))
+        if not one.levels or world in found:
+            continue
+        if world not in known:
+            landscape = environment.start(Streams(one.seed).generator("environment"))
+            times = [t * rules.period for t in range(1, rules.most_rounds + 1)]
+            budget = environment.level_evaluations
+            known[world] = references(landscape, times, budget=budget, watch=watch)
+        found[world] = setting, known[world]
     return list(found.values())
+
+
+def estimates(found: Iterable[References]) -> list[str]:
+    """Tell of which reference levels a part was computed, each once."""
+    return [
+        f"reference levels are estimated, from {told}"
+        for told in dict.fromkeys(level.estimated_from for level in found)
+        if told
+    ]
 
 
 OPTIONAL = ("seconds", "sent", "retried", "spent", "growth", "asked")
@@ -178,6 +217,34 @@ def _safe(text: str) -> str:
 
 def _shown(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@contextmanager
+def watching_levels(console: Console) -> Iterator[WatchLevels | None]:
+    """Show how far reference levels have come, where they take their time and it is a terminal."""
+    if not console.is_terminal:
+        yield None
+        return
+    bar = Progress(
+        TextColumn("reference levels"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("(levels = false leaves them out)"),
+        console=console,
+        transient=True,
+    )
+    task = bar.add_task("", total=None)
+    began = perf_counter()
+
+    def watch(done: int, total: int) -> None:
+        if perf_counter() - began >= LEVELS_UNSEEN:
+            bar.start()
+            bar.update(task, completed=min(done, total), total=total)
+
+    try:
+        yield watch
+    finally:
+        bar.stop()
 
 
 @contextmanager

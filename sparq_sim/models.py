@@ -168,6 +168,9 @@ class Answering(Protocol):
 class Environment(Part):
     """A drifting reward; its fields are its parameters, `start` makes one."""
 
+    level_evaluations: ClassVar[int] = 10_000
+    """How many points reference levels may evaluate; more, where a point costs next to nothing."""
+
     def check_play(self, until: float) -> None:
         """Refuse, by SparqError, what cannot be played until then, such as data that are missing.
 

@@ -249,6 +249,8 @@ class Scenario(Rules):
     seed: NonNegativeInt = 0
     record: Literal["rounds", "full"] = "rounds"
     """What a study keeps: a row a round, or every reply as well."""
+    levels: bool = True
+    """Whether tables and reports show reference levels: what simple policies would get."""
     sweep: Sweep = Sweep()
 
     @classmethod

@@ -391,6 +391,7 @@ class Study:
                 "setting": recipe.setting,
                 "seed": recipe.scenario.seed,
                 "replications": recipe.scenario.replications,
+                "levels": recipe.scenario.levels,
                 "play": recipe.scenario.fingerprint(recipe.optimizer),
             }
             for recipe in self._recipes.values()

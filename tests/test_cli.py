@@ -53,6 +53,38 @@ def test_compare_gives_one_object_an_optimizer(study: Path) -> None:
     assert "sparq-gp-ucb" in runner.invoke(app, ["compare", str(study)]).output
 
 
+def test_reference_levels_can_be_left_out_of_table_and_report(tmp_path: Path) -> None:
+    out = ["--out", str(tmp_path), "--set", "optimizers=['uniform']"]
+    with_levels = runner.invoke(app, ["run", "synthetic", *out, *SMALL])
+    assert "best fixed point" in with_levels.output
+    shown = (tmp_path / "report.html").read_text(encoding="utf-8")
+    without = runner.invoke(app, ["run", "synthetic", *out, *SMALL, "--set", "levels=false"])
+    assert without.exit_code == 0, without.output
+    assert "2 found" in without.output
+    assert "best fixed point" not in without.output
+    assert runner.invoke(app, ["report", str(tmp_path)]).exit_code == 0
+    left_out = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert shown.count("best fixed point") > left_out.count("best fixed point")
+
+
+def test_reference_levels_of_a_part_are_told_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "dear.py").write_text(
+        "from sparq_sim.testing import Slope\n\n\n"
+        'class Dear(Slope):\n    """A slope that is dear to evaluate."""\n'
+        "    level_evaluations = 1000\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    file = tmp_path / "dear.toml"
+    file.write_text('rounds = 30\nenvironment.kind = "dear:Dear"\noptimizers = ["uniform"]\n')
+    out = ["--out", str(tmp_path / "out"), "--allow-import", "--executor", "in-process"]
+    said = runner.invoke(app, ["run", str(file), *out]).output
+    told = "reference levels are estimated, from 3 of 30 rounds at 268 points"
+    assert f"Note: {told}" in said
+    assert told in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
 def test_a_sweep_gives_a_row_a_setting(tmp_path: Path) -> None:
     overrides = ["--set", "sweep.'feedback.noise'=[0.1, 0.2]", "--set", "optimizers=['uniform']"]
     out = ["--out", str(tmp_path / "swept")]

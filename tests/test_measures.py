@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -28,6 +29,7 @@ from sparq_sim.measures import (
     tally,
 )
 from sparq_sim.messages import Point, Points, Values
+from sparq_sim.models import Landscape
 from sparq_sim.parcel import ANSWERED, DUPLICATE, FATES, INVALID, LATE, LOST, UNASKED
 from sparq_sim.policy import Policy
 from sparq_sim.testing import Asker, Slope, Teller
@@ -365,3 +367,94 @@ def test_reference_levels_of_a_moving_bowl_are_those_in_closed_form(dimensions: 
 def test_the_best_fixed_point_may_lie_on_the_bounds() -> None:
     bowl = Bowl({0.0: [0.0, 1.0], 1.0: [0.0, 1.0]})
     assert references(bowl, [0.0, 1.0]).fixed == pytest.approx(0.0, abs=1e-3)
+
+
+# Within a budget
+
+
+class Counted:
+    """A landscape that counts the points that it evaluates."""
+
+    def __init__(self, landscape: Landscape) -> None:
+        self._landscape = landscape
+        self.domain = landscape.domain
+        self.points = 0
+        self.bests: list[float] = []
+
+    def rewards(self, points: Points, time: float) -> Values:
+        self.points += len(points)
+        return self._landscape.rewards(points, time)
+
+    def best(self, time: float) -> tuple[Point, float]:
+        self.bests.append(time)
+        return self._landscape.best(time)
+
+
+WORLDS: dict[str, Callable[[], Landscape]] = {
+    "line": lambda: Slope(place="line").start(stream()),
+    "square": lambda: Slope(place="square").start(stream()),
+    "sites": lambda: Slope(place="sites").start(stream()),
+    "many sites": lambda: Table({float(t): stream(t).random(3_000).tolist() for t in range(501)}),
+}
+
+
+@pytest.mark.parametrize("budget", [1_000, 10_000, 100_000])
+@pytest.mark.parametrize("rounds", [1, 42, 500])
+@pytest.mark.parametrize("world", WORLDS)
+def test_reference_levels_stay_within_a_budget(world: str, rounds: int, budget: int) -> None:
+    counted = Counted(WORLDS[world]())
+    references(counted, np.arange(1.0, rounds + 1), budget=budget)
+    assert 0 < counted.points <= budget
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_the_best_of_a_time_is_found_once_for_all_reference_levels(world: str) -> None:
+    counted = Counted(WORLDS[world]())
+    references(counted, np.arange(1.0, 43.0))
+    assert len(counted.bests) == len(set(counted.bests)) == 42
+
+
+def test_all_sites_are_evaluated_once_for_each_time() -> None:
+    counted = Counted(WORLDS["sites"]())
+    references(counted, np.arange(1.0, 43.0))
+    assert counted.points == 42 * 9
+
+
+def test_a_budget_that_suffices_changes_nothing() -> None:
+    landscape, times = WORLDS["line"](), np.arange(1.0, 51.0)
+    assert references(landscape, times, budget=10**6) == references(landscape, times)
+
+
+@pytest.mark.parametrize("world", ["line", "square", "sites"])
+def test_levels_within_a_budget_say_so_and_are_near_the_others(world: str) -> None:
+    landscape, times = WORLDS[world](), np.arange(1.0, 1_001.0)
+    budget = 1_800 if world == "sites" else 20_000
+    whole, part = references(landscape, times), references(landscape, times, budget=budget)
+    assert whole.estimated_from == ""
+    assert re.fullmatch(r"\d+ of 1000 rounds at \d+ points", part.estimated_from)
+    for name in ("uniform", "fixed", "late"):
+        assert getattr(part, name) == pytest.approx(getattr(whole, name), rel=0.15), name
+
+
+def test_fewer_points_are_compared_before_fewer_rounds() -> None:
+    levels = references(WORLDS["line"](), np.arange(1.0, 43.0), budget=20_000)
+    assert levels.estimated_from == "42 of 42 rounds at 411 points"
+
+
+def test_rounds_that_are_left_out_do_not_hide_a_day_of_the_week() -> None:
+    days = np.arange(700)
+    reward = np.where(days % 7 == 0, 10.0, 1.0)
+    table = Table({float(day): [value, 0.0] for day, value in zip(days, reward, strict=True)})
+    # One in seven: at even distances it would be always that day, or never.
+    levels = references(table, days.astype(float), budget=400)
+    assert levels.estimated_from == "100 of 700 rounds at 2 points"
+    assert levels.uniform == pytest.approx(reward.mean() / 2, rel=0.15)
+
+
+def test_who_watches_hears_how_far_it_is() -> None:
+    heard: list[tuple[int, int]] = []
+    references(WORLDS["line"](), [1.0, 2.0], watch=lambda *told: heard.append(told))
+    done = [done for done, _ in heard]
+    assert done == sorted(done)
+    assert {total for _, total in heard} == {2 * (2000 + 64 + 1)}
+    assert done[-1] == pytest.approx(heard[-1][1], rel=0.01)

@@ -28,6 +28,8 @@ _FEWEST, _MOST = 1024, 16384  # points that cover a box of two dimensions or mor
 class KernelEnvironment(Environment):
     """Rewards made of a kernel, on the box [lower, upper]^dimensions."""
 
+    level_evaluations = 5_000_000
+
     kernel: AnyStationary = SquaredExponential(length_scale=0.2)
     """How smooth the reward is in space; its length scale in units of the points."""
     dimensions: PositiveInt = 1

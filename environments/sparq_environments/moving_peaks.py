@@ -41,6 +41,8 @@ class MovingPeaks(Environment):
     drift most there. How fast: the table of drifts in the guide to environments.
     """
 
+    level_evaluations = 5_000_000
+
     dimensions: PositiveInt = 2
     """How many coordinates a point has."""
     side: Annotated[PositiveFloat, Field(allow_inf_nan=False)] = 100.0

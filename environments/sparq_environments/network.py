@@ -76,6 +76,8 @@ class SensorNetwork(Environment):
     choosing where to measure, of any length, which needs no file. Day 0 is 1 January.
     """
 
+    level_evaluations = 5_000_000
+
     mean: Annotated[float, Field(ge=-1e6, le=1e6)] = 36.9
     """Of all sites and days, in ppb."""
     season: Size = 11.5

@@ -372,6 +372,8 @@ class Plume(Environment):
     For: physics-based monitoring, with `coarse(resolution)` as what a cheap simulator knows.
     """
 
+    level_evaluations = 500_000
+
     sides: tuple[Positive, Positive] = (10.0, 10.0)
     """Width and height of the rectangle, in length units; its lower left corner is (0, 0)."""
     cells: Annotated[int, Field(ge=8, le=2048)] = 48

@@ -49,6 +49,8 @@ class Recorded(Environment):
     `available` which values were filled in.
     """
 
+    level_evaluations = 5_000_000
+
     files: Annotated[Names, Field(min_length=1)]
     """Paths, or patterns such as `data/ad_viz_*.csv`. A relative one is one from the working
     directory, or, in a scenario file, from that file's; `~` is home."""

@@ -30,6 +30,8 @@ class Rod(Environment):
     `coarse(resolution)`.
     """
 
+    level_evaluations = 5_000_000
+
     length: Positive = 10.0
     """Of the rod, in length units."""
     cells: Annotated[int, Field(ge=8, le=100_000)] = 200

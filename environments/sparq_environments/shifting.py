@@ -37,6 +37,8 @@ class Shifting(Environment):
     How fast each drifts: the table of drifts in the guide to environments.
     """
 
+    level_evaluations = 5_000_000
+
     function: Literal["branin", "ackley", "hartmann"] = "branin"
     """Which one."""
     dimensions: PositiveInt | None = None

@@ -34,6 +34,8 @@ class Switching(Environment):
     How much a switch changes: the table of drifts in the guide to environments.
     """
 
+    level_evaluations = 5_000_000
+
     dimensions: PositiveInt = 2
     """How many coordinates a point has."""
     functions: Annotated[int, Field(ge=2)] = 3

@@ -21,6 +21,8 @@ class Synthetic(Environment):
     a unit of time.
     """
 
+    level_evaluations = 5_000_000
+
     def start(self, rng: Generator) -> Landscape:
         """Give the one landscape there is; nothing is left to chance."""
         return SyntheticLandscape()

@@ -54,6 +54,8 @@ class OnlineTuning(Environment):
     How fast: the table of drifts in the guide to environments.
     """
 
+    level_evaluations = 500_000
+
     features: int = Field(8, ge=2, le=64)
     """Dimensions of x."""
     samples: int = Field(2, ge=1, le=1000)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import base64
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,8 @@ from sparq_sim.trace import NOTE, Columns, Trace
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+    from sparq_sim.scenario import Scenario
+
 TEMPLATES = Path(__file__).parent / "templates"
 MOST_ROWS = 400
 """Of a table in the page."""
@@ -71,6 +73,8 @@ THEME = (
     ' matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";'
 )
 """Runs before anything is shown, so that a dark page never flashes."""
+FindLevels: TypeAlias = "Callable[[Scenario], Sequence[tuple[Mapping[str, object], References]]]"
+"""Finds the reference levels of a scenario, as `sparq_sim.console.levels` does."""
 
 
 class Replay(Protocol):
@@ -110,10 +114,17 @@ class Gathered:
 # Gathering
 
 
-def gathered(study: Study, *, replays: bool = True, allow_import: bool = False) -> Gathered:
+def gathered(
+    study: Study,
+    *,
+    replays: bool = True,
+    allow_import: bool = False,
+    levels: FindLevels | None = None,
+) -> Gathered:
     """Read a study; what cannot be read is noted, and left out.
 
-    With *allow_import*, the study may name code to run, as `module:Class`.
+    With *allow_import*, the study may name code to run, as `module:Class`. *levels* finds the
+    reference levels of a scenario.
     """
     described = _described(study)
     planned = study.plays()
@@ -140,7 +151,7 @@ def gathered(study: Study, *, replays: bool = True, allow_import: bool = False) 
         found=found,
         bands=sorted(read.bands, key=lambda band: optimizers.index(band.optimizer)),
         tracks=_ordered(read.tracks),
-        levels=_levels(plays, kept, notes, allow_import=allow_import),
+        levels=_levels(plays, kept, notes, allow_import=allow_import, find=levels),
         settings=kept or ({},),
     )
     verdicts = _verdicts(study, settings, summaries)
@@ -176,8 +187,9 @@ def _described(study: Study) -> list[dict[str, Any]]:
     """Read what the folder says was to be played; nothing where it says nothing."""
     try:
         plays = json.loads((study.folder / store.SCENARIO).read_bytes())["plays"]
+        names = ("optimizer", "setting", "seed", "replications", "play")
         return [
-            {name: each[name] for name in ("optimizer", "setting", "seed", "replications", "play")}
+            {name: each[name] for name in names} | {"levels": each.get("levels", True)}
             for each in plays
         ]
     except (OSError, ValueError, KeyError, TypeError):
@@ -206,15 +218,17 @@ def _levels(
     notes: list[str],
     *,
     allow_import: bool,
+    find: FindLevels | None,
 ) -> list[tuple[Setting, References]]:
     """Compute the reference levels of the settings that are shown, a world once."""
-    from sparq_sim.console import levels
+    from sparq_sim.console import estimates, levels
     from sparq_sim.scenario import Scenario
 
     worlds: dict[str, References | None] = {}
     found = []
     for play in plays:
-        if not any(agree(play["setting"], setting) for setting in settings):
+        charted = any(agree(play["setting"], setting) for setting in settings)
+        if not (charted and play.get("levels", True)):
             continue
         fields = ("environment", "period", "rounds", "horizon")
         world = store.canonical([play["seed"], *(play["play"].get(name) for name in fields)])
@@ -227,11 +241,12 @@ def _levels(
                     name=play["optimizer"],
                     allow_import=allow_import,
                 )
-                worlds[world] = levels(scenario)[0][1]
+                worlds[world] = (find or levels)(scenario)[0][1]
             except Exception as error:  # Of a plug-in, whatever it be: the rest can be told.
                 notes.append(f"no reference levels: {error}")
         if (level := worlds[world]) is not None:
             found.append((play["setting"], level))
+    notes.extend(estimates(level for _, level in found))
     return found
 
 
