@@ -25,6 +25,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
+import browser
 import results_figures
 import results_pages
 import results_studies
@@ -82,10 +83,8 @@ def demo() -> None:
 
 def screenshots() -> None:
     """Take the pictures of the report, to docs/pictures/report."""
-    from screenshots import CHROMIUM, DRIVER
-
-    if absent := [str(program) for program in (CHROMIUM, DRIVER) if not program.exists()]:
-        raise AbsentError(", ".join(absent))
+    if absent := browser.absent():
+        raise AbsentError(", ".join(map(str, absent)))
     _told(DOCS / "screenshots.py")
 
 

@@ -1,8 +1,8 @@
 """Take the pictures of the report for its page: `python docs/screenshots.py [name ...]`.
 
 Plays small studies into a temporary folder, opens their reports in Chromium without a window, and
-writes docs/pictures/report. Needs Debian's chromium and chromium-driver (`make browser`), and
-selenium, which the extra `test` brings.
+writes docs/pictures/report. Needs a browser (`make browser`; docs/browser.py says where it is
+sought), and selenium, which the extra `test` brings.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 import base64
 import io
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import browser
 from PIL import Image
 
 from sparq_sim.report import write
@@ -24,7 +24,6 @@ from sparq_sim.scenario import Scenario
 from sparq_sim.study import Study
 
 FOLDER = Path(__file__).resolve().parent / "pictures" / "report"
-CHROMIUM, DRIVER = Path("/usr/bin/chromium"), Path("/usr/bin/chromedriver")
 WIDE, NARROW = 1280, 390
 """Pixels across: of a window, and of a phone."""
 
@@ -252,24 +251,6 @@ return [
 """
 
 
-@contextmanager
-def camera(home: Path) -> Iterator[Camera]:
-    """Start Chromium with an empty home."""
-    from selenium.webdriver import Chrome, ChromeOptions
-    from selenium.webdriver.chrome.service import Service
-
-    options = ChromeOptions()
-    options.binary_location = str(CHROMIUM)
-    for flag in ("headless=new", "no-sandbox", "disable-gpu", "hide-scrollbars", "no-first-run"):
-        options.add_argument(f"--{flag}")
-    options.add_argument(f"--user-data-dir={home}")
-    driver = Chrome(options=options, service=Service(str(DRIVER)))
-    try:
-        yield Camera(driver)
-    finally:
-        driver.quit()
-
-
 def saved(picture: bytes, path: Path) -> None:
     """Write a picture with at most 256 colours, which take a third of the room."""
     image = Image.open(io.BytesIO(picture)).convert("RGB")
@@ -279,8 +260,11 @@ def saved(picture: bytes, path: Path) -> None:
 
 def main(names: list[str]) -> int:
     """Take the pictures called *names*, or all."""
-    if absent := [str(program) for program in (CHROMIUM, DRIVER) if not program.exists()]:
-        print(f"There is no {' and no '.join(absent)}: `make browser` installs them, as root.")
+    if absent := browser.absent():
+        print(
+            f"There is no {' and no '.join(map(str, absent))}: `make browser` installs them, as "
+            f"root, or {' and '.join(browser.VARIABLES)} name them."
+        )
         return 1
     if unknown := [name for name in names if name not in SHOTS]:
         print(f"No picture is called {', '.join(unknown)}; there are: {', '.join(SHOTS)}")
@@ -291,10 +275,11 @@ def main(names: list[str]) -> int:
         folder = Path(home)
         studies = dict.fromkeys(shot.study for shot in chosen.values())
         pages = {name: played(name, folder) for name in studies}
-        with camera(folder / "chromium") as taking:
+        with browser.driven(folder / "chromium", "hide-scrollbars") as driver:
+            camera = Camera(driver)
             for name, shot in chosen.items():
                 path = FOLDER / f"{name}.png"
-                saved(taking.take(pages[shot.study], shot), path)
+                saved(camera.take(pages[shot.study], shot), path)
                 print(f"{path}: {path.stat().st_size // 1024} kB")
     return 0
 

@@ -356,16 +356,21 @@ def test_what_a_script_prints_is_set_between_its_markers() -> None:
 
 
 def test_what_needs_something_that_is_not_there_is_left_as_it_is(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("SPARQ_OZONE", raising=False)
+    programs = [tmp_path / "chromium", tmp_path / "chromedriver"]
+    for variable, program in zip(("SPARQ_CHROMIUM", "SPARQ_CHROMEDRIVER"), programs, strict=True):
+        monkeypatch.setenv(variable, str(program))
     monkeypatch.setattr(pages, "render", lambda: None)
     before = {path: path.read_bytes() for path in studies.RESULTS.iterdir()}
-    assert regenerate.main(["paper-ozone", "ozone"]) == 0
+    assert regenerate.main(["paper-ozone", "ozone", "screenshots"]) == 0
     assert {path: path.read_bytes() for path in studies.RESULTS.iterdir()} == before
     told = capsys.readouterr().out.splitlines()
     absent = "left as it is, for $SPARQ_OZONE is not there"
     assert told[:2] == [f"paper-ozone: {absent}", f"ozone: {absent}"]
+    browser = f"{programs[0]}, {programs[1]}"
+    assert told[2] == f"screenshots: left as it is, for {browser} is not there"
 
 
 def test_a_name_that_is_not_known_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

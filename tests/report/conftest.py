@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import fields as fields_of
 from dataclasses import is_dataclass
+from importlib import import_module
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,9 @@ from sparq_sim.report.page import Gathered
 from sparq_sim.scenario import Scenario
 from sparq_sim.study import Study
 
-CHROMIUM, DRIVER = Path("/usr/bin/chromium"), Path("/usr/bin/chromedriver")
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+sys.path.append(str(DOCS))  # Its scripts import one another.
+chromium = import_module("browser")
 
 
 class Browser:
@@ -74,42 +77,27 @@ class Browser:
         return [address for address in asked if not address.startswith(("data:", "blob:"))]
 
 
-@contextmanager
-def started(home: Path) -> Iterator[Browser]:
-    from selenium.webdriver import Chrome, ChromeOptions
-    from selenium.webdriver.chrome.service import Service
-
-    options = ChromeOptions()
-    options.binary_location = str(CHROMIUM)
-    for flag in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        f"--user-data-dir={home}",
-    ):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
-    driver = Chrome(options=options, service=Service(str(DRIVER)))
-    try:
-        yield Browser(driver)
-    finally:
-        driver.quit()
+FLAGS = (
+    "disable-quic",
+    "disable-background-networking",
+    "disable-component-update",
+    "disable-sync",
+)
+LOGS = {"goog:loggingPrefs": {"performance": "ALL", "browser": "ALL"}}
 
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """Chromium, as Debian has it."""
+    """Chromium, or that which SPARQ_CHROMIUM names."""
     pytest.importorskip("selenium", reason="pages are opened in a browser driven by selenium")
-    for program in (CHROMIUM, DRIVER):
-        if not program.exists():
-            pytest.skip(f"there is no {program}; install Debian's chromium and chromium-driver")
-    with started(tmp_path_factory.mktemp("chromium")) as found:
-        yield found
+    if absent := chromium.absent():
+        pytest.skip(
+            f"there is no browser: {' and '.join(map(str, absent))} not found; `make browser` "
+            f"installs it, or set {' and '.join(chromium.VARIABLES)}"
+        )
+    home = tmp_path_factory.mktemp("chromium")
+    with chromium.driven(home, *FLAGS, capabilities=LOGS) as driver:
+        yield Browser(driver)
 
 
 def scenario(**fields: Any) -> Scenario:

@@ -7,9 +7,8 @@ import os
 import re
 import subprocess
 import sys
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from PIL import Image
@@ -17,33 +16,21 @@ from PIL import Image
 from sparq_sim.cli import main
 from sparq_sim.report import write
 from sparq_sim.study import Study
-from tests.report.conftest import Browser, played
+from tests.commands import run as run_python
+from tests.report.conftest import DOCS, Browser, chromium, played
 
-DOCS = Path(__file__).parents[2] / "docs"
-
-
-@pytest.fixture(scope="module")
-def screenshots() -> ModuleType:
-    """The script that takes the pictures."""
-    spec = spec_from_file_location("screenshots", DOCS / "screenshots.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    sys.modules[spec.name] = module  # Where its dataclasses look for their types.
-    spec.loader.exec_module(module)
-    return module
+screenshots = import_module("screenshots")
+ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_each_picture_is_there_small_and_in_the_guide(screenshots: ModuleType) -> None:
+def test_each_picture_is_there_small_and_in_the_guide() -> None:
     guide = (DOCS / "guides" / "report.md").read_text(encoding="utf-8")
     assert sorted(re.findall(r"pictures/report/([\w-]+)\.png", guide)) == sorted(screenshots.SHOTS)
     for name in screenshots.SHOTS:
         assert (screenshots.FOLDER / f"{name}.png").stat().st_size < 200_000
 
 
-def test_a_picture_is_of_the_part_asked_for(
-    browser: Browser, screenshots: ModuleType, tmp_path: Path
-) -> None:
+def test_a_picture_is_of_the_part_asked_for(browser: Browser, tmp_path: Path) -> None:
     page = write(played(tmp_path / "study", sweep={}, replications=1), tmp_path / "page.html")
     camera = screenshots.Camera(browser.driver)
     shot = screenshots.Shot("", *screenshots.PLAYER, optimizer="curious", share=0.5)
@@ -56,15 +43,46 @@ def test_a_picture_is_of_the_part_asked_for(
         assert (small.size, small.mode) == (image.size, "P")
 
 
-def test_without_a_browser_it_says_what_to_install(
-    screenshots: ModuleType,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+# Where the browser is
+
+
+@pytest.fixture
+def hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Two programs that are not there, named by the variables."""
+    absent = [tmp_path / program for program in chromium.VARIABLES.values()]
+    for variable, path in zip(chromium.VARIABLES, absent, strict=True):
+        monkeypatch.setenv(variable, str(path))
+    return absent
+
+
+def test_the_variables_name_the_browser_and_its_driver(hidden: list[Path]) -> None:
+    assert list(chromium.programs()) == chromium.absent() == hidden
+    hidden[1].touch()
+    assert chromium.absent() == hidden[:1]
+
+
+def test_what_no_variable_names_is_on_the_path_or_where_debian_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(screenshots, "CHROMIUM", tmp_path / "chromium")
+    for variable in chromium.VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "chromium").touch(mode=0o755)
+    assert chromium.programs() == (tmp_path / "chromium", Path("/usr/bin/chromedriver"))
+
+
+def test_without_a_browser_it_says_what_to_install(
+    hidden: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert screenshots.main([]) == 1
-    assert f"There is no {tmp_path / 'chromium'}: `make browser`" in capsys.readouterr().out
+    assert f"There is no {hidden[0]} and no {hidden[1]}: `make browser`" in capsys.readouterr().out
+
+
+def test_without_a_browser_tests_that_need_one_are_skipped_and_name_it(hidden: list[Path]) -> None:
+    asked = "tests/report/test_browser.py::test_charts_are_drawn_when_they_come_near"
+    said = run_python("-m", "pytest", "-p", "no:cacheprovider", "-rs", asked, cwd=ROOT)
+    assert f"there is no browser: {hidden[0]} and {hidden[1]} not found" in said
+    assert "1 skipped" in said
 
 
 # Plug-ins named as module:Class
