@@ -384,11 +384,13 @@ class _Table:
         """Ask the agent until it plays; give the notes of its move, or None if it did not."""
         for _ in range(MOST_ASKS):
             if self._thought is None:
-                if self._clock.now >= end:  # In real time, a slow agent has missed the round.
+                if self._clock.now >= end:
+                    self._miss_round()
                     return None
                 self._thought = await self._think()
             move, ready_at = self._thought
             if max(ready_at, self._clock.now) >= end:
+                self._miss_round()
                 return None
             if ready_at > self._clock.now:
                 await self._clock.until(ready_at, AGENT)
@@ -405,6 +407,17 @@ class _Table:
         raise PluginError(
             f"the agent was asked {MOST_ASKS} times in round {self._stage.round} and did not play"
         )
+
+    def _miss_round(self) -> None:
+        """Refuse an agent that is too slow for the first round; any other it may miss.
+
+        That happens in real time only: in virtual time, the first move takes no time.
+        """
+        if self._points is None:
+            raise PluginError(
+                "the agent's first move came after the end of the first round; it must be played "
+                "in it: in real time, make rounds longer, by the period or the seconds a clock unit"
+            )
 
     async def _think(self) -> tuple[Move, float]:
         """Tell the agent what has arrived, ask it, and say when its move is ready."""

@@ -254,6 +254,10 @@ class WaitlessLoop(asyncio.SelectorEventLoop):
         """Give the virtual time, in seconds from 0."""
         return self._moment
 
+    def skip(self, seconds: float) -> None:
+        """Let *seconds* pass at once, as while a slow thread computes; a thread may call it."""
+        self._moment += seconds
+
     def call_at(
         self,
         when: float,
