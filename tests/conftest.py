@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from sparq_sim.clock import Clock, LiveClock, SimClock
 from sparq_sim.testing import WaitlessLoop
@@ -19,7 +19,12 @@ Main = Callable[[Clock], Coroutine[Any, Any, T]]
 Run = Callable[[Main[Any]], Any]
 
 # A law either holds or not, however busy the machine is.
-settings.register_profile("sparq", deadline=None, derandomize=True)
+settings.register_profile(
+    "sparq",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("sparq")
 
 

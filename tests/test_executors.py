@@ -45,7 +45,8 @@ class Deadly(Optimizer):
     def start(self, setting: Setting, rng: Generator) -> Agent:
         deaths = len(list(Path(self.folder).iterdir()))
         if deaths < self.times:
-            (Path(self.folder) / str(deaths)).touch()
+            # A name of its own, for another worker may have counted at the same time.
+            (Path(self.folder) / str(os.getpid())).touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return Uniform().start(setting, rng)
 

@@ -11,10 +11,12 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from math import isnan
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from numpy.random import Generator, Philox
@@ -351,8 +353,51 @@ def test_progress_counts_up_and_shows_average_regrets(tmp_path: Path) -> None:
 # Kill -9
 
 
+GATE = "SPARQ_TEST_GATE"
+"""Names a folder where plays must pass, so that no study ends before it is hurt."""
+PATIENCE = 600.0
+"""Seconds, after which what a test waits for will not come on the busiest machine."""
+
+
+class Gated(Dawdling):
+    """Passes the gate first, where there is one."""
+
+    def start(self, setting: Setting, rng: Generator) -> Agent:
+        if gate := os.environ.get(GATE):
+            pass_gate(Path(gate))
+        return super().start(setting, rng)
+
+
+def pass_gate(gate: Path) -> None:
+    """Wait while the gate is closed, unless one is among the first 20 of 24."""
+    (gate / f"came-{os.getpid()}-{time.time_ns()}").touch()
+    while (gate / "closed").exists() and len(list(gate.glob("came-*"))) > 20:
+        (gate / f"waits-{os.getpid()}").touch()
+        time.sleep(0.01)
+
+
+@contextmanager
+def gated(gate: Path) -> Iterator[None]:
+    """Close the gate before all workers that are started meanwhile."""
+    gate.mkdir()
+    (gate / "closed").touch()
+    with patch.dict(os.environ, {GATE: str(gate)}):
+        yield
+
+
+def open_gate(gate: Path) -> None:
+    (gate / "closed").unlink()
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def dawdling() -> Any:
-    optimizers = {"a": Dawdling(seconds=0.06), "b": Dawdling(seconds=0.03)}
+    optimizers = {"a": Gated(seconds=0.06), "b": Gated(seconds=0.03)}
     return scenario(replications=12, rounds=5, optimizers=optimizers)
 
 
@@ -379,19 +424,19 @@ def workers_of(pid: int) -> list[int]:
 def await_moment(folder: Path, seed: int) -> Generator:
     """Wait until some plays are finished, how many is left to chance, and a little longer."""
     rng = Generator(Philox(key=seed))
-    plays, deadline = rng.integers(0, 16), time.monotonic() + 30
-    while len(list(folder.glob("rounds/*.parquet"))) < plays and time.monotonic() < deadline:
-        time.sleep(0.005)
+    plays = rng.integers(0, 16)
+    wait_until(lambda: len(list(folder.glob("rounds/*.parquet"))) >= plays)
     time.sleep(rng.uniform(0.0, 0.1))
     return rng
 
 
-def kill_worker(folder: Path, seed: int, killed: list[int]) -> None:
+def kill_worker(folder: Path, gate: Path, seed: int, killed: list[int]) -> None:
     rng = await_moment(folder, seed)
-    while not (workers := workers_of(os.getpid())):
-        time.sleep(0.01)
+    wait_until(lambda: workers_of(os.getpid()))
+    workers = workers_of(os.getpid())
     killed.append(workers[rng.integers(len(workers))])
     os.kill(killed[0], signal.SIGKILL)
+    open_gate(gate)
 
 
 def finish(folder: Path) -> None:
@@ -401,12 +446,14 @@ def finish(folder: Path) -> None:
             return
 
 
-def check_killed_worker(folder: Path, seed: int, unhurt: dict[str, str]) -> None:
-    killed: list[int] = []
-    killer = threading.Thread(target=kill_worker, args=(folder, seed, killed), daemon=True)
-    killer.start()
-    finish(folder)
-    killer.join(timeout=30)
+def check_killed_worker(home: Path, seed: int, unhurt: dict[str, str]) -> None:
+    folder, gate, killed = home / "study", home / "gate", list[int]()
+    arguments = (folder, gate, seed, killed)
+    killer = threading.Thread(target=kill_worker, args=arguments, daemon=True)
+    with gated(gate):
+        killer.start()
+        finish(folder)
+    killer.join(timeout=PATIENCE)
     assert killed
     assert digests(folder) == unhurt
 
@@ -420,24 +467,24 @@ Study(dawdling(), sys.argv[1]).run(Processes(2))
 """
 
 
-def coordinate(folder: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", COORDINATOR, str(folder)],
-        start_new_session=True,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def coordinate(folder: Path, gate: Path) -> subprocess.Popen[str]:
+    """Run the study in another process, before a closed gate."""
+    with gated(gate):
+        return subprocess.Popen(
+            [sys.executable, "-c", COORDINATOR, str(folder)],
+            start_new_session=True,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
 
-def check_killed_coordinator(folder: Path, seed: int, unhurt: dict[str, str]) -> None:
-    with coordinate(folder) as coordinator:
+def check_killed_coordinator(home: Path, seed: int, unhurt: dict[str, str]) -> None:
+    folder = home / "study"
+    with coordinate(folder, home / "gate") as coordinator:
         await_moment(folder, seed)
         workers = workers_of(coordinator.pid)
         coordinator.kill()
-    deadline = time.monotonic() + 20
-    while any(map(running, workers)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not any(map(running, workers))
+    wait_until(lambda: not any(map(running, workers)))
     assert len(list(folder.glob("rounds/*.parquet"))) < 24
     finish(folder)
     assert digests(folder) == unhurt
@@ -471,19 +518,21 @@ def test_a_killed_coordinator_changes_nothing_and_leaves_no_worker(
 
 @linux
 def test_ctrl_c_ends_the_coordinator_in_good_order(tmp_path: Path, unhurt: dict[str, str]) -> None:
-    with coordinate(tmp_path) as coordinator:
-        while not list(tmp_path.glob("rounds/*.parquet")):
-            time.sleep(0.01)
+    folder, gate = tmp_path / "study", tmp_path / "gate"
+    with coordinate(folder, gate) as coordinator:
+        # Before they have come so far, Ctrl-C would hit the workers' imports.
+        wait_until(lambda: len(list(gate.glob("waits-*"))) == 2)
         workers = workers_of(coordinator.pid)
         os.killpg(coordinator.pid, signal.SIGINT)
+        open_gate(gate)
         assert coordinator.stderr is not None
         said = coordinator.stderr.read()
     assert said.count("Traceback") == 1
     assert said.rstrip().endswith("KeyboardInterrupt")
     assert not any(map(running, workers))
-    assert not list(tmp_path.rglob("*.part"))
-    finish(tmp_path)
-    assert digests(tmp_path) == unhurt
+    assert not list(folder.rglob("*.part"))
+    finish(folder)
+    assert digests(folder) == unhurt
 
 
 @linux
@@ -492,6 +541,8 @@ def test_ctrl_c_ends_the_coordinator_in_good_order(tmp_path: Path, unhurt: dict[
 def test_twenty_killed_workers_and_coordinators_change_nothing(
     tmp_path: Path, seed: int, unhurt: dict[str, str]
 ) -> None:
+    (tmp_path / "worker").mkdir()
+    (tmp_path / "coordinator").mkdir()
     check_killed_worker(tmp_path / "worker", seed, unhurt)
     check_killed_coordinator(tmp_path / "coordinator", seed, unhurt)
 
