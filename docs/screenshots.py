@@ -210,7 +210,7 @@ class Camera:
             self._driver.execute_script(WATCH, shot.optimizer, shot.share)
         # As tall as the picture: charts are drawn when they come near the window.
         self._resize(shot.width, shot.height or self._driver.execute_script(HEIGHT))
-        WebDriverWait(self._driver, 30, 0.1).until(lambda driver: driver.execute_script(DRAWN))
+        WebDriverWait(self._driver, 120, 0.1).until(lambda driver: driver.execute_script(DRAWN))
         left, top, width, height = self._driver.execute_script(PLACE, shot.first, shot.last)
         height = min(height, shot.height or height)
         clip = {"x": left, "y": top, "width": width, "height": height, "scale": 1}

@@ -28,8 +28,12 @@ chromium = import_module("browser")
 class Browser:
     """Chromium without a window; tells what went wrong, and what was fetched."""
 
+    PATIENCE = 120.0
+    """Seconds, after which what a test waits for will not come on the busiest machine."""
+
     def __init__(self, driver: Any) -> None:
         self.driver = driver
+        driver.set_script_timeout(self.PATIENCE)
 
     def open(self, page: Path, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
         """Open a file in a window of that size, under a light or a dark system."""
@@ -58,7 +62,8 @@ class Browser:
         """Wait until a condition holds in the page."""
         from selenium.webdriver.support.ui import WebDriverWait
 
-        WebDriverWait(self.driver, 20, 0.05).until(lambda _: self.run(f"return {condition}"))
+        waiting = WebDriverWait(self.driver, self.PATIENCE, 0.05)
+        waiting.until(lambda _: self.run(f"return {condition}"))
 
     def complaints(self) -> list[str]:
         """Give what the console has said since last asked."""
