@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from heapq import heappop, heappush
 from itertools import count
-from math import inf, isfinite, ulp
+from math import inf, isfinite, nextafter, ulp
 from time import perf_counter
 from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
@@ -562,12 +562,20 @@ class LiveClock(Aligned):
                 continue
             moment, order, _, action = self._agenda[0]
             if moment > self.now:
-                timer = self._loop.call_at(self._epoch + moment * self._seconds, self._changed.set)
+                timer = self._loop.call_at(self._due(moment), self._changed.set)
                 await self._changed.wait()
                 timer.cancel()
             elif order == ARRIVAL or await self._quiet():
                 heappop(self._agenda)
                 action()
+
+    def _due(self, moment: float) -> float:
+        """Return the time of the loop at which *moment* has come, also by the clock's own sums."""
+        due = self._epoch + moment * self._seconds
+        # A loop whose time stands still until the next timer would wait for ever otherwise.
+        while (due - self._epoch) / self._seconds < moment:
+            due = nextafter(due, inf)
+        return due
 
     async def _quiet(self) -> bool:
         """Turn the loop until somebody stirs, or so often that the instant must be over."""

@@ -420,6 +420,26 @@ def test_a_simpy_process_function_is_refused_in_real_time() -> None:
 # Real time.
 
 
+@pytest.mark.parametrize("seconds", [0.1, 0.3, 1 / 7])
+def test_every_moment_comes_however_long_a_unit_lasts(seconds: float) -> None:
+    clock = LiveClock(seconds=seconds)
+    moments = [k / 10 for k in range(200)]
+    # By rounding, some come a little early in the time of the loop.
+    assert any(moment * seconds / seconds < moment for moment in moments)
+
+    async def main() -> list[float]:
+        met = []
+        for moment in moments:
+            await clock.until(moment)
+            met.append(clock.now)
+        return met
+
+    with asyncio.Runner(loop_factory=WaitlessLoop) as runner:
+        met = runner.run(clock.run(main()))
+    assert all(now >= moment for now, moment in zip(met, moments, strict=True))
+    assert met == pytest.approx(moments)
+
+
 @pytest.mark.asyncio
 async def test_real_time_passes_at_the_rate_of_seconds_a_unit() -> None:
     clock = LiveClock(seconds=0.01)
