@@ -1,34 +1,85 @@
-"""Run every Python block of the documentation: `python docs/check.py [page ...]`.
+"""Check every block of README and of the documentation: `python docs/check.py [page ...]`.
 
-The blocks of a page run in order, in one namespace a page. An `output` block right after one must
-be what it printed. The reference must list every public name. The first failure of a page is told
-with its line, and the exit code is 1.
+- Python blocks run in order, in one namespace a page, on event loops that do not wait. An `output`
+  block right after one must be what it printed.
+- A TOML block is a whole scenario, or a part of one, which is laid over a small one: it must load
+  and play. Or it is a part of a pyproject.toml: the plug-ins that it announces must be classes of
+  the page, under names that are free, and scenarios of the page may use them.
+- A TOML block that opens with `toml refused` must be refused.
+
+The reference must list every public name. The first failure of a page is told with its line, and
+the exit code is 1.
 """
 
 from __future__ import annotations
 
+import asyncio
+import importlib
 import io
 import re
 import sys
+import tomllib
 import traceback
 import warnings
-from collections.abc import Iterator
-from contextlib import chdir, redirect_stdout
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import chdir, contextmanager, redirect_stdout
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from types import ModuleType
 from typing import Any
+from unittest.mock import patch
 
 import scipy.linalg  # noqa: F401 - its BLAS must be loaded to be held to one thread
 from threadpoolctl import threadpool_limits
 
 import sparq_sim
+from sparq_sim import Scenario
+from sparq_sim.errors import SparqError
+from sparq_sim.models import Environment, Expert, Optimizer
+from sparq_sim.plugins import load
+from sparq_sim.testing import WaitlessLoop
 
 HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
 PAGE = "documentation_page"
-FENCE = re.compile(r"^```(\S*)\s*$")
+FENCE = re.compile(r"^```(\S*)[ \t]*(.*?)\s*$")
+REFUSED = "refused"
+"""Marks a block of wrong input."""
+KINDS = {"environment": Environment, "expert": Expert, "optimizer": Optimizer}
+
+BASE = """
+rounds = 3
+environment.kind = "synthetic"
+feedback.noise = 0.1
+experts.sensor = { kind = "truth", channel = { noise = 0.1 } }
+optimizers = ["uniform"]
+"""
+"""The scenario over which parts of one are laid."""
+HEADER = (
+    "Date,Source,Site ID,POC,Daily Max 8-hour Ozone Concentration,Units,State,County,"
+    "Site Latitude,Site Longitude"
+)
+SITES = ("360050110,1,0.030,ppm,New York,Bronx,40.8", "360810124,1,0.040,ppm,New York,Queens,40.7")
+DAYS = ("12/29/2016", "12/30/2016", "12/31/2016", "01/01/2017", "01/02/2017", "01/03/2017")
+FILES = {
+    "base.toml": BASE,
+    "data/ad_viz_daily.csv": "\n".join(
+        [HEADER, *(f"{day},AQS,{site},-73.8" for day in DAYS for site in SITES)]
+    ),
+}
+"""What is in the folder in which the blocks of a page are run."""
+
+
+class WrongError(Exception):
+    """A block is not as it should be, at a *line* of its page."""
+
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(message)
+        self.line = line
 
 
 @dataclass(frozen=True)
@@ -36,6 +87,8 @@ class Block:
     """A fenced block: its language, its text, and the line of the page where the text begins."""
 
     language: str
+    mark: str
+    """What the opening line says after the language."""
     text: str
     line: int
     follows: bool
@@ -43,57 +96,201 @@ class Block:
 
 
 def blocks(page: Path) -> Iterator[Block]:
-    """Give the fenced blocks of a page in order."""
-    language: str | None = None
+    """Return the fenced blocks of a page in order."""
+    opening: re.Match[str] | None = None
     begun, kept, follows = 0, [""], False
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), start=1):
         fence = FENCE.match(line)
-        if language is None and fence:
-            language, begun, kept = fence[1], number + 1, []
-        elif language is not None and line.rstrip() == "```":
-            yield Block(language, "\n".join(kept) + "\n", begun, follows)
-            language, follows = None, True
-        elif language is not None:
+        if opening is None and fence:
+            opening, begun, kept = fence, number + 1, []
+        elif opening is not None and line.rstrip() == "```":
+            yield Block(opening[1], opening[2], "\n".join(kept) + "\n", begun, follows)
+            opening, follows = None, True
+        elif opening is not None:
             kept.append(line)
         elif line.strip():
             follows = False
 
 
-def failure(page: Path) -> tuple[int, str | None]:
-    """Run a page; give how many blocks ran, and what went wrong, if anything did."""
-    name = page.relative_to(HERE)
-    # A module, so that classes of the page can be pickled, as the laws for plug-ins ask.
-    sys.modules[PAGE] = ModuleType(PAGE)
-    namespace: dict[str, Any] = vars(sys.modules[PAGE])
-    ran, printed, ended = 0, "", False
-    for block in blocks(page):
-        if block.language == "output":
-            if not (ended and block.follows):
-                return ran, f"{name}:{block.line}: output that follows no python block"
-            if printed.rstrip() != block.text.rstrip():
-                return ran, f"{name}:{block.line}: the block before printed\n{printed}"
-        ended = block.language == "python"
-        if not ended:
-            continue
+class Page:
+    """A page whose blocks are checked in order, in the current folder."""
+
+    def __init__(self, path: Path, module: ModuleType) -> None:
+        self._path = path
+        self._module = module
+        self._printed: str | None = None
+        """By the block before, if that was of Python."""
+        self._announced: list[tuple[int, EntryPoint]] = []
+        """With the lines of their blocks."""
+
+    def check(self, block: Block) -> bool:
+        """Check a block, and return whether there was anything to check."""
+        printed, self._printed = self._printed, None
+        if block.language in ("python", "toml") and block.mark not in ("", REFUSED):
+            raise WrongError(block.line, f"no block is marked {block.mark!r}, only {REFUSED!r}")
+        match block.language:
+            case "python":
+                self._run(block)
+            case "toml" if block.mark == REFUSED:
+                self._see_refused(block)
+            case "toml":
+                self._read(block)
+            case "output":
+                self._compare(block, printed)
+            case _:
+                return False
+        return True
+
+    def check_names(self) -> None:
+        """Raise an error where a plug-in of the page is not there, or has a name that is taken."""
+        for line, entry in self._announced:
+            try:
+                load(_kind(entry), entry.name)
+            except SparqError as error:
+                raise WrongError(line, str(error)) from error
+        for name, thing in vars(self._module).items():
+            if not isinstance(thing, type) or thing.__module__ != PAGE:
+                continue
+            for kind, base in KINDS.items():
+                if issubclass(thing, base) and name in _bundled_classes(kind):
+                    raise WrongError(self._line(name), f"a bundled {kind} is called {name} too")
+
+    def _line(self, name: str) -> int:
+        """Return where the page defines the class *name*."""
+        lines = self._path.read_text(encoding="utf-8").splitlines()
+        return next(n for n, line in enumerate(lines, 1) if line.startswith(f"class {name}("))
+
+    # Python
+
+    def _run(self, block: Block) -> None:
         # Empty lines before, so that tracebacks name the lines of the page.
         source = "\n" * (block.line - 1) + block.text
         heard = io.StringIO()
         try:
-            with redirect_stdout(heard):
-                exec(compile(source, str(page), "exec", dont_inherit=True), namespace)
+            code = compile(source, str(self._path), "exec", dont_inherit=True)
+            with redirect_stdout(heard), patch("asyncio.run", run_at_once):
+                exec(code, vars(self._module))
         except Exception as error:
-            frames = [
-                f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(page)
-            ]
-            line = frames[0].lineno if frames else getattr(error, "lineno", block.line)
-            return ran, f"{name}:{line}: {type(error).__name__}: {error}"
-        printed = heard.getvalue()
-        ran += 1
-    return ran, None
+            frames = traceback.extract_tb(error.__traceback__)
+            lines = [frame.lineno for frame in frames if frame.filename == str(self._path)]
+            line = lines[0] if lines else getattr(error, "lineno", None)
+            raise WrongError(line or block.line, f"{type(error).__name__}: {error}") from error
+        self._printed = heard.getvalue()
+
+    def _compare(self, block: Block, printed: str | None) -> None:
+        if printed is None or not block.follows:
+            raise WrongError(block.line, "output that follows no python block")
+        if printed.rstrip() != block.text.rstrip():
+            raise WrongError(block.line, f"the block before printed\n{printed}")
+
+    # TOML
+
+    def _read(self, block: Block) -> None:
+        try:
+            table = tomllib.loads(block.text)
+            if table.keys() & {"project", "build-system"}:
+                self._announce(block, table.get("project", {}).get("entry-points", {}))
+            else:
+                self._play(block, whole={"environment", "optimizers"} <= table.keys())
+        except (SparqError, tomllib.TOMLDecodeError) as error:
+            raise WrongError(block.line, str(error)) from error
+
+    def _see_refused(self, block: Block) -> None:
+        try:
+            self._read(block)
+        except WrongError:
+            return
+        raise WrongError(block.line, f"the block is marked {REFUSED!r}, and is not refused")
+
+    def _play(self, block: Block, *, whole: bool) -> None:
+        # The lines are those of the page; that of the fence says what a part is laid over.
+        above = "\n" if whole else 'extends = "base.toml"\n'
+        file = Path(f"{self._path.stem}.toml")
+        file.write_text("\n" * (block.line - 2) + above + block.text, encoding="utf-8")
+        Scenario.load(file).settings()
+        _, setting = Scenario.load(file, overrides=["rounds=3"]).settings()[-1]
+        for optimizer in setting.optimizers:
+            setting.play(optimizer)
+
+    def _announce(self, block: Block, groups: Mapping[str, Mapping[str, str]]) -> None:
+        """Install the plug-ins of the page, as pip would."""
+        home = Path(f"page_{block.line}-1.0.dist-info")
+        home.mkdir()
+        (home / "METADATA").write_text(f"Name: page-{block.line}\nVersion: 1.0\n")
+        written = []
+        for group, entries in groups.items():
+            written.append(f"[{group}]")
+            for name, value in entries.items():
+                entry = EntryPoint(name, value, group)
+                if _kind(entry) not in KINDS:
+                    raise WrongError(block.line, f"plug-ins are not sought in {group!r}")
+                self._stand_in(block, entry.module)
+                self._announced.append((block.line, entry))
+                written.append(f"{name} = {value}")
+        (home / "entry_points.txt").write_text("\n".join([*written, ""]))
+        importlib.invalidate_caches()
+
+    def _stand_in(self, block: Block, module: str) -> None:
+        """Use the page as the *module* that an entry point names."""
+        if sys.modules.get(module) is not self._module and find_spec(module) is not None:
+            raise WrongError(block.line, f"there is a module {module!r} already")
+        sys.modules[module] = self._module
+
+
+def _kind(entry: EntryPoint) -> Any:
+    return entry.group.removeprefix("sparq_sim.").removesuffix("s")
+
+
+def _bundled_classes(kind: str) -> set[str]:
+    entries = entry_points(group=f"sparq_sim.{kind}s")
+    return {entry.attr for entry in entries if entry.dist and entry.dist.name == "sparq-sim"}
+
+
+def run_at_once(main: Coroutine[Any, Any, Any]) -> Any:
+    """Run as asyncio does, but do not wait: no page depends on how busy the machine is."""
+    with asyncio.Runner(loop_factory=WaitlessLoop) as runner:
+        return runner.run(main)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Page]:
+    """Open a page in a folder of its own, with a module, so that its classes can be pickled."""
+    module = ModuleType(PAGE)
+    sys.modules[PAGE] = module
+    with TemporaryDirectory() as folder, chdir(folder), threadpool_limits(limits=1):
+        for name, text in FILES.items():
+            Path(name).parent.mkdir(exist_ok=True)
+            Path(name).write_text(text, encoding="utf-8")
+        sys.path.append(folder)
+        try:
+            yield Page(path, module)
+        finally:
+            sys.path.remove(folder)
+            for name in [name for name, each in sys.modules.items() if each is module]:
+                del sys.modules[name]
+            importlib.invalidate_caches()
+
+
+def failure(path: Path) -> tuple[int, str | None]:
+    """Check a page; return how many blocks were checked, and what is wrong, if anything is."""
+    checked = 0
+    with opened(path) as page:
+        try:
+            for block in blocks(path):
+                checked += page.check(block)
+            page.check_names()
+        except WrongError as wrong:
+            return checked, f"{named(path)}:{wrong.line}: {wrong}"
+    return checked, None
+
+
+def named(path: Path) -> Path:
+    """Return a path from the root of the repository, if it is within."""
+    return path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
 
 
 def unlisted() -> list[str]:
-    """Give the public names that the reference does not list."""
+    """Return the public names that the reference does not list."""
     text = (HERE / "reference.md").read_text(encoding="utf-8")
     return [name for name in sparq_sim.__all__ if f":: sparq_sim.{name}\n" not in text]
 
@@ -102,19 +299,19 @@ def main(names: list[str]) -> int:
     """Check the pages called *names*, or all."""
     # As in the tests: what warns in the documentation would warn a reader.
     warnings.simplefilter("error")
-    pages = [Path(name).resolve() for name in names] or sorted(
-        page for page in HERE.rglob("*.md") if "_build" not in page.parts
-    )
+    pages = [Path(name).resolve() for name in names] or [
+        ROOT / "README.md",
+        *sorted(page for page in HERE.rglob("*.md") if "_build" not in page.parts),
+    ]
     failed = False
     for page in pages:
         began = perf_counter()
-        with TemporaryDirectory() as folder, chdir(folder), threadpool_limits(limits=1):
-            ran, wrong = failure(page)
+        checked, wrong = failure(page)
         if wrong is not None:
             failed = True
             print(wrong)
-        elif ran:
-            print(f"{page.relative_to(HERE)}: {ran} blocks, {perf_counter() - began:.1f} s")
+        elif checked:
+            print(f"{named(page)}: {checked} blocks, {perf_counter() - began:.1f} s")
     for name in unlisted():
         failed = True
         print(f"reference.md: sparq_sim.{name} is public, and not listed")
