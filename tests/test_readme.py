@@ -13,9 +13,12 @@ ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 
 
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+
+
 def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
-    found = re.findall(r"```sh\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
-    for command in "".join(found).splitlines():
+    for command in "".join(blocks("sh")).splitlines():
         run(command, tmp_path)
 
 
