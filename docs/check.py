@@ -52,7 +52,7 @@ REFUSED = "refused"
 KINDS = {"environment": Environment, "expert": Expert, "optimizer": Optimizer}
 
 BASE = """
-rounds = 3
+rounds = 6
 environment.kind = "synthetic"
 feedback.noise = 0.1
 experts.sensor = { kind = "truth", channel = { noise = 0.1 } }
@@ -208,7 +208,7 @@ class Page:
         file = Path(f"{self._path.stem}.toml")
         file.write_text("\n" * (block.line - 2) + above + block.text, encoding="utf-8")
         Scenario.load(file).settings()
-        _, setting = Scenario.load(file, overrides=["rounds=3"]).settings()[-1]
+        _, setting = Scenario.load(file, overrides=["rounds=6"]).settings()[-1]
         for optimizer in setting.optimizers:
             setting.play(optimizer)
 
