@@ -315,12 +315,12 @@ def references(
     best = np.array([looked_at.best(time)[1] for time in now])
     rewards = np.stack([looked_at.rewards(candidates, time) for time in now])
     pairs = [(moments[i - 1], moments[i]) for i in chosen if i]
-    whole = (rounds, points) == (len(moments), size)
+    used = f"{len(chosen)} of {len(moments)} rounds at {points} points"
     return References(
         uniform=float(np.mean(best - rewards.mean(axis=1))),
         fixed=float(best.mean() - _best_fixed(looked_at, now, candidates, rewards)),
         late=_late(looked_at, pairs, every_site=points == size) if pairs else nan,
-        estimated_from="" if whole else f"{rounds} of {len(moments)} rounds at {points} points",
+        estimated_from="" if (rounds, points) == (len(moments), size) else used,
     )
 
 
