@@ -14,6 +14,9 @@ from hypothesis import HealthCheck, settings
 from sparq_sim.clock import Clock, LiveClock, SimClock
 from sparq_sim.testing import WaitlessLoop
 
+PATIENCE = 600.0
+"""Seconds, after which what a test waits for will not come on the busiest machine."""
+
 T = TypeVar("T")
 Main = Callable[[Clock], Coroutine[Any, Any, T]]
 Run = Callable[[Main[Any]], Any]

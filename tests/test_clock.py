@@ -30,10 +30,7 @@ from sparq_sim.clock import (
 )
 from sparq_sim.errors import LiveOnlyError, StuckError
 from sparq_sim.testing import Asker, Slope, WaitlessLoop
-from tests.conftest import Run, on_live_clock, on_sim_clock
-
-PATIENCE = 600.0
-"""Seconds, after which what a test waits for will not come on the busiest machine."""
+from tests.conftest import PATIENCE, Run, on_live_clock, on_sim_clock
 
 moments = st.floats(0, 1e6, allow_nan=False)
 

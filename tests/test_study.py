@@ -28,6 +28,7 @@ from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.store import StoreError
 from sparq_sim.study import Progress, Study
 from tests.commands import run
+from tests.conftest import PATIENCE
 from tests.test_executors import Dawdling, digests, small
 from tests.test_store import flip, scenario, truncate
 
@@ -355,8 +356,6 @@ def test_progress_counts_up_and_shows_average_regrets(tmp_path: Path) -> None:
 
 GATE = "SPARQ_TEST_GATE"
 """Names a folder where plays must pass, so that no study ends before it is hurt."""
-PATIENCE = 600.0
-"""Seconds, after which what a test waits for will not come on the busiest machine."""
 
 
 class Gated(Dawdling):
@@ -379,7 +378,7 @@ def pass_gate(gate: Path) -> None:
 @contextmanager
 def gated(gate: Path) -> Iterator[None]:
     """Close the gate before all workers that are started meanwhile."""
-    gate.mkdir()
+    gate.mkdir(parents=True)
     (gate / "closed").touch()
     with patch.dict(os.environ, {GATE: str(gate)}):
         yield
@@ -459,7 +458,8 @@ def check_killed_worker(home: Path, seed: int, unhurt: dict[str, str]) -> None:
 
 
 COORDINATOR = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # A shell's background ignores Ctrl-C.
 from sparq_sim.executors import Processes
 from sparq_sim.study import Study
 from tests.test_study import dawdling
@@ -541,8 +541,6 @@ def test_ctrl_c_ends_the_coordinator_in_good_order(tmp_path: Path, unhurt: dict[
 def test_twenty_killed_workers_and_coordinators_change_nothing(
     tmp_path: Path, seed: int, unhurt: dict[str, str]
 ) -> None:
-    (tmp_path / "worker").mkdir()
-    (tmp_path / "coordinator").mkdir()
     check_killed_worker(tmp_path / "worker", seed, unhurt)
     check_killed_coordinator(tmp_path / "coordinator", seed, unhurt)
 

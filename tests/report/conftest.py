@@ -19,6 +19,7 @@ from sparq_sim.report import page
 from sparq_sim.report.page import Gathered
 from sparq_sim.scenario import Scenario
 from sparq_sim.study import Study
+from tests.conftest import PATIENCE
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 sys.path.append(str(DOCS))  # Its scripts import one another.
@@ -28,12 +29,9 @@ chromium = import_module("browser")
 class Browser:
     """Chromium without a window; tells what went wrong, and what was fetched."""
 
-    PATIENCE = 120.0
-    """Seconds, after which what a test waits for will not come on the busiest machine."""
-
     def __init__(self, driver: Any) -> None:
         self.driver = driver
-        driver.set_script_timeout(self.PATIENCE)
+        driver.set_script_timeout(PATIENCE)
 
     def open(self, page: Path, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
         """Open a file in a window of that size, under a light or a dark system."""
@@ -62,7 +60,7 @@ class Browser:
         """Wait until a condition holds in the page."""
         from selenium.webdriver.support.ui import WebDriverWait
 
-        waiting = WebDriverWait(self.driver, self.PATIENCE, 0.05)
+        waiting = WebDriverWait(self.driver, PATIENCE, 0.05)
         waiting.until(lambda _: self.run(f"return {condition}"))
 
     def complaints(self) -> list[str]:
