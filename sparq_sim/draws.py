@@ -10,13 +10,13 @@ from typing import Annotated, Any, Literal, TypeAlias
 import numpy as np
 from numpy.random import Generator
 from pydantic import (
-    BeforeValidator,
     Field,
     NonNegativeFloat,
     PositiveFloat,
     model_validator,
 )
 
+from sparq_sim.fields import BareNumber
 from sparq_sim.messages import Values
 from sparq_sim.models import Part
 
@@ -226,21 +226,11 @@ def read_column(file: Path, column: str) -> tuple[float, ...]:
     return tuple(numbers)
 
 
-def _as_constant(given: Any) -> Any:
-    """Read a bare number as a constant."""
-    return {"kind": "constant", "value": given} if is_number(given) else given
-
-
-def is_number(given: Any) -> bool:
-    """Tell a number from everything else, truth values included."""
-    return isinstance(given, int | float) and not isinstance(given, bool)
-
-
 AnyDraw: TypeAlias = Annotated[
     Annotated[
         Constant | Uniform | Exponential | Lognormal | Gamma | Pareto | Empirical,
         Field(discriminator="kind"),
     ],
-    BeforeValidator(_as_constant),
+    BareNumber("constant", "value"),
 ]
 """A draw as a field: a number, or a table with a `kind`."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
+from pydantic_core import CoreSchema
 
 from sparq_sim.domain import Domain
+from sparq_sim.fields import guard
 from sparq_sim.messages import Answer, Estimate, Move, Point, Points, Query, Reply, Values
 from sparq_sim.origins import Source, loaded
 
@@ -36,6 +38,12 @@ class Part(BaseModel):
         """Note the source of a plug-in while it is what is being loaded."""
         super().__pydantic_init_subclass__(**options)
         cls._sources = loaded(cls)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema = handler(source)
+        guard(handler.resolve_ref_schema(schema))
+        return schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from typing import Annotated, Any, Literal, Protocol, TypeAlias
+from typing import Annotated, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.random import Generator
-from pydantic import BeforeValidator, Field, FiniteFloat, model_validator
+from pydantic import Field, FiniteFloat, model_validator
 
-from sparq_sim.draws import Amount, Positive, is_number
+from sparq_sim.draws import Amount, Positive
+from sparq_sim.fields import BareNumber
 from sparq_sim.messages import Points, Values
 from sparq_sim.models import Part
 
@@ -218,26 +219,16 @@ class _Spells:
         return self._losses[(self._first + spell) % 2]
 
 
-def _std(given: Any) -> Any:
-    """Read a bare number as the std of Gaussian noise."""
-    return {"kind": "gaussian", "std": given} if is_number(given) else given
-
-
-def _probability(given: Any) -> Any:
-    """Read a bare number as a probability."""
-    return {"kind": "random", "probability": given} if is_number(given) else given
-
-
 AnyNoise: TypeAlias = Annotated[
     Annotated[
         Gaussian | StudentT | Bounded | ValueDependent | DistanceDependent,
         Field(discriminator="kind"),
     ],
-    BeforeValidator(_std),
+    BareNumber("gaussian", "std"),
 ]
 """Noise as a field: a std, or a table with a `kind`."""
 
 AnyLoss: TypeAlias = Annotated[
-    Annotated[Random | Bursts, Field(discriminator="kind")], BeforeValidator(_probability)
+    Annotated[Random | Bursts, Field(discriminator="kind")], BareNumber("random", "probability")
 ]
 """Loss as a field: a probability, or a table with a `kind`."""

@@ -72,10 +72,16 @@ def _refusals(details: list[InitErrorDetails]) -> ValidationError:
     return ValidationError.from_exception_data("Scenario", details)
 
 
+def _no_table(kind: Kind) -> ValidationError:
+    return _refusal(f"should be a table with a kind; the kinds are: {', '.join(names(kind))}")
+
+
 def _plugged(kind: Kind, given: Any, info: ValidationInfo) -> Any:
-    """Read a table with a `kind` by the plug-in's own model; take anything else as it is."""
-    if not isinstance(given, Mapping):
+    """Read a table with a `kind` by the plug-in's own model; take a model as it is."""
+    if isinstance(given, BaseModel):
         return given
+    if not isinstance(given, Mapping):
+        raise _no_table(kind)
     name = given.get("kind")
     if "kind" not in given:
         raise _refusal(f"missing; say which {kind}: {', '.join(names(kind))}", "kind")
@@ -129,7 +135,7 @@ class Engaged(Part):
                 own = {key: value for key, value in given.items() if key != "channel"}
                 road = {"channel": given["channel"]} if "channel" in given else {}
                 return {"expert": own, **road}
-        return given
+        raise _no_table("expert")
 
 
 class Sweep(Part):
@@ -357,7 +363,8 @@ class Scenario(Rules):
         unwritten: list[str] = []
         data = {name: _plain(getattr(self, name), (name,), unwritten) for name in fields}
         data["optimizer"] = _plain(self._called(optimizer), ("optimizer",), unwritten)
-        if read := contents(data):
+        played = [*(getattr(self, name) for name in fields), self._called(optimizer)]
+        if read := contents(_files(played)):
             data["contents"] = read
         return data | ({"unwritten": unwritten} if unwritten else {})
 
@@ -641,6 +648,24 @@ def _plain(value: Any, at: tuple[str, ...], unwritten: list[str]) -> Any:
     return repr(value)
 
 
+def _files(value: Any, key: str = "") -> Iterator[str]:
+    """Yield the files that a value names, which is that of the field *key*."""
+    match value:
+        case BaseModel():
+            for name in type(value).model_fields:
+                yield from _files(getattr(value, name), name)
+        case Mapping():
+            for name, item in value.items():
+                yield from _files(item, str(name))
+        case tuple() | list() | set() | frozenset():
+            for item in value:
+                yield from _files(item, key)
+        case Path():
+            yield str(value)
+        case str() if key in FILE_FIELDS:
+            yield value
+
+
 # Which fields there are, for hints and for editors
 
 
@@ -782,9 +807,6 @@ def _for_editors(node: Any) -> Any:
         for key, value in node.items()
         if not (isinstance(value, float) and not math.isfinite(value))
     }
-    if "discriminator" in node:  # A draw, noise and their like can be a bare number.
-        own = {key: node.pop(key) for key in ("discriminator", "oneOf")}
-        return {**node, "anyOf": [{"type": "number"}, own]}
     if node.get("title") == "Empirical":  # Its values can come from a file.
         node["properties"] |= {"file": {"type": "string"}, "column": {"type": "string"}}
         node["required"] = ["kind"]

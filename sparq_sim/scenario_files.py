@@ -23,6 +23,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from sparq_sim.errors import ScenarioError, did_you_mean
+from sparq_sim.fields import Written
 
 Keys: TypeAlias = tuple[str, ...]
 """Where a value is: keys of tables, and places in arrays from "0" on."""
@@ -33,7 +34,7 @@ MOST_LEVELS = 50
 LARGEST_WHOLE = 2**1024
 """No field takes a larger number, not even as a float."""
 FILE_FIELDS = ("file", "files")
-"""Fields of plug-ins that name files; a relative one is sought beside the scenario."""
+"""Fields that name files though they may be strings; all fields of paths name files, too."""
 GROUP = "sparq_sim.scenarios"
 """The entry points that name packages with scenario files in them."""
 
@@ -314,27 +315,30 @@ def _mistake(message: str, text: str) -> str:
 
 
 def _from_folder(value: Any, folder: Path, key: str = "") -> Any:
-    """Make each relative `file`, or one of `files`, in a scenario one from its own *folder*."""
+    """Return a value of a file in *folder*, whose strings know that folder.
+
+    A field of paths then seeks a relative one from there; under `file` and `files` it is done now,
+    because they may be fields of strings: patterns, say.
+    """
     if isinstance(value, dict):
         return {k: _from_folder(v, folder, k) for k, v in value.items()}
     if isinstance(value, list):
         return [_from_folder(v, folder, key) for v in value]
+    if not isinstance(value, str):
+        return value
+    written = Written.within(folder, value)
     # "a.b.file" is a path of fields, in a sweep.
-    is_file = isinstance(value, str) and key.rpartition(".")[2] in FILE_FIELDS
-    return str(folder / Path(value).expanduser()) if is_file else value
+    return written.path if key.rpartition(".")[2] in FILE_FIELDS else written
 
 
-def contents(value: Any, key: str = "") -> dict[str, str]:
-    """Hash what is in the files that a scenario names, by path; what is not there, is not."""
-    match value:
-        case dict():
-            return {p: h for k, v in value.items() for p, h in contents(v, k).items()}
-        case list():
-            return {p: h for v in value for p, h in contents(v, key).items()}
-        case str() if key in FILE_FIELDS:
-            found = sorted(glob(str(Path(value).expanduser()), recursive=True)) or [value]
-            return {path: _hashed(Path(path)) for path in found if Path(path).exists()}
-    return {}
+def contents(paths: Iterable[str]) -> dict[str, str]:
+    """Hash what is in the files at *paths*, or patterns of such; what is not there, is not."""
+    return {
+        path: _hashed(Path(path))
+        for given in paths
+        for path in sorted(glob(str(Path(given).expanduser()), recursive=True)) or [given]
+        if Path(path).exists()
+    }
 
 
 def _hashed(path: Path) -> str:
@@ -629,12 +633,11 @@ class Problems:
             case "literal_error" if isinstance(detail["input"], str):
                 words = re.findall("'([^']*)'", str(context.get("expected")))
                 return f"should be {context['expected']}; {did_you_mean(detail['input'], words)}"
-            case "model_attributes_type" | "model_type" | "dict_type":
-                return "expected a table; " + (
-                    "a number, or one with a kind"
-                    if detail["type"] != "dict_type"
-                    else "see `show`"
-                )
+            case "model_type":
+                known = self._fields(self._values, keys)
+                return f"should be a table; its fields are: {', '.join(known)}"
+            case "dict_type":
+                return "should be a table; see `show`"
         reason = " ".join(detail["msg"].split()).removeprefix("Value error, ")
         if detail["type"] == "scenario" and len(keys) == 3 and keys[-1] == "kind":
             reason += self._misnamed(keys)

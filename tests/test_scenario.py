@@ -12,6 +12,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,7 +26,7 @@ from sparq_sim.errors import ScenarioError, SparqError
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.plugins import names
-from sparq_sim.scenario import MOST_SETTINGS, Engaged, Scenario, schema
+from sparq_sim.scenario import MOST_SETTINGS, Engaged, Scenario, environment, schema
 from sparq_sim.scenario_files import bundled, dotted, lines, undotted
 
 FULL = Path(__file__).parent / "scenarios" / "full.toml"
@@ -49,6 +50,16 @@ class Lagged(Expert):
     async def answer(self, query: Query, world: World) -> Estimate:
         then = max(0.0, world.clock.now - self.lag)
         return Estimate(world.rewards(query.points, then), measured_at=then)
+
+
+class Librarian(Expert):
+    """Names files in fields of its own."""
+
+    book: Path
+    shelf: tuple[Path, ...] = ()
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        return Estimate(np.full(len(query.points), float(self.book.read_text(encoding="utf-8"))))
 
 
 def write(folder: Path, text: str | bytes, name: str = "scenario.toml") -> Path:
@@ -664,7 +675,7 @@ epsilom = 0.1
     told = [
         "1: scenario: a play needs rounds or a horizon, or it never ends",
         "1: perod: 2: no such field; did you mean 'period'?",
-        "2: seed: 'x': should be a valid integer, unable to parse string as an integer",
+        "2: seed: 'x': should be a whole number",
         "3: environment.size: 3: no such field; there are: kind",
         "5: experts.sensor.kind: 'trut': no expert is called 'trut': did you mean 'truth'?",
         "8: experts.other.channel.loss: 3: should be less than or equal to 1",
@@ -767,6 +778,133 @@ def test_a_swept_file_is_sought_beside_the_scenario(tmp_path: Path) -> None:
     file = write(tmp_path, f"{SMALL}[sweep]\nfeedback.service = [{service}]\n")
     ((_, scenario),) = Scenario.load(file).settings()
     assert scenario.feedback.service.expected == 1.5
+
+
+LIBRARIAN = """
+[experts.librarian]
+kind = "tests.test_scenario:Librarian"
+book = "book.txt"
+shelf = ["shelf/one.txt", "/two.txt"]
+"""
+
+
+def librarian(scenario: Scenario) -> Librarian:
+    expert = scenario.experts["librarian"].expert
+    assert isinstance(expert, Librarian)
+    return expert
+
+
+def test_a_path_in_a_field_of_any_name_is_sought_beside_the_scenario(tmp_path: Path) -> None:
+    found = librarian(Scenario.load(write(tmp_path, SMALL + LIBRARIAN), allow_import=True))
+    assert found.book == tmp_path / "book.txt"
+    assert found.shelf == (tmp_path / "shelf/one.txt", Path("/two.txt"))
+
+
+def test_a_path_is_sought_from_the_file_that_names_it(tmp_path: Path) -> None:
+    write(tmp_path, SMALL + LIBRARIAN, "base.toml")
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    text = 'extends = "../base.toml"\n[experts.librarian]\nshelf = ["three.txt"]\n'
+    found = librarian(Scenario.load(write(inner, text), allow_import=True))
+    assert found.book.resolve() == tmp_path.resolve() / "book.txt"
+    assert found.shelf == (inner / "three.txt",)
+
+
+def test_a_path_of_an_override_is_one_from_the_working_directory(tmp_path: Path) -> None:
+    file = write(tmp_path, SMALL + LIBRARIAN)
+    override = "experts.librarian.book=other.txt"
+    found = librarian(Scenario.load(file, overrides=[override], allow_import=True))
+    assert found.book == Path("other.txt")
+
+
+def test_a_swept_path_is_sought_beside_the_scenario(tmp_path: Path) -> None:
+    sweep = '[sweep]\n"experts.librarian.book" = ["a.txt", "b.txt"]\n'
+    file = write(tmp_path, SMALL + LIBRARIAN + sweep)
+    settings = Scenario.load(file, allow_import=True).settings()
+    assert [librarian(each).book for _, each in settings] == [
+        tmp_path / "a.txt",
+        tmp_path / "b.txt",
+    ]
+    assert [setting["experts.librarian.book"] for setting, _ in settings] == ["a.txt", "b.txt"]
+
+
+def test_a_play_is_known_by_what_is_in_the_files_of_any_field(tmp_path: Path) -> None:
+    book = write(tmp_path, "1.0", "book.txt")
+    scenario = Scenario.load(write(tmp_path, SMALL + LIBRARIAN), allow_import=True)
+    first: Any = scenario.fingerprint("uniform")
+    assert list(first["contents"]) == [str(book)]
+    book.write_text("2.00", encoding="utf-8")
+    assert scenario.fingerprint("uniform")["contents"] != first["contents"]
+
+
+# Strict files
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('rounds = "5"', "rounds: '5': should be a whole number; write 5 without quotes"),
+        ("replications = true", "replications: true: should be a whole number, not true or false"),
+        ('feedback.split = "yes"', "feedback.split: 'yes': should be true or false, without quote"),
+        ("feedback.capacity = 2.0", "feedback.capacity: 2.0: should be a whole number; write 2"),
+        (
+            'feedback.transit = { kind = "exponential", mean = "3" }',
+            "feedback.transit.mean: '3': should be a number; write 3 without quotes",
+        ),
+        (
+            'feedback.noise = { kind = "gaussian", std = true }',
+            "feedback.noise.std: true: should be a number, not true or false",
+        ),
+        (
+            "feedback.policy.retries = true",
+            "feedback.policy.retries: true: should be a whole number, not true or false",
+        ),
+        (
+            'experts.a = { kind = "lagged", lag = "2" }',
+            "experts.a.lag: '2': should be a number; write 2 without quotes",
+        ),
+        (
+            'optimizers.a = { kind = "gp-ucb", kernel = { kind = "matern-3/2", variance = "1" } }',
+            "optimizers.a.kernel.variance: '1': should be a number; write 1 without quotes",
+        ),
+        ("environment = 5", "environment: 5: should be a table with a kind; the kinds are: "),
+        ("experts.a = 5", "experts.a: 5: should be a table with a kind; the kinds are: "),
+        ("optimizers.a = 5", "optimizers.a: 5: should be a table with a kind; the kinds are: "),
+        ("feedback = 5", "feedback: 5: should be a table; its fields are: service, "),
+        (
+            'optimizers.a = { kind = "sparq-gp-ucb", schedule = 5 }',
+            "optimizers.a.schedule: 5: should be a table with a kind; the kinds are: logarithmic, ",
+        ),
+    ],
+)
+def test_what_would_be_read_as_another_thing_is_refused_with_its_line(
+    tmp_path: Path, line: str, told: str
+) -> None:
+    name = re.match(r"\w+", line)
+    assert name
+    fields = {
+        "rounds": "rounds = 5",
+        "optimizers": "optimizers.u.kind = 'uniform'",
+        "environment": "environment.kind = 'synthetic'",
+    }
+    others = [text for field, text in fields.items() if field != name[0]]
+    file = write(tmp_path, "\n".join([*others, line]))
+    assert problem(file).startswith(f"{file}:{len(others) + 1}: {told}")
+    override = problem(write(tmp_path, "\n".join(others)), line)
+    assert override.startswith(f"--set {line}: {told}")
+
+
+def test_a_swept_value_is_not_read_as_another_thing(tmp_path: Path) -> None:
+    file = write(tmp_path, f'{SMALL}[sweep]\n"feedback.capacity" = [1, 2.0]\nrounds = ["5"]\n')
+    assert problems(file) == (
+        f'{file}:5: sweep."feedback.capacity": [1, 2.0]: should be a whole number; write 2',
+        f"{file}:6: sweep.rounds: ['5']: should be a whole number; write 5 without quotes",
+    )
+
+
+def test_fields_of_a_lone_environment_are_strict_too() -> None:
+    with pytest.raises(ScenarioError, match="--set centres='5': centres: '5': should be a whole n"):
+        environment("rkhs-walk", ["centres='5'"])
 
 
 # Lines
@@ -888,6 +1026,14 @@ def test_each_reference_of_the_schema_leads_somewhere() -> None:
     references = re.findall(r'"\$ref": "#/\$defs/([^"]*)"', json.dumps(found))
     assert references
     assert set(references) <= found["$defs"].keys()
+
+
+def test_the_schema_allows_a_bare_number_only_where_one_is_read() -> None:
+    found: Any = schema()["$defs"]
+    transit = found["Channel"]["properties"]["transit"]
+    assert {"type": "number"} in transit["anyOf"]
+    schedule = found["optimizer: sparq-gp-ucb"]["properties"]["schedule"]
+    assert "number" not in json.dumps(schedule)
 
 
 def test_what_the_schema_describes_is_what_files_say() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from math import ceil, log, sqrt
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Field, PositiveInt
+from pydantic import Field, PositiveInt
 
-from sparq_sim.draws import Positive, is_number
+from sparq_sim.draws import Positive
 from sparq_sim.errors import PluginError
+from sparq_sim.fields import BareNumber
 from sparq_sim.gp.kernels import Kernel, Matern12, Matern32, Matern52
 from sparq_sim.models import Part, Setting
 
@@ -98,13 +99,8 @@ def known_rounds(setting: Setting) -> int:
     return max(2, setting.rounds)
 
 
-def _as_given(given: Any) -> Any:
-    """Read a bare number as a given length."""
-    return {"kind": "given", "rounds": given} if is_number(given) else given
-
-
 AnyLength: TypeAlias = Annotated[
     Annotated[GivenLength | ForgettingLength | VariationLength, Field(discriminator="kind")],
-    BeforeValidator(_as_given),
+    BareNumber("given", "rounds"),
 ]
 """A length as a field: a number of rounds, or a table with a `kind`."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log, pi, sqrt
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from sparq_sim.draws import Amount, Positive, is_number
+from sparq_sim.draws import Amount, Positive
+from sparq_sim.fields import BareNumber
 from sparq_sim.gp.kernels import Kernel
 from sparq_sim.gp.predictor import Predictor
 from sparq_sim.messages import Answer
@@ -174,11 +175,6 @@ class FiniteWidth(Width):
         return sqrt(2 * log(occasion.candidates * (occasion.round * pi) ** 2 / 6 / self.delta))
 
 
-def _as_constant(given: Any) -> Any:
-    """Read a bare number as a constant width."""
-    return {"kind": "constant", "value": given} if is_number(given) else given
-
-
 AnyWidth: TypeAlias = Annotated[
     Annotated[
         ConstantWidth
@@ -189,6 +185,6 @@ AnyWidth: TypeAlias = Annotated[
         | FiniteWidth,
         Field(discriminator="kind"),
     ],
-    BeforeValidator(_as_constant),
+    BareNumber("constant", "value"),
 ]
 """A width as a field: a number, or a table with a `kind`."""

@@ -1,0 +1,181 @@
+"""Fields: what a value must be before a model takes it, so that nothing is read as another thing.
+
+Pydantic alone would read "5" and true as the whole numbers 5 and 1, and "yes" as true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path, PurePath
+from typing import Any, Self
+
+from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, PydanticCustomError
+from pydantic_core.core_schema import no_info_before_validator_function
+
+NOT_FINITE = ("inf", "-inf", "nan")
+"""How JSON, which has no such numbers, is made to write them; a field of numbers reads them."""
+
+
+def is_number(given: Any) -> bool:
+    """Return whether *given* is a number; true and false are none."""
+    return isinstance(given, int | float) and not isinstance(given, bool)
+
+
+@dataclass(frozen=True)
+class BareNumber:
+    """Annotates a union of tagged models: a bare number is read as the *field* of a *kind*."""
+
+    kind: str
+    field: str
+
+    def __call__(self, given: Any) -> Any:
+        """Return the table that a bare number stands for, and anything else as it is."""
+        return {"kind": self.kind, self.field: given} if is_number(given) else given
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return no_info_before_validator_function(self, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {"anyOf": [{"type": "number"}, handler(schema)]}
+
+
+class Written(str):
+    """A string of a scenario file, which knows the *folder* of that file."""
+
+    __slots__ = ("folder",)
+    folder: Path
+
+    @classmethod
+    def within(cls, folder: Path, text: str) -> Self:
+        """Return *text* as it stands in a file in *folder*."""
+        made = cls(text)
+        made.folder = folder
+        return made
+
+    @property
+    def path(self) -> str:
+        """The file that the text names: a relative one is sought from the folder."""
+        return str(self.folder / Path(self).expanduser())
+
+    def __reduce__(self) -> tuple[Callable[[Path, str], Written], tuple[Path, str]]:
+        return Written.within, (self.folder, str(self))
+
+
+# What is checked before pydantic reads a value
+
+
+def _refusal(reason: str) -> PydanticCustomError:
+    return PydanticCustomError("field", "{reason}", {"reason": reason})
+
+
+def _whole(given: Any) -> Any:
+    if isinstance(given, bool):
+        raise _refusal("should be a whole number, not true or false")
+    if isinstance(given, str | float):
+        number = _read(given)
+        meant = f"; write {number:.0f}" if number is not None and number.is_integer() else ""
+        quotes = " without quotes" if meant and isinstance(given, str) else ""
+        raise _refusal(f"should be a whole number{meant}{quotes}")
+    return given
+
+
+def _number(given: Any) -> Any:
+    if isinstance(given, bool):
+        raise _refusal("should be a number, not true or false")
+    if isinstance(given, str) and given not in NOT_FINITE:
+        meant = f"; write {given.strip()} without quotes" if _read(given) is not None else ""
+        raise _refusal(f"should be a number{meant}")
+    return given
+
+
+def _truth(given: Any) -> Any:
+    if isinstance(given, str):
+        raise _refusal("should be true or false, without quotes")
+    if is_number(given):
+        raise _refusal("should be true or false")
+    return given
+
+
+def _read(given: str | float) -> float | None:
+    """Return the number that *given* is or holds, if it is a finite one."""
+    try:
+        number = float(given)
+    except ValueError:
+        return None
+    return number if isfinite(number) else None
+
+
+def _sought(given: Any) -> Any:
+    """Return a path in a scenario file as one from the folder of that file."""
+    return given.path if isinstance(given, Written) else given
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Refuses what is no table, where a table has one of several *kinds*."""
+
+    kinds: tuple[str, ...]
+    number: bool
+    """Whether a bare number is read as one of them."""
+
+    def __call__(self, given: Any) -> Any:
+        if isinstance(given, Mapping | BaseModel):
+            return given
+        wanted = "a number, or a table with a kind" if self.number else "a table with a kind"
+        if given in self.kinds:
+            raise _refusal(f'should be {wanted}: write {{ kind = "{given}" }}')
+        raise _refusal(f"should be {wanted}; the kinds are: {', '.join(self.kinds)}")
+
+
+# Where it is checked
+
+_CHECKS: Mapping[str, Callable[[Any], Any]] = {"int": _whole, "float": _number, "bool": _truth}
+_INNER = (
+    *("schema", "fields", "choices", "items_schema", "keys_schema", "values_schema"),
+    *("lax_schema", "strict_schema", "json_schema", "python_schema", "steps"),
+)
+"""Under what pydantic keeps the schemas that a schema is made of."""
+
+
+def guard(schema: Any, *, number: bool = False) -> Any:
+    """Return a pydantic core *schema* that checks numbers, truth values, paths and tagged unions.
+
+    Changed in place. Models within are left alone: they have been guarded, or are not ours.
+
+    Args:
+        schema: A schema, or a list, tuple or dictionary of schemas.
+        number: Whether a bare number is read before the schema sees it.
+    """
+    if isinstance(schema, list | tuple):
+        return type(schema)(guard(inner) for inner in schema)
+    if not isinstance(schema, dict):  # The label of a choice.
+        return schema
+    match schema:
+        case {"type": "function-before", "function": {"function": check}} if _is_ours(check):
+            return schema
+        case {"type": "function-before", "function": {"function": BareNumber()}}:
+            schema["schema"] = guard(schema["schema"], number=True)
+            return schema
+        case {"type": "int" | "float" | "bool" as kind}:
+            return no_info_before_validator_function(_CHECKS[kind], schema)
+        case {"type": "lax-or-strict", "strict_schema": {"python_schema": {"cls": type() as kind}}}:
+            if issubclass(kind, PurePath):
+                return no_info_before_validator_function(_sought, schema)
+    for key in _INNER if isinstance(schema.get("type"), str) else list(schema):
+        if key in schema:
+            schema[key] = guard(schema[key])
+    if schema.get("type") == "tagged-union":
+        check = _Table(tuple(map(str, schema["choices"])), number)
+        return no_info_before_validator_function(check, schema)
+    return schema
+
+
+def _is_ours(check: object) -> bool:
+    return check in (_whole, _number, _truth, _sought) or isinstance(check, _Table)
