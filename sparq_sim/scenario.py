@@ -537,11 +537,7 @@ def _changed(thing: Any, changes: Mapping[str, Any], at: tuple[str, ...]) -> Any
     parts = _parts_of(thing)
     for key in changes:
         if key not in parts:
-            hint = did_you_mean(key, parts) if parts else "it is a single value"
-            reason = f"no such field; {hint}"
-            if at in (("experts",), ("optimizers",)):
-                reason = f"no {at[0][:-1]} is called {key!r}: {did_you_mean(key, parts)}"
-            raise _refusal(reason, *at, key)
+            raise _refusal(_missed(thing, key, at), *at, key)
     new = {key: _new(parts[key], change, (*at, key)) for key, change in changes.items()}
     if isinstance(thing, dict):
         return thing | new
@@ -560,6 +556,19 @@ def _changed(thing: Any, changes: Mapping[str, Any], at: tuple[str, ...]) -> Any
 
 def _new(old: Any, change: Any, at: tuple[str, ...]) -> Any:
     return change.value if isinstance(change, _Value) else _changed(old, change, at)
+
+
+def _missed(thing: Any, key: str, at: tuple[str, ...]) -> str:
+    """Say why there is no *key* to sweep in a *thing* at a path."""
+    parts = _parts_of(thing)
+    hint = did_you_mean(key, parts)
+    if at in (("experts",), ("optimizers",)):
+        return f"no {at[0][:-1]} is called {key!r}: {hint}"
+    if parts or isinstance(thing, dict | BaseModel):
+        return f"no field {key!r} in {dotted(at)}; {hint}" if at else f"no such field; {hint}"
+    if thing is None:
+        return f"{dotted(at)} is not set, so {key!r} in it cannot be swept; set it first"
+    return f"{dotted(at)} is a single value; sweep it, without .{key}"
 
 
 def _parts_of(thing: Any) -> dict[str, Any]:

@@ -636,6 +636,8 @@ class Problems:
             case "model_type":
                 known = self._fields(self._values, keys)
                 return f"should be a table; its fields are: {', '.join(known)}"
+            case "tuple_type" | "list_type":
+                return "should be a list, in [ ]"
             case "dict_type":
                 return "should be a table; see `show`"
         reason = " ".join(detail["msg"].split()).removeprefix("Value error, ")

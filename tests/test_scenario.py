@@ -501,7 +501,8 @@ def test_models_that_cannot_be_written_can_be_swept_around() -> None:
     [
         (
             '"experts.sensor.channel.los" = [1]',
-            "9: sweep.\"experts.sensor.channel.los\": [1]: no such field; did you mean 'loss'?",
+            "9: sweep.\"experts.sensor.channel.los\": [1]: no field 'los' in "
+            "experts.sensor.channel; did you mean 'loss'?",
         ),
         (
             "experts.senzor.channel.loss = [1]",
@@ -514,7 +515,7 @@ def test_models_that_cannot_be_written_can_be_swept_around() -> None:
         ),
         ("round = [1]", "9: sweep.round: [1]: no such field; did you mean 'rounds'?"),
         ("rounds = [1, -1]", "9: sweep.rounds: [1, -1]: should be greater than 0"),
-        ("rounds = 3", "9: sweep.rounds: 3: should be a valid tuple"),
+        ("rounds = 3", "9: sweep.rounds: 3: should be a list, in [ ]"),
         ("rounds = []", "9: sweep.rounds: []: has no values; give some, or take it out"),
         (
             'way = "zip"\nrounds = [1]\nseed = [1, 2]',
@@ -526,7 +527,24 @@ def test_models_that_cannot_be_written_can_be_swept_around() -> None:
             "9: sweep.way: 'sip': should be 'grid', 'zip' or 'list'; did you mean 'zip'?",
         ),
         ("sweep.rounds = [1]", "9: sweep.sweep.rounds: [1]: no such field; "),
-        ("rounds.x = [1]", "9: sweep.rounds.x: [1]: no such field; it is a single value"),
+        (
+            "rounds.x = [1]",
+            "9: sweep.rounds.x: [1]: rounds is a single value; sweep it, without .x",
+        ),
+        (
+            '"feedback.policy.rate.points" = [1]',
+            '9: sweep."feedback.policy.rate.points": [1]: feedback.policy.rate is not set, so '
+            "'points' in it cannot be swept; set it first",
+        ),
+        (
+            '"environmnet.lag" = [1]',
+            "9: sweep.\"environmnet.lag\": [1]: no such field; did you mean 'environment'?",
+        ),
+        (
+            '"environment.place.x" = [1]',
+            "9: sweep.\"environment.place.x\": [1]: no field 'place' in environment; "
+            "there are: kind",
+        ),
         (
             "settings = [{ rounds = 1 },\n { round = 2 }]",
             "10: sweep.settings.1.round: 2: no such field; did you mean 'rounds'?",
