@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from math import ceil, inf, isfinite, nan
 from time import perf_counter
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import (
     Field,
     NonNegativeFloat,
@@ -21,6 +22,7 @@ from sparq_sim.channel import Channel
 from sparq_sim.clock import AGENT, Clock, LiveClock, Signal, SimClock
 from sparq_sim.connection import Connection, Stage
 from sparq_sim.desk import Desk, check_fallbacks
+from sparq_sim.domain import Domain
 from sparq_sim.draws import AnyDraw, Constant
 from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.messages import (
@@ -34,6 +36,7 @@ from sparq_sim.messages import (
     Points,
     Query,
     Values,
+    all_finite,
     all_rows,
     checked_query,
     frozen_array,
@@ -190,6 +193,35 @@ def _check_parts(optimizer: object, environment: object, rules: object, experts:
             raise PluginError(f"{what}: expected {wanted}, not {thing!r:.80}")
 
 
+_LANDSCAPE = {
+    "domain": "domain, a Box or Sites",
+    "rewards": "rewards(points, time), the noise-free reward at each point: (n,)",
+    "best": "best(time), a point of the highest reward, and that reward",
+}
+_AGENT = {
+    "ask": "ask(now), which gives a Move",
+    "tell": "tell(reply), which takes in what has arrived",
+}
+
+
+def _check_started(who: str, started: object, needed: Mapping[str, str]) -> None:
+    """Refuse what a plug-in's `start` gives, unless it has all that is *needed* of it."""
+    if missing := [told for name, told in needed.items() if not hasattr(started, name)]:
+        raise PluginError(
+            f"{who}: start gives an object of type {type(started).__name__}, which must have "
+            f"{'; and '.join(missing)}"
+        )
+
+
+def _misshapen(who: str, point: NDArray[Any], domain: Domain) -> str:
+    names = ", ".join(domain.names)
+    return (
+        f"{who}.ask moves to {point.tolist()!r:.80}, of shape {point.shape}; expected "
+        f"({domain.dimensions},), one number for each coordinate ({names}), as in "
+        f"Move(np.array({[0.5] * domain.dimensions!r:.40}))"
+    )
+
+
 class _Reward:
     """The environment as a source: the one whose answers count."""
 
@@ -229,8 +261,10 @@ class _Table:
         landscape: Landscape | None,
         watch: Watch | None,
     ) -> None:
-        landscape = landscape or environment.start(streams.generator("environment"))
-        self._environment = type(environment).__name__
+        if landscape is None:
+            landscape = environment.start(streams.generator("environment"))
+        self._environment = f"environment {type(environment).__name__}"
+        _check_started(self._environment, landscape, _LANDSCAPE)
         self._rules = rules
         self._clock = clock
         self._watch = watch
@@ -286,6 +320,7 @@ class _Table:
             self._connect(name, expert.start(setting), channel)
         self._reward = self._stage.connections[REWARD]
         self._agent = optimizer.start(setting, self._stage.streams.generator("optimizer"))
+        _check_started(f"optimizer {type(optimizer).__name__}", self._agent, _AGENT)
 
     def _connect(self, name: str, source: Answering, channel: Channel) -> None:
         connection = Connection(name, source, channel, self._stage)
@@ -305,6 +340,7 @@ class _Table:
         values: Values = (
             self._landscape.rewards(points, 0.0) if observe is None else observe(points, 0.0, rng)
         )
+        self._check_rewards(values, points, 0.0)
         noise, units = feedback.noise, feedback.noise.units(rng, len(points))
         stds = noise.stds(points, values)
         query = Query(self._stage.next_own_query(), REWARD, points, 0.0)
@@ -373,12 +409,29 @@ class _Table:
         """Give the reward at the one of *points* and the best there is, if they are numbers."""
         rewards = self._source.judge(points, time)
         best = float(self._landscape.best(time)[1])
-        if rewards.shape != (1,) or not (isfinite(rewards[0]) and isfinite(best)):
+        if rewards.shape != (1,) or not isfinite(rewards[0]):
+            self._check_rewards(rewards, points, time)
+        if not isfinite(best):
             raise PluginError(
-                f"{self._environment} gives the reward {rewards} and the best {best} "
-                f"at {time}; expected finite numbers, one for each point"
+                f"{self._environment} gives {best} as the best reward at time {time}; "
+                "expected a finite number"
             )
         return float(rewards[0]), best
+
+    def _check_rewards(self, rewards: Values, points: Points, time: float) -> None:
+        """Refuse *rewards*, unless they are a finite number for each of *points*."""
+        given = np.asarray(rewards, dtype=float)
+        if given.shape != (len(points),):
+            raise PluginError(
+                f"{self._environment} gives rewards of shape {given.shape} for {len(points)} "
+                f"points at time {time}; expected ({len(points)},)"
+            )
+        if not all_finite(given):
+            row = int(np.argmin(np.isfinite(given)))
+            raise PluginError(
+                f"{self._environment} gives the reward {given[row]} at {points[row].tolist()}, "
+                f"time {time}; expected finite numbers, one for each point"
+            )
 
     async def _turn(self, end: float) -> Mapping[str, float] | None:
         """Ask the agent until it plays; give the notes of its move, or None if it did not."""
@@ -469,7 +522,10 @@ class _Table:
             for query in move.queries:
                 domain.check(query.points, f"{who}: points of query {query.id}")
             if move.point is not None:
-                domain.check(np.asarray(move.point)[None], f"{who}: point of a move")
+                point = np.asarray(move.point)
+                if point.shape != (domain.dimensions,):
+                    raise PluginError(_misshapen(who, point, domain))
+                domain.check(point[None], f"{who}: point of a move")
         except ValueError as error:
             raise PluginError(str(error)) from error
         return move

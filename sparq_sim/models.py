@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
 from sparq_sim.domain import Domain
+from sparq_sim.errors import PluginError
 from sparq_sim.fields import guard
 from sparq_sim.messages import Answer, Estimate, Move, Point, Points, Query, Reply, Values
 from sparq_sim.origins import Source, loaded
@@ -44,6 +45,15 @@ class Part(BaseModel):
         schema = handler(source)
         guard(handler.resolve_ref_schema(schema))
         return schema
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        # By name: what is to be seen here is whether somebody has replaced it.
+        if getattr(cls, "__init__") is not BaseModel.__init__:  # noqa: B009
+            raise PluginError(
+                f"{cls.__name__} has an __init__ of its own, but a plug-in is its fields: declare "
+                "them in the class, as in `lag: float = 2.0`, and make what changes in start"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from contextlib import suppress
 from itertools import count
 from math import inf, nan
 from time import perf_counter
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from pydantic import ValidationError
 
 from sparq_sim import (
     Answer,
+    Box,
     Channel,
     Environment,
     Estimate,
@@ -330,7 +332,19 @@ def test_a_play_without_an_end_is_refused() -> None:
     [
         (Move(np.array([1.5])), r"point of a move: \[1.5\] lies outside the domain"),
         (Move(np.array([nan])), r"\[nan\] lies outside"),
-        (Move(np.array([0.1, 0.2])), r"expected \(n, 1\)"),
+        (
+            Move(np.array([0.1, 0.2])),
+            r"ScriptedAgent.ask moves to \[0.1, 0.2\], of shape \(2,\); expected \(1,\)",
+        ),
+        (
+            Move(0.5),  # type: ignore[arg-type] # what a newcomer writes
+            r"moves to 0.5, of shape \(\); expected \(1,\), one number for each coordinate \(x0\), "
+            r"as in Move\(np.array\(\[0.5\]\)\)",
+        ),
+        (
+            Move(np.float64(0.5)),  # type: ignore[arg-type] # what a newcomer writes
+            r"moves to 0.5, of shape \(\); expected \(1,\)",
+        ),
         (HALF, "expected a Move"),
         (Move(HALF, (Query(1, "exprt", HALF[None], 1.0),)), "did you mean 'expert'"),
         (Move(HALF, (Query(1, "reward", HALF[None], 1.0),)), "no expert of this play"),
@@ -351,7 +365,85 @@ def test_some_names_are_taken(name: str) -> None:
         scripted(asking, Rules(rounds=3), experts={name: Teller()})
 
 
+class Idler(Optimizer):
+    """Starts what can neither be asked nor told."""
+
+    def start(self, setting: Setting, rng: Generator) -> Agent:
+        return object()  # type: ignore[return-value] # what is wrong with it
+
+
+def test_an_agent_that_cannot_be_asked_is_refused_at_the_start() -> None:
+    told = r"optimizer Idler: start gives an object of type object, which must have ask\(now\)"
+    with pytest.raises(PluginError, match=told):
+        play(Idler(), Slope(), Rules(rounds=1))
+
+
 # The environment as a source.
+
+
+class Broken(Environment):
+    """A world with something wrong with it: *how*."""
+
+    how: Literal["no best", "no landscape", "nan", "nan best", "misshapen"]
+
+    def start(self, rng: Generator) -> Landscape:
+        if self.how == "no landscape":
+            return None  # type: ignore[return-value] # what is wrong with it
+        return BrokenLandscape(self.how)
+
+
+class BrokenLandscape:
+    domain = Box(0.0, 1.0)
+
+    def __init__(self, how: str) -> None:
+        self._shape = (1,) if how == "misshapen" else ()
+        self._reward = nan if how == "nan" else 0.0
+        if how != "no best":
+            self.best = lambda time: (HALF, nan if how == "nan best" else 1.0)
+
+    def rewards(self, points: Points, time: float) -> Values:
+        return np.full((len(points), *self._shape), self._reward)
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ("no best", "start gives an object of type BrokenLandscape, which must have best(time), "),
+        (
+            "no landscape",
+            "start gives an object of type NoneType, which must have domain, a Box or Sites; and "
+            "rewards(points, time), the noise-free reward at each point: (n,); and best(time), ",
+        ),
+    ],
+)
+def test_what_a_landscape_lacks_is_named_at_the_start(
+    how: Literal["no best", "no landscape"], told: str
+) -> None:
+    with pytest.raises(PluginError) as refused:
+        play(Asker(), Broken(how=how), Rules(rounds=3))
+    assert str(refused.value).startswith(f"environment Broken: {told}")
+
+
+@pytest.mark.parametrize(("design", "time"), [(0, 1.0), (4, 0.0)])
+def test_rewards_that_are_no_numbers_name_the_environment(design: int, time: float) -> None:
+    told = rf"environment Broken gives the reward nan at \[0\.\d+\], time {time}; expected finite"
+    with pytest.raises(PluginError, match=told):
+        play(Asker(), Broken(how="nan"), Rules(rounds=3, design=design))
+
+
+@pytest.mark.parametrize(("design", "shape", "time"), [(0, "1, 1", 1.0), (4, "4, 1", 0.0)])
+def test_rewards_of_a_wrong_shape_name_the_environment(
+    design: int, shape: str, time: float
+) -> None:
+    told = rf"environment Broken gives rewards of shape \({shape}\) for \d points at time {time}"
+    with pytest.raises(PluginError, match=told):
+        play(Asker(), Broken(how="misshapen"), Rules(rounds=3, design=design))
+
+
+def test_a_best_reward_that_is_no_number_names_the_environment() -> None:
+    told = r"environment Broken gives nan as the best reward at time 1\.0"
+    with pytest.raises(PluginError, match=told):
+        play(Asker(), Broken(how="nan best"), Rules(rounds=3))
 
 
 class Dicey(Environment):
@@ -382,23 +474,6 @@ def test_observations_arrive_over_their_own_channel() -> None:
     trace = play(Asker(), Slope(), Rules(rounds=5), feedback=feedback)
     assert_array_equal(trace.replies["arrived_at"][:3], [3, 4, 5])
     assert trace.spent == 5
-
-
-class Broken(Environment):
-    """Gives rewards that are none."""
-
-    shape: tuple[int, ...] = (1,)
-
-    def start(self, rng: Generator) -> Landscape:
-        landscape = DiceyLandscape()
-        landscape.rewards = lambda points, time: np.full(self.shape, nan)
-        return landscape
-
-
-@pytest.mark.parametrize("shape", [(1,), (1, 1)])
-def test_an_environment_that_gives_no_numbers_is_refused_by_name(shape: tuple[int, ...]) -> None:
-    with pytest.raises(PluginError, match="Broken gives the reward"):
-        play(Asker(), Broken(shape=shape), Rules(rounds=3))
 
 
 def test_what_an_agent_does_to_what_it_was_told_does_not_reach_the_trace() -> None:

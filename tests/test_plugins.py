@@ -52,6 +52,15 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
         sys.modules.pop(module, None)
 
 
+def test_a_plugin_with_an_init_of_its_own_is_told_what_to_write_instead(site: Site) -> None:
+    source = EXPERT.format("Tide") + "    def __init__(self, lag=2.0):\n        self.lag = lag\n"
+    site.install("my-tide", {"tide": "my_tide:Tide"}, my_tide=source)
+    with pytest.raises(
+        PluginError, match=r"Tide has an __init__ of its own, .* `lag: float = 2.0`"
+    ):
+        load("expert", "tide")
+
+
 # Finding and loading
 
 
