@@ -14,6 +14,7 @@ import typer
 
 import sparq_sim
 from sparq_sim.errors import SparqError, did_you_mean, visible
+from sparq_sim.frames import account, place
 
 if TYPE_CHECKING:
     from sparq_sim.console import Level
@@ -158,7 +159,7 @@ def run(
             with watching_levels(console) as watch_levels:
                 reference_levels = levels(loaded, known=known, watch=watch_levels)
         except Exception as error:  # Of a plug-in, whatever it be: the plays are there.
-            _say(f"Note: no reference levels: {error}", err=True)
+            _say(f"Note: no reference levels: {account(error)}", err=True)
         table = summary_table(loaded.title, rows, reference_levels, width=console.width)
         marked = any(row.impossible for row in rows)
         console.print(table)
@@ -432,8 +433,7 @@ def _report(study: Study, to: Path, *, allow_import: bool, known: dict[str, Refe
         made = _written(study, to, replays=True, allow_import=allow_import, known=known)
         _say(f"Report: {made}")
     except Exception as error:  # Whatever plug-ins, files and disks can do.
-        reason = f"{type(error).__name__}: {error}"
-        _say(f"Note: no report ({reason}); `sparq-sim report` tries again", err=True)
+        _say(f"Note: no report: {account(error)}; `sparq-sim report` tries again", err=True)
 
 
 def _assigned(text: str) -> tuple[str, object]:
@@ -580,9 +580,17 @@ def _field_docs(model: type[Part]) -> dict[str, str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; what a user can mend is said plainly, with exit code 2."""
+    """Run the command line; what a user can mend is said plainly, with exit code 2.
+
+    So is what a plug-in raises.
+    """
     try:
         app(arguments)
     except SparqError as error:
         _say(f"Error: {error}", err=True)
+        sys.exit(2)
+    except Exception as error:
+        if not place(error):
+            raise
+        _say(f"Error: {account(error)}", err=True)
         sys.exit(2)

@@ -45,6 +45,7 @@ from sparq_sim.parcel import (
     Record,
     Refused,
     examine,
+    raised,
 )
 from sparq_sim.purse import Purse
 from sparq_sim.streams import RoundStream, Streams
@@ -497,7 +498,7 @@ class Connection:
             # The play goes on without it; the point of the record says nothing.
             parcel = self.parcel(world.open(self.stage.landscape.domain.cover(1)[:1]))
             parcel.cost = 0.0
-            refused = Refused(INVALID, f"raised {type(error).__name__}: {error!s:.80}")
+            refused = Refused(INVALID, raised(error))
             parcel.fail(refused.fate, self._told(refused), now=self.stage.clock.now)
 
 

@@ -6,7 +6,6 @@ import os
 import pickle
 import signal
 import threading
-import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import (
@@ -29,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from sparq_sim import store
 from sparq_sim.errors import SparqError
+from sparq_sim.frames import account
 from sparq_sim.messages import Point
 from sparq_sim.models import Environment, Landscape
 from sparq_sim.streams import Streams
@@ -183,10 +183,7 @@ def _performed(scenario: Scenario, play: Play, home: store.Store | None) -> Outc
     except ExecutorError:
         raise
     except Exception as error:
-        said = f"{type(error).__name__}: {error}"
-        where = "".join(traceback.format_tb(error.__traceback__)[-1:])
-        message = said if isinstance(error, SparqError) else f"{said}\n{where}"
-        return Outcome(play, "failed", perf_counter() - began, message=message)
+        return Outcome(play, "failed", perf_counter() - began, message=account(error))
     if home:
         home.put(files)
     return Outcome(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sparq_sim.clock import Process
 from sparq_sim.errors import Unavailable
 from sparq_sim.faults import Fault
+from sparq_sim.frames import place
 from sparq_sim.messages import Answer, Estimate, Failure, Notes, Query, Reply, Values
 from sparq_sim.noise import Noise
 
@@ -85,7 +86,7 @@ def examine(given: object, count: int, now: float) -> Measured | Refused:
     if isinstance(given, Unavailable):
         return Refused(UNAVAILABLE, _shown(given, str))
     if isinstance(given, Exception):
-        return Refused(INVALID, f"raised {type(given).__name__}: {_shown(given, str)}")
+        return Refused(INVALID, raised(given))
     if not isinstance(given, Estimate):
         told = f"gave {_shown(given, repr)}; expected an Estimate of {count} values"
         return Refused(INVALID, told)
@@ -94,6 +95,11 @@ def examine(given: object, count: int, now: float) -> Measured | Refused:
     except Exception as error:  # Whatever a plug-in may put into an Estimate.
         measured = f"gave an Estimate that is none: {type(error).__name__}: {_shown(error, str)}"
     return Refused(INVALID, measured) if isinstance(measured, str) else measured
+
+
+def raised(error: Exception) -> str:
+    """Return what a source did that raised *error*, and where in its own files."""
+    return f"raised {type(error).__name__}: {_shown(error, str)}{place(error)}"
 
 
 def _shown(given: object, show: Callable[[object], str]) -> str:

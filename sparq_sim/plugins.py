@@ -8,6 +8,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Literal, TypeAlias, overload
 
 from sparq_sim.errors import PluginError, did_you_mean
+from sparq_sim.frames import account
 from sparq_sim.models import Environment, Expert, Optimizer
 
 Kind: TypeAlias = Literal["environment", "expert", "optimizer"]
@@ -101,7 +102,7 @@ def _checked(
         loaded = entry.load()
     except (Exception, SystemExit) as error:
         raise PluginError(
-            f"{kind} {name!r} ({entry.value}) cannot be loaded: {type(error).__name__}: {error}"
+            f"{kind} {name!r} ({entry.value}) cannot be loaded: {account(error)}"
         ) from error
     base = _BASES[kind]
     if not (isinstance(loaded, type) and issubclass(loaded, base)):

@@ -29,6 +29,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from sparq_sim.channel import Channel
 from sparq_sim.desk import check_fallbacks
 from sparq_sim.errors import PluginError, ScenarioError, SparqError, did_you_mean
+from sparq_sim.frames import account
 from sparq_sim.loop import Rules, Watch, play
 from sparq_sim.messages import AGENT_NAME, REWARD
 from sparq_sim.models import Environment, Expert, Landscape, Optimizer, Part
@@ -98,9 +99,7 @@ def _plugged(kind: Kind, given: Any, info: ValidationInfo) -> Any:
     except ValidationError:
         raise
     except Exception as error:  # A validator of the plug-in's own, that is broken.
-        raise _refusal(
-            f"{kind} {name!r} fails on its fields: {type(error).__name__}: {error}", "kind"
-        ) from error
+        raise _refusal(f"{kind} {name!r} fails on its fields: {account(error)}", "kind") from error
 
 
 def _environment(given: Any, info: ValidationInfo) -> Any:
