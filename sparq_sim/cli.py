@@ -138,6 +138,7 @@ def run(
         watching,
         watching_levels,
     )
+    from sparq_sim.executors import Terminated, terminable
     from sparq_sim.study import Study
 
     loaded = _load(scenario, overrides, allow_import=allow_import, check_data=True)
@@ -146,11 +147,12 @@ def run(
     console = Console()
     study = Study(loaded, folder, into=into)
     try:
-        with watching(console) as watch:
+        with watching(console) as watch, terminable():
             done = study.run(_executor(executor, jobs), watch=watch)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
+        study.store.prepare()  # Workers that were killed may have left files that are not whole.
         typer.echo(f"Stopped. What is finished is in {folder}; the same command goes on.", err=True)
-        raise typer.Exit(130) from None
+        raise typer.Exit(143 if isinstance(stop, Terminated) else 130) from None
     rows = summary(study)
     known: dict[str, References] = {}
     if rows:

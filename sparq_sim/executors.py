@@ -17,11 +17,11 @@ from concurrent.futures import (
     ProcessPoolExecutor,
     wait,
 )
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from importlib import import_module
-from multiprocessing import get_context, parent_process
+from multiprocessing import active_children, get_context, parent_process
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
@@ -324,6 +324,32 @@ def _follow() -> None:
     if (parent := parent_process()) is not None:
         parent.join()
         os._exit(1)
+
+
+class Terminated(KeyboardInterrupt):
+    """Somebody asked this process to end, by SIGTERM."""
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Take SIGTERM as Ctrl-C in a hurry, as those who send it do not wait for long.
+
+    Worker processes end at once, with what they are computing; then `Terminated` is raised.
+    """
+
+    def end(*_: object) -> None:
+        for worker in active_children():
+            worker.terminate()
+        raise Terminated
+
+    if threading.current_thread() is not threading.main_thread():  # Others get no signals.
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 class Processes:

@@ -535,6 +535,47 @@ def test_ctrl_c_ends_the_coordinator_in_good_order(tmp_path: Path, unhurt: dict[
     assert digests(folder) == unhurt
 
 
+ENDLESS = """
+rounds = 5
+replications = 4
+environment.kind = "synthetic"
+optimizers.quick = { kind = "tests.test_executors:Dawdling", seconds = 0.1 }
+optimizers.slow = { kind = "tests.test_executors:Dawdling", seconds = 600 }
+"""
+
+
+@linux
+@pytest.mark.parametrize("whom", [os.kill, os.killpg], ids=["coordinator", "all"])
+def test_sigterm_ends_the_command_in_good_order(
+    tmp_path: Path, whom: Callable[[int, int], None]
+) -> None:
+    file, folder = tmp_path / "endless.toml", tmp_path / "out"
+    file.write_text(ENDLESS, encoding="utf-8")
+    command = ["run", str(file), "--out", str(folder), "--jobs", "2", "--allow-import"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "sparq_sim", *command],
+        start_new_session=True,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as coordinator:
+        while not list(folder.glob("rounds/*.parquet")):
+            time.sleep(0.01)
+        workers = workers_of(coordinator.pid)
+        # As one that is killed while it writes leaves.
+        (
+            folder
+            / "rounds"
+            / store._part(Path("x")).name.replace(str(os.getpid()), str(workers[0]))
+        ).touch()
+        whom(coordinator.pid, signal.SIGTERM)
+        assert coordinator.stderr is not None
+        said = coordinator.stderr.read()
+    assert said == f"Stopped. What is finished is in {folder}; the same command goes on.\n"
+    assert coordinator.returncode == 143
+    assert not any(map(running, workers))
+    assert not list(folder.rglob("*.part"))
+
+
 @linux
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 120))
