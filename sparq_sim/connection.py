@@ -13,7 +13,7 @@ from numpy.random import Generator, Philox
 from numpy.typing import NDArray
 
 from sparq_sim.channel import Channel, Due
-from sparq_sim.clock import DEADLINE, Clock, Gate
+from sparq_sim.clock import DEADLINE, Clock, Gate, LentClock
 from sparq_sim.domain import Domain
 from sparq_sim.draws import Constant, Draw
 from sparq_sim.errors import LiveOnlyError, PluginError, Unavailable, did_you_mean
@@ -167,7 +167,9 @@ class Connection:
         self._answer: Callable[[Query, World], Awaitable[object]] = (
             source.answer if self.available is None else self._answer_with_reason
         )
-        self._who = f"expert {name!r} ({type(source).__name__}).answer"
+        who = f"expert {name!r} ({type(source).__name__})"
+        self._who = f"{who}.answer"
+        self.lent_clock = LentClock(stage.clock, who)
         self._cost_counts_points = not _nothing(channel.cost_per_point)
         self._service_counts_points = not _nothing(channel.service_per_point)
         self._lossless = channel.loss.lossless
@@ -422,6 +424,8 @@ class Connection:
         finally:
             if gate is not None:
                 gate.leave()
+        if self.lent_clock.forgotten:
+            self.lent_clock.warn_of_forgotten()
         if given is None and world.has_answered:
             return
         parcel.sent_at = now = clock.now
@@ -500,6 +504,8 @@ class Connection:
             parcel.cost = 0.0
             refused = Refused(INVALID, raised(error))
             parcel.fail(refused.fate, self._told(refused), now=self.stage.clock.now)
+        finally:
+            self.lent_clock.warn_of_forgotten()
 
 
 def asker_of(name: str, asked_by: str) -> str:
@@ -577,7 +583,7 @@ class QueryWorld:
     @property
     def clock(self) -> Clock:
         """Time."""
-        return self._connection.stage.clock
+        return self._connection.lent_clock
 
     @property
     def domain(self) -> Domain:

@@ -6,6 +6,7 @@ import os
 import pickle
 import signal
 import threading
+import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import (
@@ -102,6 +103,7 @@ class Outcome:
     seconds: float = 0.0
     average_regret: float | None = None
     message: str = ""
+    warnings: tuple[str, ...] = ()
     files: store.Files | None = None
 
 
@@ -159,13 +161,20 @@ def _received(play: Play, packed: bytes, home: store.Store | None) -> Outcome:
 
 def _performed(scenario: Scenario, play: Play, home: store.Store | None) -> Outcome:
     if home and (found := home.peek(play.key, scenario.record)):
-        return Outcome(play, "done", average_regret=found.measures["average_regret"])
+        return Outcome(
+            play,
+            "done",
+            average_regret=found.measures["average_regret"],
+            warnings=tuple(found.warnings),
+        )
     began = perf_counter()
+    warned: list[str] = []
     try:
         if store.code(store.plugins_used(scenario, play.optimizer)) != play.code:
             raise ExecutorError(OTHER_CODE)
-        landscape = _landscape(scenario.environment, scenario.seed, play.replication)
-        trace = scenario.play(play.optimizer, play.replication, landscape=landscape)
+        with _noting(warned):
+            landscape = _landscape(scenario.environment, scenario.seed, play.replication)
+            trace = scenario.play(play.optimizer, play.replication, landscape=landscape)
         told = store.provenance(
             scenario,
             play.optimizer,
@@ -173,6 +182,7 @@ def _performed(scenario: Scenario, play: Play, home: store.Store | None) -> Outc
             trace,
             setting=play.setting,
             identity=play.scenario,
+            warnings=warned,
         )
         if told["key"] != play.key:
             if not told["play"].get("unwritten"):
@@ -183,7 +193,13 @@ def _performed(scenario: Scenario, play: Play, home: store.Store | None) -> Outc
     except ExecutorError:
         raise
     except Exception as error:
-        return Outcome(play, "failed", perf_counter() - began, message=account(error))
+        return Outcome(
+            play,
+            "failed",
+            perf_counter() - began,
+            message=account(error),
+            warnings=tuple(warned),
+        )
     if home:
         home.put(files)
     return Outcome(
@@ -191,8 +207,34 @@ def _performed(scenario: Scenario, play: Play, home: store.Store | None) -> Outc
         "done",
         perf_counter() - began,
         average_regret=told["measures"]["average_regret"],
+        warnings=tuple(warned),
         files=None if home else files,
     )
+
+
+@contextmanager
+def _noting(texts: list[str]) -> Iterator[None]:
+    """Add to *texts* what is warned of meanwhile, instead of printing it, each once.
+
+    What is to be heard of is for the filters of warnings to say. They are one for all threads, so
+    a play in a thread beside the main one warns as ever.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    with warnings.catch_warnings(record=True) as caught:
+        try:
+            yield
+        finally:
+            texts += dict.fromkeys(map(_warning, caught))
+
+
+def _warning(caught: warnings.WarningMessage) -> str:
+    """Write what was warned of; of others' warnings also which they are, and whence."""
+    if caught.category.__module__.partition(".")[0] == "sparq_sim":
+        return str(caught.message)
+    place = f"{Path(caught.filename).name}:{caught.lineno}"
+    return f"{caught.category.__name__}: {caught.message} ({place})"
 
 
 def _unpacked(packed: bytes) -> Scenario:

@@ -135,6 +135,7 @@ def provenance(
     *,
     setting: Values,
     identity: str | None = None,
+    warnings: Sequence[str] = (),
 ) -> Provenance:
     """Return what a play was, how it ended, and with what it was computed.
 
@@ -145,6 +146,7 @@ def provenance(
         trace: What happened.
         setting: The swept values that make a difference.
         identity: That of the scenario with its sweep, by which its plays are told from others.
+        warnings: What was warned of while it was played.
     """
     fingerprint = scenario.fingerprint(optimizer)
     plugins = plugins_used(scenario, optimizer)
@@ -173,6 +175,7 @@ def provenance(
         "experts": measures.by_expert(trace),
         "rounds_planned": scenario.rules.most_rounds,
         "core": core(),
+        "warnings": list(warnings),
         "plugins": plugins,
         **_machine(),
     }
@@ -420,6 +423,8 @@ class Found:
     """By expert, how many points it was asked about, and how many attempts had each fate."""
     rounds_planned: int | None = None
     """None where that is not known."""
+    warnings: Sequence[str] = ()
+    """What was warned of while it was played."""
     scenario: str = ""
     """The identity of the scenario it was played for; unknown to earlier versions."""
 

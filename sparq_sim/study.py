@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
@@ -33,6 +34,8 @@ from sparq_sim.store import Found, Store, StoredPlay, StoreError, Values
 if TYPE_CHECKING:
     from sparq_sim.scenario import Scenario
 
+_NUMBERS = re.compile(r"(?<!\S)[-+.\d][-+.\de]*")
+"""Numbers that stand alone, in which warnings of several plays may differ."""
 Label: TypeAlias = tuple[str, str]
 """An optimizer, and its swept setting as canonical JSON: what a row of a table is about."""
 
@@ -486,17 +489,26 @@ class _Tally:
     troubles: list[Trouble] = field(default_factory=list)
     began: float = field(default_factory=perf_counter)
     sums: dict[Label, tuple[int, float]] = field(default_factory=dict)
+    warned: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """By their texts without numbers, warnings, and of how many plays."""
 
     def resume(self, found: Found) -> None:
         self.resumed += 1
+        self._warn(found.warnings)
         self._add(label(found), found.measures["average_regret"])
 
     def take(self, outcome: Outcome) -> None:
+        self._warn(outcome.warnings)
         if outcome.status == "done":
             self._add(label(outcome.play), outcome.average_regret)
         else:
             self.troubles.append(Trouble(outcome.play, outcome.message))
         self.tell(outcome.play)
+
+    def _warn(self, texts: Sequence[str]) -> None:
+        for kind, text in {_NUMBERS.sub("#", text): text for text in texts}.items():
+            first, count = self.warned.get(kind, (text, 0))
+            self.warned[kind] = first, count + 1
 
     def _add(self, name: Label, average_regret: float | None) -> None:
         self.done += 1
@@ -525,8 +537,12 @@ class _Tally:
             resumed=self.resumed,
             elapsed=perf_counter() - self.began,
             troubles=tuple(self.troubles),
-            notes=tuple(self.notes),
+            notes=(*self.notes, *self._warnings()),
         )
+
+    def _warnings(self) -> Iterator[str]:
+        for text, count in self.warned.values():
+            yield text if count == 1 else f"{text} (in {count} plays)"
 
 
 # From a scenario to plays

@@ -16,12 +16,14 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any, ClassVar, Literal, TypeVar, TypeVarTuple, Unpack
 from unittest.mock import patch
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from numpy.random import Generator, Philox
 from pydantic import PositiveInt
 
 from sparq_sim.channel import Channel
+from sparq_sim.clock import NotAwaitedWarning
 from sparq_sim.domain import Box, Domain, Sites
 from sparq_sim.loop import Experts, Rules, play
 from sparq_sim.messages import Estimate, Move, Point, Points, Query, Reply, Values
@@ -94,7 +96,7 @@ def check_expert(
     _check_model(expert)
     before = expert.model_copy(deep=True)
     for batch in (1, 4):
-        with _sleepless() as slept:
+        with _sleepless() as slept, _awaiting(expert):
             traces = [
                 play(
                     Asker(batch=batch),
@@ -308,6 +310,18 @@ def _sleepless() -> Iterator[list[float]]:
     slept: list[float] = []
     with patch("time.sleep", slept.append):
         yield slept
+
+
+@contextmanager
+def _awaiting(expert: Expert) -> Iterator[None]:
+    """Let no wait go without being awaited."""
+    with catch_warnings():
+        simplefilter("error", NotAwaitedWarning)
+        try:
+            yield
+        except NotAwaitedWarning as warning:
+            law = "awaits every wait: `await world.clock.sleep(...)`"
+            raise LawError(f"{_name(expert)}: {law}; seen: {warning}") from warning
 
 
 def _check_model(model: Part) -> None:

@@ -18,17 +18,19 @@ import simpy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparq_sim import Estimate, Expert, Query, Rules, World, play_live
+from sparq_sim import Estimate, Expert, Query, Rules, World, play, play_live
 from sparq_sim.clock import (
     AGENT,
     ARRIVAL,
     DEADLINE,
     BlockingWarning,
     Clock,
+    LentClock,
     LiveClock,
+    NotAwaitedWarning,
     SimClock,
 )
-from sparq_sim.errors import LiveOnlyError, StuckError
+from sparq_sim.errors import LiveOnlyError, PluginError, StuckError
 from sparq_sim.testing import Asker, Slope, WaitlessLoop
 from tests.conftest import PATIENCE, Run, on_live_clock, on_sim_clock
 
@@ -581,3 +583,79 @@ def test_an_expert_that_gets_no_processor_is_not_said_to_block(
 ) -> None:
     monkeypatch.setattr("sparq_sim.clock.BLOCKING", 0.3)
     assert complaints(Crowded()) == []
+
+
+# What is forgotten
+
+
+def test_a_lent_clock_passes_time_as_the_clock_does(run: Run) -> None:
+    async def main(clock: Clock) -> list[float]:
+        lent = LentClock(clock, "somebody")
+        seen = []
+        await lent.sleep(2)
+        seen.append(lent.now)
+        await lent.until(5)
+        seen.append(lent.now)
+        nap = lent.sleep(3)
+        await lent.sleep(1)
+        await nap
+        seen.append(lent.now)
+        await lent.start(lent.sleep(4))  # type: ignore[arg-type] # a coroutine, though none is promised
+        assert lent.forgotten == 0
+        return [*seen, lent.now]
+
+    assert run(main) == [2, 5, 8, 12]
+
+
+def test_a_wait_that_nobody_awaits_is_counted(run: Run) -> None:
+    async def main(clock: Clock) -> tuple[float, int]:
+        lent = LentClock(clock, "somebody")
+        lent.sleep(3)
+        lent.until(9)
+        return lent.now, lent.forgotten
+
+    assert run(main) == (0, 2)
+
+
+class Forgetful(Expert):
+    """Means to sleep before it answers."""
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        world.clock.sleep(3)
+        return Estimate(world.rewards(query.points, world.clock.now))
+
+
+FORGOTTEN = (
+    r"expert 'hasty' \(Forgetful\) calls clock.sleep or clock.until without await, so that no "
+    r"time passes; write `await world.clock.sleep"
+)
+
+
+def test_a_play_warns_once_of_an_expert_that_forgets_to_await() -> None:
+    with pytest.warns(NotAwaitedWarning, match=FORGOTTEN) as warned:
+        play(Asker(batch=1), Slope(), Rules(rounds=5), experts={"hasty": Forgetful()})
+    assert len(warned) == 1
+
+
+def test_in_real_time_too_a_play_warns_of_an_expert_that_forgets_to_await() -> None:
+    live = play_live(Asker(batch=1), Slope(), Rules(rounds=5), experts={"hasty": Forgetful()})
+    with (
+        pytest.warns(NotAwaitedWarning, match=FORGOTTEN) as warned,
+        asyncio.Runner(loop_factory=WaitlessLoop) as runner,
+    ):
+        runner.run(live)
+    assert len(warned) == 1
+
+
+class Restless(Forgetful):
+    """Means to send a reading now and then."""
+
+    async def broadcast(self, world: World) -> None:
+        while True:
+            world.clock.sleep(1)
+
+
+@pytest.mark.filterwarnings("ignore::sparq_sim.clock.NotAwaitedWarning")
+def test_a_broadcast_that_forgets_to_await_does_not_go_round_for_ever() -> None:
+    with pytest.raises(PluginError, match=r"expert 'hasty' \(Restless\) calls clock.sleep or"):
+        play(Asker(batch=1), Slope(), Rules(rounds=5), experts={"hasty": Restless()})

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import errno
+import inspect
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -10,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,6 +27,7 @@ from numpy.random import Generator, Philox
 from sparq_sim import store
 from sparq_sim.executors import InProcess, Outcomes, Processes, Work
 from sparq_sim.models import Agent, Optimizer, Setting
+from sparq_sim.optimizers.ucb import PriorWarning
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.store import StoreError
 from sparq_sim.study import Progress, Study
@@ -286,6 +290,7 @@ def test_a_function_that_can_be_pickled_is_sent_and_that_it_is_not_known_again_i
 
 NOTEBOOK = """
 from sparq_sim.executors import Processes
+from sparq_sim.optimizers.ucb import PriorWarning
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.study import Study
 from tests.test_store import scenario
@@ -332,6 +337,55 @@ def test_what_is_defined_in_a_script_plays_in_workers_and_is_known_until_it_is_e
         script.write_text(text)
         said = run(str(script), str(tmp_path / "study"), cwd=ROOT, PYTHONPATH=str(ROOT))
         assert said == f"1 {found} ()\n"
+
+
+# What is warned of
+
+
+class Wary(Optimizer):
+    """Warns of two things, one of them with a number of its own play."""
+
+    def start(self, setting: Setting, rng: Generator) -> Agent:
+        warnings.warn(f"expected more than {rng.random()} of it", PriorWarning, stacklevel=2)
+        warnings.warn("something is odd", RuntimeWarning, stacklevel=1)
+        return Uniform().start(setting, rng)
+
+
+def test_what_workers_warn_of_is_noted_once_and_again_when_it_is_found(tmp_path: Path) -> None:
+    def notes() -> list[str]:
+        study = Study(scenario(optimizers={"wary": Wary()}, replications=3), tmp_path)
+        return list(study.run(Processes(1)).notes)
+
+    first, second = notes()
+    assert re.fullmatch(r"expected more than 0\.\d+ of it \(in 3 plays\)", first)
+    line = inspect.getsourcelines(Wary.start)[1] + 2
+    assert second == f"RuntimeWarning: something is odd (test_study.py:{line}) (in 3 plays)"
+    assert notes()[1] == second
+
+
+@pytest.mark.filterwarnings("default")
+def test_what_is_warned_of_in_this_process_is_noted_and_not_printed(
+    tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    study = Study(scenario(optimizers={"wary": Wary()}), tmp_path)
+    assert len(study.run(InProcess()).notes) == 2
+    assert not recwarn
+    (play,) = study.plays()
+    assert study.read(play).provenance["warnings"][0].startswith("expected more than 0.")
+
+
+def test_a_play_that_fails_is_told_with_what_it_warned_of(tmp_path: Path) -> None:
+    report = Study(scenario(optimizers={"bad": WaryAndBroken()}), tmp_path).run(Processes(1))
+    assert [trouble.reason.partition(" (")[0] for trouble in report.troubles] == ["ValueError: x"]
+    assert len(report.notes) == 2
+
+
+class WaryAndBroken(Wary):
+    """Warns, and fails."""
+
+    def start(self, setting: Setting, rng: Generator) -> Agent:
+        super().start(setting, rng)
+        raise ValueError("x")
 
 
 # Progress

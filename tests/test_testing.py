@@ -339,6 +339,14 @@ class Sleepy(Teller):
         return await super().answer(query, world)
 
 
+class Impatient(Teller):
+    """Forgets to await."""
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        world.clock.sleep(1)
+        return await super().answer(query, world)
+
+
 class Functional(Teller):
     """Has a function for a field."""
 
@@ -356,6 +364,7 @@ class Unique(Teller):
     ("expert", "law"),
     [
         (Silent(), "answers at least once in 12 rounds"),
+        (Impatient(), r"awaits every wait: `await world.clock.sleep\(...\)`"),
         (Sleepy(), "blocks nobody: await world.clock.sleep, not time.sleep"),
         (Counting(), "keeps no state on the model"),
         (SecretlyCounting(), "keeps no state on the model"),
