@@ -35,25 +35,22 @@ class Part(BaseModel):
     _sources: ClassVar[Mapping[str, Source]] = {}
 
     @classmethod
-    def __pydantic_init_subclass__(cls, **options: object) -> None:
-        """Note the source of a plug-in while it is what is being loaded."""
-        super().__pydantic_init_subclass__(**options)
-        cls._sources = loaded(cls)
-
-    @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         schema = handler(source)
         guard(handler.resolve_ref_schema(schema))
         return schema
 
     @classmethod
-    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+    def __pydantic_init_subclass__(cls, **options: object) -> None:
+        """Refuse a class that is more than its fields, and note the source it is loaded from."""
+        super().__pydantic_init_subclass__(**options)
         # By name: what is to be seen here is whether somebody has replaced it.
         if getattr(cls, "__init__") is not BaseModel.__init__:  # noqa: B009
             raise PluginError(
                 f"{cls.__name__} has an __init__ of its own, but a plug-in is its fields: declare "
                 "them in the class, as in `lag: float = 2.0`, and make what changes in start"
             )
+        cls._sources = loaded(cls)
 
 
 @dataclass(frozen=True, slots=True)
