@@ -176,10 +176,11 @@ class LentClock:
     A call of `sleep` without `await` does nothing at all, in virtual time without any sign of it.
     """
 
+    __slots__ = ("_clock", "_who", "forgotten")
+
     def __init__(self, clock: Clock, who: str) -> None:
         self._clock = clock
         self._who = who
-        self._has_warned = False
         self.forgotten = 0
         """How many waits nobody has awaited."""
 
@@ -227,10 +228,8 @@ class LentClock:
         return self._clock.watched(work, who)
 
     def warn_of_forgotten(self) -> None:
-        """Warn, once, if there was a wait that nobody awaited."""
-        if self.forgotten and not self._has_warned:
-            self._has_warned = True
-            warnings.warn(self._reproach, NotAwaitedWarning, stacklevel=2)
+        """Warn of waits that nobody awaits."""
+        warnings.warn(self._reproach, NotAwaitedWarning, stacklevel=2)
 
     @property
     def _reproach(self) -> str:

@@ -167,9 +167,9 @@ class Connection:
         self._answer: Callable[[Query, World], Awaitable[object]] = (
             source.answer if self.available is None else self._answer_with_reason
         )
-        who = f"expert {name!r} ({type(source).__name__})"
-        self._who = f"{who}.answer"
-        self.lent_clock = LentClock(stage.clock, who)
+        self.who = f"expert {name!r} ({type(source).__name__})"
+        self._who = f"{self.who}.answer"
+        self._forgets = False
         self._cost_counts_points = not _nothing(channel.cost_per_point)
         self._service_counts_points = not _nothing(channel.service_per_point)
         self._lossless = channel.loss.lossless
@@ -424,8 +424,8 @@ class Connection:
         finally:
             if gate is not None:
                 gate.leave()
-        if self.lent_clock.forgotten:
-            self.lent_clock.warn_of_forgotten()
+        if world.lent is not None and world.lent.forgotten:
+            self._warn_of_forgotten(world.lent)
         if given is None and world.has_answered:
             return
         parcel.sent_at = now = clock.now
@@ -505,7 +505,14 @@ class Connection:
             refused = Refused(INVALID, raised(error))
             parcel.fail(refused.fate, self._told(refused), now=self.stage.clock.now)
         finally:
-            self.lent_clock.warn_of_forgotten()
+            if world.lent is not None and world.lent.forgotten:
+                self._warn_of_forgotten(world.lent)
+
+    def _warn_of_forgotten(self, lent: LentClock) -> None:
+        """Warn, once, of waits that the source made and did not await."""
+        if not self._forgets:
+            self._forgets = True
+            lent.warn_of_forgotten()
 
 
 def asker_of(name: str, asked_by: str) -> str:
@@ -570,7 +577,7 @@ class _KnownLandscape:
 class QueryWorld:
     """What a source may use while it answers; see `sparq_sim.models.World`."""
 
-    __slots__ = ("_connection", "_met_gap", "_opened", "_parcel", "_rng", "has_answered")
+    __slots__ = ("_connection", "_met_gap", "_opened", "_parcel", "_rng", "has_answered", "lent")
 
     def __init__(self, connection: Connection, parcel: Parcel | None) -> None:
         self._connection = connection
@@ -579,11 +586,15 @@ class QueryWorld:
         self._rng: Generator | None = None
         self._met_gap = False
         self.has_answered = False
+        self.lent: LentClock | None = None
+        """The clock, once it was asked for."""
 
     @property
     def clock(self) -> Clock:
         """Time."""
-        return self._connection.lent_clock
+        if self.lent is None:
+            self.lent = LentClock(self._connection.stage.clock, self._connection.who)
+        return self.lent
 
     @property
     def domain(self) -> Domain:

@@ -129,7 +129,7 @@ class _Table:
         if isinstance(given, Mapping | BaseModel):
             return given
         wanted = "a number, or a table with a kind" if self.number else "a table with a kind"
-        if given in self.kinds:
+        if isinstance(given, str) and given in self.kinds:
             raise _refusal(f'should be {wanted}: write {{ kind = "{given}" }}')
         raise _refusal(f"should be {wanted}; the kinds are: {', '.join(self.kinds)}")
 

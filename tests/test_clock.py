@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import re
 import subprocess
@@ -18,7 +19,7 @@ import simpy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparq_sim import Estimate, Expert, Query, Rules, World, play, play_live
+from sparq_sim import Channel, Estimate, Expert, Query, Rules, World, play, play_live
 from sparq_sim.clock import (
     AGENT,
     ARRIVAL,
@@ -659,3 +660,22 @@ class Restless(Forgetful):
 def test_a_broadcast_that_forgets_to_await_does_not_go_round_for_ever() -> None:
     with pytest.raises(PluginError, match=r"expert 'hasty' \(Restless\) calls clock.sleep or"):
         play(Asker(batch=1), Slope(), Rules(rounds=5), experts={"hasty": Restless()})
+
+
+class Juggler(Expert):
+    """Makes a wait, awaits another thing first, and is given up meanwhile."""
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        nap = world.clock.sleep(1)
+        if query.id % 2:
+            await world.clock.sleep(5)
+        await nap
+        gc.collect()  # Now what was given up goes for good.
+        return Estimate(world.rewards(query.points, world.clock.now))
+
+
+def test_a_wait_that_was_to_be_awaited_later_is_not_forgotten() -> None:
+    channel = Channel(patience=2)
+    rules = Rules(rounds=9)
+    trace = play(Asker(batch=1), Slope(), rules, experts={"juggler": (Juggler(), channel)})
+    assert {"answered", "late"} <= set(trace.replies["fate"])
