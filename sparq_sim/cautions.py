@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from sparq_sim.analysis import grouped, summary
+from sparq_sim.measures import HALF
 from sparq_sim.parcel import ANSWERED
 from sparq_sim.store import Found, canonical
 from sparq_sim.study import Label, Study
 
 Topic: TypeAlias = Literal["impossible", "useless", "unanswered", "early", "idle"]
-
-HALF = 0.5
-"""An expert that answers a smaller share of what it is asked is worth a word."""
 
 
 @dataclass(frozen=True)

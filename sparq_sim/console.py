@@ -24,7 +24,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sparq_sim.errors import visible
-from sparq_sim.measures import References, references
+from sparq_sim.measures import HALF, References, references
 from sparq_sim.measures import Watch as WatchLevels
 from sparq_sim.streams import Streams
 
@@ -145,7 +145,11 @@ def _headings(summaries: Sequence[Summary]) -> Iterator[str]:
     yield "average regret"
     if any(each.ended_early for each in summaries):
         yield "rounds"
+    if any(each.idle > 0 for each in summaries):
+        yield "idle"
     yield from ("growth", "asked")
+    if any(each.answered < HALF for each in summaries):
+        yield "answered"
     if any(each.retries_per_round > 0 for each in summaries):
         yield "retried"
     if any(each.pushes_per_round > 0 for each in summaries):
@@ -157,8 +161,10 @@ def _numbers(each: Summary) -> dict[str, str]:
     return {
         "average regret": _with_reach(each.average_regret, 4) + MARK * bool(each.impossible),
         "rounds": f"{each.rounds:.1f}",
+        "idle": f"{100 * each.idle:.0f} %",
         "growth": _with_reach(each.exponent, 2),
         "asked": f"{each.queries_per_round:.1f}",
+        "answered": f"{100 * each.answered:.0f} %" if isfinite(each.answered) else "",
         "retried": f"{each.retries_per_round:.1f}",
         "sent": f"{each.pushes_per_round:.1f}",
         "spent": f"{each.spent.mean:.2f}",
@@ -174,8 +180,10 @@ def _played(plays: Sequence[int]) -> str:
 
 _MEANINGS = {
     "rounds": "played, a play: some ended early",
+    "idle": "rounds without a move",
     "growth": "a in R_t ~ t^a",
     "asked": "points a round, of experts",
+    "answered": "of the points asked",
     "retried": "points a round that were asked again",
     "sent": "readings a round that nobody asked for",
     "seconds": "of the agent's computing, a play",

@@ -29,6 +29,8 @@ from sparq_sim.trace import Trace
 
 TIE = 1e-9
 """Relative distance within which two rewards are as good as each other."""
+HALF = 0.5
+"""An expert that answers a smaller share of what it is asked is worth a word."""
 SLACK = 1e-6
 """Relative to the best reward: by so much a maximum found numerically may be too low."""
 

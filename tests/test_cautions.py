@@ -53,6 +53,8 @@ def test_an_expert_that_answers_less_than_half_is_named_with_what_became_of_the_
         f"{answered} of 25 points (lost {25 - answered})"
     )
     assert not told.grave
+    columns = {str(column.header): [*column.cells] for column in summary_table("", [row]).columns}
+    assert columns["answered"] == [f"{100 * row.answered:.0f} %"]
 
 
 def test_of_several_settings_those_are_counted_in_which_little_was_answered(tmp_path: Path) -> None:
@@ -171,7 +173,11 @@ def test_rounds_without_a_move_are_told(tmp_path: Path) -> None:
     assert told.text.endswith(
         "of 25 rounds of waiting passed without a move: the point before stayed in force"
     )
-    assert summary(study)[0].idle > 0.3
+    (row,) = summary(study)
+    assert row.idle > 0.3
+    columns = {str(column.header): [*column.cells] for column in summary_table("", [row]).columns}
+    assert columns["idle"] == [f"{100 * row.idle:.0f} %"]
+    assert '<th class="n">without a move</th>' in rendered(gathered(study, replays=False))
 
 
 # One number, one meaning

@@ -511,6 +511,7 @@ def rendered(told: Gathered) -> str:
             summaries=told.material.summaries[:MOST_ROWS],
             fates=_fates(told.material.summaries),
             ended_early=any(each.ended_early for each in told.material.summaries),
+            idle=any(each.idle > 0 for each in told.material.summaries),
             retries=any(each.retries_per_round > 0 for each in told.material.summaries),
             pushes=any(each.pushes_per_round > 0 for each in told.material.summaries),
             verdicts=told.verdicts[:MOST_ROWS] if len(told.verdicts) > 1 else (),
