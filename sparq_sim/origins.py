@@ -15,9 +15,9 @@ from types import CodeType, FunctionType
 from typing import TypeAlias
 
 MOST_FILES = 50
-"""A package of up to this many Python files is small,"""
+"""A package of more Python files is not small, and not hashed as a whole,"""
 MOST_BYTES = 500_000
-"""if they have no more bytes than this together."""
+"""nor is one with more bytes in them."""
 
 NOT_COMPUTING = frozenset(
     {
@@ -37,7 +37,6 @@ NOT_COMPUTING = frozenset(
         "store",
         "study",
         "templates",
-        "testing",
     }
 )
 """Modules and packages of sparq_sim that have no say in what a play comes to."""
@@ -115,8 +114,10 @@ def qualified(plugin: Plugin) -> str:
 
 
 def _is_plugin(thing: Plugin) -> bool:
-    """Tell plug-ins from the core's own channels, draws, noise and their like."""
-    return not _within_core(thing) or thing.__module__.startswith(f"{_HOME}.optimizers.")
+    """Tell plug-ins from the core's own channels, draws, noise, and from what Python brings."""
+    if _within_core(thing):
+        return thing.__module__.startswith(f"{_HOME}.optimizers.")
+    return thing.__module__.partition(".")[0] not in _NO_PLUGINS
 
 
 def _within_core(thing: Plugin) -> bool:
@@ -126,9 +127,8 @@ def _within_core(thing: Plugin) -> bool:
 def _lineage(plugin: Plugin) -> list[Plugin]:
     """List a plug-in and its bases, but for those of the core, of pydantic and of Python."""
     bases = plugin.__mro__[1:] if isinstance(plugin, type) else ()
-    foreign = _NO_PLUGINS | {_HOME}
     own: list[Plugin] = [plugin] if _is_plugin(plugin) else []
-    return own + [base for base in bases if base.__module__.partition(".")[0] not in foreign]
+    return own + [base for base in bases if _is_plugin(base) and not _within_core(base)]
 
 
 def _named(module: str) -> str:
@@ -214,7 +214,9 @@ def _kept(module: str) -> Source | None:
 
 
 def _of_files(module: str) -> Source | None:
-    """Hash the largest package around a module that is small, or else its own file."""
+    """Hash the largest package around a module that is small, or else its own file, if any."""
+    if (path := _path(module)) is None:
+        return None
     # What `python -m` runs has another name than in its package.
     spec = getattr(sys.modules.get(module), "__spec__", None)
     name: str = getattr(spec, "name", module)
@@ -222,12 +224,10 @@ def _of_files(module: str) -> Source | None:
         for package, home in _packages(name):
             if (files := _small(home)) is not None:
                 return Source(f"package {package}", _hashed(home, files))
-        if (path := _path(module)) is not None:
-            files = [_File.at(path)] if "." in name else _neighbours(path)
-            return Source(f"module {_named(module)}", _hashed(os.path.dirname(path), files))
+        files = [_File.at(path)] if "." in name else _neighbours(path)
+        return Source(f"module {_named(module)}", _hashed(os.path.dirname(path), files))
     except OSError:  # Moved away since, or not to be read.
-        pass
-    return None
+        return None
 
 
 def _path(module: str) -> str | None:

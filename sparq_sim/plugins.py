@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias, overload
 from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.frames import account
 from sparq_sim.models import Environment, Expert, Optimizer
+from sparq_sim.origins import qualified
 
 Kind: TypeAlias = Literal["environment", "expert", "optimizer"]
 
@@ -65,13 +66,11 @@ def load(
 def name_of(plugin: type[Environment] | type[Expert] | type[Optimizer]) -> str:
     """Give the name under which a class is installed, or else `module:Class`."""
     (kind,) = (kind for kind, base in _BASES.items() if issubclass(plugin, base))
-    # In worker processes, a script has another name.
-    module = "__main__" if plugin.__module__ == "__mp_main__" else plugin.__module__
-    path = f"{module}:{plugin.__qualname__}"
+    path = qualified(plugin)
     for entry in sorted(_entries(kind), key=lambda entry: entry.name):
         # An entry point may name a package that only passes the class on.
-        home = sys.modules.get(entry.module)
-        if entry.value == path or getattr(home, entry.attr, None) is plugin:
+        module = sys.modules.get(entry.module)
+        if entry.value == path or getattr(module, entry.attr, None) is plugin:
             return entry.name
     return path
 

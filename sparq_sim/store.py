@@ -481,6 +481,11 @@ class Store:
             with suppress(OSError):
                 path.unlink()
 
+    @property
+    def empty(self) -> bool:
+        """Whether there is no file in the folder that could be a finished play."""
+        return next((self.folder / "rounds").glob("*.parquet"), None) is None
+
     def put(self, files: Files) -> None:
         """Write a play; its file of rounds comes last, and says that it is finished."""
         if files.replies is not None:

@@ -401,7 +401,8 @@ class Study:
         ]
         new = Holding(self._identity, self._title, plays)
         held = self._described() or self._undescribed()
-        others = admit(self.folder, held, new, into=self._into)
+        # What was begun there and has come to nothing is in nobody's way.
+        others = admit(self.folder, held, new, into=self._into or self.store.empty)
         if unwritten := {path for play in plays for path in play["play"].get("unwritten", ())}:
             self.store.notes.append(
                 f"{', '.join(sorted(unwritten))}: cannot be written to a file, so the plays may "

@@ -15,7 +15,7 @@ from sparq_sim.executors import InProcess
 from sparq_sim.holdings import difference
 from sparq_sim.scenario import Scenario
 from sparq_sim.store import StoreError
-from sparq_sim.study import Report, Study
+from sparq_sim.study import Progress, Report, Study
 
 
 def scenario(**fields: Any) -> Scenario:
@@ -112,6 +112,16 @@ def test_a_file_of_another_content_is_another_scenario(tmp_path: Path) -> None:
 
 
 # What belongs there
+
+
+def test_a_folder_in_which_nothing_was_finished_takes_another_scenario(tmp_path: Path) -> None:
+    def interrupt(progress: Progress) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Study(scenario(), tmp_path).run(InProcess(), watch=interrupt)
+    assert (tmp_path / "scenario.json").exists()
+    assert run(tmp_path, rounds=4).done == 2
 
 
 @pytest.mark.parametrize(

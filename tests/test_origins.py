@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module, invalidate_caches
 from pathlib import Path
+from textwrap import indent
 from types import FunctionType
 from typing import Any
 from zipfile import ZipFile
@@ -176,6 +177,11 @@ def test_a_module_that_python_runs_is_known_by_its_package(tmp_path: Path) -> No
 
 
 # Without files
+
+
+def test_functions_of_python_are_no_plug_ins() -> None:
+    assert isinstance(indent, FunctionType)
+    assert origins.origins([indent]) == []
 
 
 def test_what_is_in_an_archive_is_known_by_its_version_and_that_is_told(

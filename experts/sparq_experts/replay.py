@@ -188,16 +188,7 @@ def _read(file: Path) -> _Table:
     if file.is_dir():
         from sparq_sim.study import Study
 
-        study = Study.open(file)
-        columns = study.table("replies").to_pydict()
-        seeds = sorted({play.seed for play in study.plays()})
-        # Where the seed is swept, it is a column to choose by.
-        if len(seeds) > 1 and "seed" not in columns:
-            raise SparqError(
-                f"{file} has plays of the seeds {', '.join(map(str, seeds[:8]))}, each with a "
-                "landscape of its own; run the scenario of one of them in a folder of its own"
-            )
-        return _from_arrow(file, columns)
+        return _from_arrow(file, Study.open(file).table("replies").to_pydict())
     if file.suffix not in (".csv", ".parquet"):
         raise SparqError(f"{file}: expected a .csv or .parquet file, or the folder of a study")
     with _readable(file):

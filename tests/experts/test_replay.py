@@ -165,15 +165,12 @@ def test_replications_are_not_mixed(tmp_path: Path) -> None:
     )
 
 
-def test_plays_of_several_seeds_are_not_mixed(tmp_path: Path) -> None:
-    studied(tmp_path / "study")
-    studied(tmp_path / "study", seed=7)
-    with pytest.raises(SparqError, match=r"has plays of the seeds 0, 7, .* a folder of its own"):
-        replayed(tmp_path / "study")
-
-
-def test_a_seed_that_is_swept_can_be_chosen(tmp_path: Path) -> None:
-    studied(tmp_path / "study", sweep={"seed": (3, 4)})
+@pytest.mark.parametrize("swept", [False, True])
+def test_plays_of_several_seeds_are_not_mixed_and_one_can_be_chosen(
+    tmp_path: Path, swept: bool
+) -> None:
+    for changes in [{"sweep": {"seed": (3, 4)}}] if swept else [{"seed": 3}, {"seed": 4}]:
+        studied(tmp_path / "study", **changes)
     with pytest.raises(SparqError, match=r'several seed \(3, 4\).* where = \[\["seed", 3\]\]'):
         replayed(tmp_path / "study")
     first, second = (replayed(tmp_path / "study", ("seed", seed)) for seed in (3, 4))
