@@ -197,7 +197,7 @@ def admit(folder: Path, held: Sequence[Holding], new: Holding, *, into: bool) ->
                 f"{by_name}"
             )
     optimizer, found = known[0]
-    title = f", {held[0].title!r}" if held[0].title else ""
+    title = f", {held[0].title!r}" if held[0].title not in ("", new.title) else ""
     raise StoreError(
         f"{folder} holds another scenario{title}: {found.told(optimizer)}. Choose another folder "
         f"by --out, or keep both in this one by --into {by_name}"

@@ -48,7 +48,8 @@ def rows(folder: Path, *columns: str) -> set[tuple[object, ...]]:
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
-        ({"rounds": 4}, "rounds was 3 then and is 4 now"),
+        ({"rounds": 4}, "scenario: rounds was 3 then and is 4 now"),
+        ({"rounds": 4, "title": "long"}, "scenario, 'small': rounds was 3 then and is 4 now"),
         (
             {"environment": {"kind": "moving-peaks"}},
             "environment.kind was 'synthetic' then and is 'moving-peaks' now",
@@ -67,7 +68,7 @@ def test_another_scenario_is_refused_and_nothing_is_written(
     with pytest.raises(StoreError) as refused:
         run(tmp_path, **fields)
     said = str(refused.value)
-    assert said.startswith(f"{tmp_path} holds another scenario, 'small': ")
+    assert said.startswith(f"{tmp_path} holds another scenario")
     assert told in said
     assert "--out" in said
     assert "--into (in Python, Study(..., into=True))" in said
