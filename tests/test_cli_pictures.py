@@ -89,7 +89,7 @@ def test_an_environment_is_drawn_with_its_fields_set(tmp_path: Path) -> None:
     [
         (["environment", "recorded"], "by --set FIELD=VALUE): files: missing; add it"),
         (["environment", "plume", "--set", "cels=4"], "cels: 4: no such field; did you mean 'cel"),
-        (["environment", "plume", "--set", "cells=x"], "cells: 'x': should be a valid integer"),
+        (["environment", "plume", "--set", "cells=x"], "cells: 'x': should be a whole number"),
         (["environment", "recorded", "--set", "x=1"], "--set x=1: x: 1: no such field; there are:"),
         (["environments", "a:B"], "--allow-import"),
         (["environments", "a:B", "--allow-import"], "No module named 'a'"),
