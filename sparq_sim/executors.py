@@ -8,7 +8,7 @@ import signal
 import threading
 import warnings
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
@@ -44,10 +44,6 @@ OTHER_CODE = (
     "the code has changed under the study: a file of sparq-sim or of a plug-in was edited after it "
     "was loaded (restart Python, or the notebook's kernel, and run again), or workers have another "
     "version (install the same on both)"
-)
-OTHER_FILES = (
-    "the worker sees another scenario: a file that the scenario names was changed after it was "
-    "loaded (run again), or is another one there (copy it)"
 )
 KILLED = "its worker was killed more than once: out of memory, or a crash in native code?"
 MOST_FALSE_STARTS = 3
@@ -186,7 +182,7 @@ def _performed(scenario: Scenario, play: Play, home: store.Store | None) -> Outc
         )
         if told["key"] != play.key:
             if not told["play"].get("unwritten"):
-                raise ExecutorError(OTHER_FILES)
+                raise ExecutorError(_other_files(told["play"].get("contents", ())))
             # A function is written as its address, which is another in each process.
             told |= {"key": play.key, "family": play.family}
         files = store.encode(trace, told)
@@ -197,7 +193,7 @@ def _performed(scenario: Scenario, play: Play, home: store.Store | None) -> Outc
             play,
             "failed",
             perf_counter() - began,
-            message=account(error),
+            message=account(error, anywhere=True),
             warnings=tuple(warned),
         )
     if home:
@@ -209,6 +205,15 @@ def _performed(scenario: Scenario, play: Play, home: store.Store | None) -> Outc
         average_regret=told["measures"]["average_regret"],
         warnings=tuple(warned),
         files=None if home else files,
+    )
+
+
+def _other_files(files: Iterable[str]) -> str:
+    """Say why a play is another for a worker than for the study, which names *files*."""
+    return (
+        "the worker sees another scenario: a file that it names has changed since it was loaded "
+        "(run again; if a plug-in writes it, let its field be a str, not a Path), or is another "
+        f"one there (copy it): {', '.join(files) or 'none is named'}"
     )
 
 

@@ -34,16 +34,18 @@ def place(error: BaseException) -> str:
     return f" ({' > '.join(shown)})" if frames else ""
 
 
-def account(error: BaseException) -> str:
-    """Return what to tell a user of *error*: its message, its type and where it was raised.
+def account(error: BaseException, *, anywhere: bool = False) -> str:
+    """Return what to tell a user of *error*: its type, its message and its place in a plug-in.
 
-    One that was written for users is its message alone; what no plug-in has to do with is placed
-    where it was raised.
+    Args:
+        error: One that was written for users is its message alone.
+        anywhere: Whether one that no plug-in has to do with is placed where it was raised.
     """
     if isinstance(error, SparqError):
         return str(error)
     deepest = [f" ({_shown(frame)})" for frame in walk_tb(error.__traceback__)][-1:]
-    return f"{type(error).__name__}: {error}{place(error) or ''.join(deepest)}"
+    where = place(error) or ("".join(deepest) if anywhere else "")
+    return f"{type(error).__name__}: {error}{where}"
 
 
 def _shown(at: tuple[FrameType, int]) -> str:

@@ -51,6 +51,16 @@ class Deadly(Optimizer):
         return Uniform().start(setting, rng)
 
 
+class Logging(Optimizer):
+    """Writes a file that it names as if it read it."""
+
+    log: Path
+
+    def start(self, setting: Setting, rng: Generator) -> Agent:
+        self.log.write_text("begun", encoding="utf-8")
+        return Uniform().start(setting, rng)
+
+
 class Broken(Optimizer):
     def start(self, setting: Setting, rng: Generator) -> Agent:
         raise ZeroDivisionError("one over nothing")
@@ -267,3 +277,10 @@ def test_of_too_many_times_the_first_are_forgotten(monkeypatch: pytest.MonkeyPat
     for moment in (1.0, 2.0, 2.0, 3.0, 3.0, 1.0):
         shared.best(moment)
     assert asked == [1.0, 2.0, 3.0, 1.0]
+
+
+def test_a_file_that_changes_while_it_is_played_is_named(tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    told = rf"a file that it names has changed since it was loaded .* a str, not a Path.*: {log}"
+    with pytest.raises(ExecutorError, match=told):
+        Study(scenario(optimizers={"a": Logging(log=log)}), tmp_path / "out").run(InProcess())

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -135,7 +136,17 @@ def test_only_the_deepest_frames_are_shown() -> None:
 
 def test_an_error_that_was_never_raised_has_no_place() -> None:
     assert place(ValueError("x")) == ""
-    assert account(ValueError("x")) == "ValueError: x"
+    assert account(ValueError("x"), anywhere=True) == "ValueError: x"
+
+
+def test_what_no_plugin_has_to_do_with_can_be_placed_where_it_was_raised() -> None:
+    try:
+        json.loads("{")
+    except ValueError as error:
+        # This file would count as one of a plug-in's.
+        caught = error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)
+    assert account(caught).endswith("(char 1)")
+    assert re.search(r"decoder\.py:\d+ in raw_decode\)$", account(caught, anywhere=True))
 
 
 def test_an_error_for_users_is_its_message() -> None:
