@@ -642,8 +642,8 @@ def test_every_point_asked_is_answered_or_fails_exactly_once(scenario: Scenario)
     for name in scenario.experts:
         counts = tally(trace, name)
         assert (
-            counts.asked
-            == counts.answered + counts.failed
+            counts.asked + counts.relayed
+            == counts.answered + counts.failed + counts.relayed
             == (once & (replies["source"] == name) & (replies["asker"] != name)).sum()
         )
     assert_array_equal(np.isfinite(replies["value"]), replies["fate"] == "answered")
