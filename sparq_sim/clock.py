@@ -208,7 +208,7 @@ class LentClock:
         return self._clock.signal()
 
     def start(self, process: Coroutine[Any, Any, T]) -> Process[T]:
-        """Let a process run beside this one."""
+        """Start a process that runs beside this one."""
         return self._clock.start(process)
 
     def gate(self, capacity: int) -> Gate:
@@ -470,7 +470,7 @@ class SimClock(Aligned):
         return _SimSignal(self.agenda)
 
     def start(self, process: Coroutine[Any, Any, T]) -> Process[T]:
-        """Let a process run beside this one."""
+        """Start a process that runs beside this one."""
         return _SimProcess(self, process)
 
     def gate(self, capacity: int) -> Gate:
@@ -600,7 +600,7 @@ class LiveClock(Aligned):
         return _LiveSignal(self)
 
     def start(self, process: Coroutine[Any, Any, T]) -> Process[T]:
-        """Let a process run beside this one."""
+        """Start a process that runs beside this one."""
         self.stirs += 1
         task = self._group.create_task(process)
         self._tasks.add(task)

@@ -384,7 +384,7 @@ class Connection:
         return [(*self.channel.faults, None)[fault] for fault in struck]
 
     async def _answer_with_reason(self, query: Query, world: World) -> object:
-        """Let the source answer; where it met a gap in the record, that is why values are NaN."""
+        """Ask the source; where it met a gap in the record, that is why values are NaN."""
         given: object = await self.source.answer(query, world)
         return world.with_reason(given) if isinstance(world, QueryWorld) else given
 

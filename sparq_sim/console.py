@@ -71,7 +71,7 @@ def levels(
 
 
 def estimates(found: Iterable[References]) -> list[str]:
-    """Tell of which reference levels a part was computed, each once."""
+    """List the reference levels of which only a part was computed, each once."""
     return [
         f"reference levels are estimated, from {told}"
         for told in dict.fromkeys(level.estimated_from for level in found)

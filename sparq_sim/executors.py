@@ -209,7 +209,7 @@ def _performed(scenario: Scenario, play: Play, home: store.Store | None) -> Outc
 
 
 def _other_files(files: Iterable[str]) -> str:
-    """Say why a play is another for a worker than for the study, which names *files*."""
+    """Explain why a play is another for a worker than for the study, which names *files*."""
     return (
         "the worker sees another scenario: a file that it names has changed since it was loaded "
         "(run again; if a plug-in writes it, let its field be a str, not a Path), or is another "
@@ -379,7 +379,7 @@ class Terminated(KeyboardInterrupt):
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Take SIGTERM as Ctrl-C in a hurry, as those who send it do not wait for long.
+    """Treat SIGTERM as Ctrl-C in a hurry, as those who send it do not wait for long.
 
     Worker processes end at once, with what they are computing; then `Terminated` is raised.
     """

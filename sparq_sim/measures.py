@@ -416,7 +416,7 @@ def _best_fixed(
 def _late(
     landscape: _Evaluations, pairs: Sequence[tuple[float, float]], *, every_site: bool
 ) -> float:
-    """Give the mean regret of playing the optimum of the time before, for *pairs* of times."""
+    """Compute the mean regret of playing the optimum of the time before, for *pairs* of times."""
     domain = landscape.domain
     regrets = []
     for before, now in pairs:

@@ -397,7 +397,7 @@ class Scenario(Rules):
             raise ScenarioError(*told) from error
 
     def _parts_with_data(self) -> Iterator[tuple[Keys, Environment | Expert]]:
-        """Give all that may read data, each with the keys of the field that names its files."""
+        """Yield all that may read data, each with the keys of the field that names its files."""
         parts: dict[Keys, Environment | Expert] = {("environment",): self.environment}
         parts |= {("experts", name): each.expert for name, each in self.experts.items()}
         for keys, part in parts.items():
@@ -482,7 +482,7 @@ class Scenario(Rules):
 
 
 def _refused(part: Environment | Expert, until: float) -> str:
-    """Say why a plug-in cannot be played until then, if it cannot."""
+    """Explain why a plug-in cannot be played until then, if it cannot."""
     try:
         part.check_play(until)
     except SparqError as error:
@@ -558,7 +558,7 @@ def _new(old: Any, change: Any, at: tuple[str, ...]) -> Any:
 
 
 def _missed(thing: Any, key: str, at: tuple[str, ...]) -> str:
-    """Say why there is no *key* to sweep in a *thing* at a path."""
+    """Explain why there is no *key* to sweep in a *thing* at a path."""
     parts = _parts_of(thing)
     hint = did_you_mean(key, parts)
     if at in (("experts",), ("optimizers",)):

@@ -257,7 +257,7 @@ class WaitlessLoop(asyncio.SelectorEventLoop):
         return self._moment
 
     def skip(self, seconds: float) -> None:
-        """Let *seconds* pass at once, as while a slow thread computes; a thread may call it."""
+        """Pass *seconds* at once, as while a slow thread computes; a thread may call it."""
         self._moment += seconds
 
     def call_at(
@@ -314,7 +314,7 @@ def _sleepless() -> Iterator[list[float]]:
 
 @contextmanager
 def _awaiting(expert: Expert) -> Iterator[None]:
-    """Let no wait go without being awaited."""
+    """Refuse waits that are made and not awaited."""
     with catch_warnings():
         simplefilter("error", NotAwaitedWarning)
         try:

@@ -34,6 +34,7 @@ from sparq_sim.parcel import ANSWERED, DUPLICATE, FATES, INVALID, LATE, LOST, UN
 from sparq_sim.policy import Policy
 from sparq_sim.testing import Asker, Slope, Teller
 from sparq_sim.trace import Trace
+from tests.test_cautions import Beacon
 
 
 def stream(seed: int = 0) -> Generator:
@@ -152,19 +153,6 @@ class Gossip(Expert):
         return Estimate(np.full(len(query.points), float(len(replies))))
 
 
-class Beacon(Expert):
-    """Sends a reading of its own accord at half past each round."""
-
-    async def answer(self, query: Query, world: World) -> Estimate:
-        return Estimate(world.rewards(query.points, world.clock.now))
-
-    async def broadcast(self, world: World) -> None:
-        while True:
-            await world.clock.sleep(1.5 if world.clock.now == 0 else 1.0)
-            query = world.open(np.array([[0.5]]))
-            world.send(query, await self.answer(query, world))
-
-
 def test_a_point_asked_again_counts_once_and_its_retries_apart() -> None:
     counts = tally(relayed_play(), "sensor")
     assert counts.asked == 2 * 40 - 1  # In the first round there is one point to ask about.
@@ -176,7 +164,7 @@ def test_what_experts_ask_each_other_and_what_they_send_unasked_are_no_queries()
     counts = tally(relayed_play())
     assert counts.asked == 3 * (2 * 40 - 1)
     assert counts.relayed == 2 * 40 - 1
-    assert counts.pushed == 40
+    assert counts.pushed == 41  # One each round, and one at the end.
 
 
 def test_an_expert_is_judged_by_all_that_was_put_to_it_and_by_every_attempt() -> None:

@@ -154,7 +154,7 @@ class _Table:
                     )
 
     def values_and_stds(self) -> tuple[Values, Values]:
-        """Give what was recorded, and how surely; without a column of stds, exactly."""
+        """Return what was recorded, and its stds; without a column of stds, 0."""
         values = self.numbers("value")
         return values, self.numbers("std") if "std" in self.columns else np.zeros(len(values))
 
