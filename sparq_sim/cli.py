@@ -409,7 +409,8 @@ def _note(study: Study) -> None:
     """Print what must be known of a folder and its results, apart from what was asked for."""
     from sparq_sim.cautions import cautions
 
-    for note in (*study.notes, *(caution.text for caution in cautions(study))):
+    warned = (caution.text for caution in cautions(study))
+    for note in (*study.notes, *study.warnings, *warned):
         _say(f"Note: {note}", err=True)
 
 

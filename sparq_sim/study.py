@@ -225,6 +225,14 @@ class Study:
         """What a user should be told of the folder: files set aside, plays left out."""
         return tuple(self.store.notes)
 
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What the finished plays have warned of, each once."""
+        warned = _Warned()
+        for found in self.found():
+            warned.add(found.warnings)
+        return warned.told()
+
     # What there is to play
 
     def plays(self) -> list[Play]:
@@ -478,6 +486,26 @@ class _Packed:
         return self._known[name]
 
 
+class _Warned:
+    """What plays have warned of; texts that differ by numbers alone are one."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, tuple[str, int]] = {}
+
+    def add(self, texts: Sequence[str]) -> None:
+        """Add the warnings of one more play."""
+        for kind, text in {_NUMBERS.sub("#", text): text for text in texts}.items():
+            first, count = self._texts.get(kind, (text, 0))
+            self._texts[kind] = first, count + 1
+
+    def told(self) -> list[str]:
+        """Return each once, with the number of plays that it came from."""
+        return [
+            text if count == 1 else f"{text} (in {count} plays)"
+            for text, count in self._texts.values()
+        ]
+
+
 @dataclass
 class _Tally:
     """Counts what a run has come to."""
@@ -490,26 +518,20 @@ class _Tally:
     troubles: list[Trouble] = field(default_factory=list)
     began: float = field(default_factory=perf_counter)
     sums: dict[Label, tuple[int, float]] = field(default_factory=dict)
-    warned: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """By their texts without numbers, warnings, and of how many plays."""
+    warned: _Warned = field(default_factory=_Warned)
 
     def resume(self, found: Found) -> None:
         self.resumed += 1
-        self._warn(found.warnings)
+        self.warned.add(found.warnings)
         self._add(label(found), found.measures["average_regret"])
 
     def take(self, outcome: Outcome) -> None:
-        self._warn(outcome.warnings)
+        self.warned.add(outcome.warnings)
         if outcome.status == "done":
             self._add(label(outcome.play), outcome.average_regret)
         else:
             self.troubles.append(Trouble(outcome.play, outcome.message))
         self.tell(outcome.play)
-
-    def _warn(self, texts: Sequence[str]) -> None:
-        for kind, text in {_NUMBERS.sub("#", text): text for text in texts}.items():
-            first, count = self.warned.get(kind, (text, 0))
-            self.warned[kind] = first, count + 1
 
     def _add(self, name: Label, average_regret: float | None) -> None:
         self.done += 1
@@ -538,12 +560,8 @@ class _Tally:
             resumed=self.resumed,
             elapsed=perf_counter() - self.began,
             troubles=tuple(self.troubles),
-            notes=(*self.notes, *self._warnings()),
+            notes=(*self.notes, *self.warned.told()),
         )
-
-    def _warnings(self) -> Iterator[str]:
-        for text, count in self.warned.values():
-            yield text if count == 1 else f"{text} (in {count} plays)"
 
 
 # From a scenario to plays

@@ -660,6 +660,7 @@ def test_what_cannot_be_written_is_not_in_the_identity() -> None:
         Scenario(
             environment=Synthetic(),
             optimizers={"u": Uniform()},
+            # Any function will do, as it is never called.
             experts={"odd": Engaged(expert=from_process(function))},  # type: ignore[arg-type]
             rounds=1,
         )

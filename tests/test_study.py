@@ -29,6 +29,7 @@ from sparq_sim.executors import InProcess, Outcomes, Processes, Work
 from sparq_sim.models import Agent, Optimizer, Setting
 from sparq_sim.optimizers.ucb import PriorWarning
 from sparq_sim.optimizers.uniform import Uniform
+from sparq_sim.report.page import gathered
 from sparq_sim.store import StoreError
 from sparq_sim.study import Progress, Study
 from tests.commands import run
@@ -361,6 +362,9 @@ def test_what_workers_warn_of_is_noted_once_and_again_when_it_is_found(tmp_path:
     line = inspect.getsourcelines(Wary.start)[1] + 2
     assert second == f"RuntimeWarning: something is odd (test_study.py:{line}) (in 3 plays)"
     assert notes()[1] == second
+    opened = Study.open(tmp_path)
+    assert opened.warnings[1] == second
+    assert second in gathered(opened, replays=False).notes
 
 
 @pytest.mark.filterwarnings("default")

@@ -133,7 +133,7 @@ def gathered(
     plays = described or [_as_described(each) for each in told]
     optimizers = list(dict.fromkeys(str(each["optimizer"]) for each in plays))
     settings = fullest([each.setting for each in found])
-    notes = [*study.notes, *(caution.text for caution in cautions(study))]
+    notes = [*study.notes, *study.warnings, *(caution.text for caution in cautions(study))]
     places = {store.canonical(dict(setting)): place for place, setting in enumerate(settings)}
     summaries = sorted(
         summary(study),
