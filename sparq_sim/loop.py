@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from math import ceil, inf, isfinite, nan
 from time import perf_counter
 from typing import Annotated, Any
@@ -66,6 +67,22 @@ MOST_ASKS = 10_000
 """An agent that is asked more often than this in one round will never play."""
 
 
+class EffortTime(Part):
+    """The time that an agent's effort takes: *scale* effort^*power* clock units."""
+
+    scale: Annotated[PositiveFloat, Field(allow_inf_nan=False)]
+    """How many clock units an effort of 1 takes."""
+    power: Annotated[PositiveFloat, Field(allow_inf_nan=False)] = 1.0
+    """How the time grows with the effort: 3 for a Gaussian process that solves anew each round."""
+
+    def __call__(self, effort: float) -> float:
+        """Return the time that *effort* takes, in clock units; infinity if it has no number."""
+        try:
+            return self.scale * float(effort**self.power)
+        except OverflowError:
+            return inf
+
+
 class Rules(Part):
     """What may be done in a play, and when it ends."""
 
@@ -89,6 +106,8 @@ class Rules(Part):
     thinking: AnyDraw = Constant(value=0.0)
     """From being asked to playing, a model of the agent's computing time; the first move is
     thought out before the play begins."""
+    thinking_by_effort: EffortTime | None = None
+    """What is added to the thinking for the effort that the agent states with its move."""
 
     @property
     def most_rounds(self) -> int:
@@ -482,11 +501,15 @@ class _Table:
         move = await self._clock.compute(lambda now: self._told_and_asked(heard, now), now)
         self._wall += perf_counter() - began
         move = self._checked(move, now)
-        if number == 1:
-            return move, now
+        return move, now + (0.0 if number == 1 else self._thinking_time(number, move.effort))
+
+    def _thinking_time(self, number: int, effort: float) -> float:
+        """Return how long the agent thinks in round *number*, in clock units."""
+        by_effort = self._rules.thinking_by_effort
+        more = by_effort(effort) if by_effort is not None else 0.0
         if self._thought_lasts is not None:
-            return move, now + self._thought_lasts
-        return move, now + float(self._rules.thinking.sample(self._thinking.at(number), 1)[0])
+            return self._thought_lasts + more
+        return float(self._rules.thinking.sample(self._thinking.at(number), 1)[0]) + more
 
     def _told_and_asked(self, heard: list[Record], now: float) -> Move:
         for record in heard:
@@ -511,10 +534,12 @@ class _Table:
             if query.asked_at != now:
                 raise PluginError(f"{who} dates a query {query.asked_at}; now is {now}")
             self._asked.add(query.id)
+        if self._rules.thinking_by_effort is not None:
+            move = _with_effort_noted(move, who)
         try:
             if move.notes:
                 notes = {name: float(number) for name, number in move.notes.items()}
-                move = Move(move.point, move.queries, notes)
+                move = Move(move.point, move.queries, notes, move.effort)
         except (TypeError, ValueError, AttributeError) as error:
             raise PluginError(f"{who} notes what is no number: {error}") from error
         try:
@@ -572,6 +597,19 @@ class _Table:
             await stir
         await self._clock.until(self._clock.now, AGENT)
         return self._clock.now < end
+
+
+def _with_effort_noted(move: Move, who: str) -> Move:
+    """Return *move* with its effort among its notes, if that is a number to make time of."""
+    try:
+        effort = float(move.effort)
+    except (TypeError, ValueError):
+        effort = nan
+    if not 0 <= effort < inf:
+        raise PluginError(
+            f"{who} states the effort {move.effort!r:.80}; expected a finite number from 0 on"
+        )
+    return replace(move, notes={"effort": effort, **move.notes}, effort=effort)
 
 
 def _rows(points: Points) -> Iterator[tuple[float, ...]]:

@@ -190,9 +190,12 @@ Reply: TypeAlias = Answer | Failure
 class Move:
     """What an agent does: play *point* (or wait, with None) and put *queries* to experts.
 
-    *notes* are numbers for the trace: a confidence width, a bound, a log determinant.
+    *notes* are numbers for the trace: a confidence width, a bound, a log determinant. *effort* is
+    how much work the move was, in units of the agent's own, which a play may turn into time
+    (`Rules.thinking_by_effort`); those with a Gaussian process count the observations they hold.
     """
 
     point: Point | None
     queries: tuple[Query, ...] = ()
     notes: Notes = field(default_factory=dict)
+    effort: float = 0.0

@@ -6,12 +6,12 @@ from contextlib import suppress
 from itertools import count
 from math import inf, nan
 from time import perf_counter
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 from numpy.random import Generator
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from pydantic import ValidationError
 
 from sparq_sim import (
@@ -237,6 +237,39 @@ def test_queries_go_out_when_the_thought_is_finished() -> None:
     trace = scripted(script, Rules(rounds=3, thinking=0.25), experts={"expert": Teller()})
     asked = trace.replies["asked_at"][trace.replies["source"] == "expert"]
     assert_array_equal(asked, [1, 2.25, 3.25])
+
+
+def test_thinking_grows_with_the_effort_that_the_agent_states() -> None:
+    def script(number: int, now: float, replies: list[Reply]) -> Move:
+        return Move(HALF, notes={"own": 1.0}, effort=number)
+
+    slow = {"scale": 0.01, "power": 2}
+    trace = scripted(script, Rules(rounds=4, thinking=0.25, thinking_by_effort=slow))
+    assert_allclose(trace.rounds["played_at"], [1, 2.29, 3.34, 4.41])
+    assert_array_equal(trace.rounds["note_effort"], [1, 2, 3, 4])
+    assert_array_equal(trace.rounds["note_own"], [1, 1, 1, 1])
+
+
+def test_effort_takes_no_time_and_leaves_no_note_unless_the_rules_say_so() -> None:
+    def script(number: int, now: float, replies: list[Reply]) -> Move:
+        return Move(HALF, effort=1e9)
+
+    trace = scripted(script, Rules(rounds=3))
+    assert_array_equal(trace.rounds["played_at"], [1, 2, 3])
+    assert "note_effort" not in trace.rounds
+
+
+@pytest.mark.parametrize("effort", [-1.0, float("nan"), float("inf"), "much"])
+def test_an_effort_that_is_no_number_to_make_time_of_is_refused(effort: Any) -> None:
+    rules = Rules(rounds=3, thinking_by_effort={"scale": 1.0})
+    with pytest.raises(PluginError, match=r"states the effort .*; expected a finite number"):
+        scripted(lambda n, now, _: Move(HALF, effort=effort), rules)
+
+
+def test_an_effort_beyond_all_time_leaves_the_first_point_in_play() -> None:
+    rules = Rules(rounds=4, thinking_by_effort={"scale": 1.0, "power": 400})
+    trace = scripted(lambda n, now, _: Move(HALF, effort=1e9), rules)
+    assert_array_equal(trace.rounds["moved"], [True, False, False, False])
 
 
 # Access, budgets, ends.

@@ -53,6 +53,10 @@ class _TimeMemory(Memory):
         if isinstance(self.posterior, FeaturePosterior):
             self._filter = _Filter(prior, period, epsilon, self.posterior.features)
 
+    @property
+    def size(self) -> int:
+        return self.told
+
     def learn(self, answer: Answer) -> None:
         if self._filter is None:
             self._dense.learn(answer)

@@ -143,12 +143,19 @@ class Memory:
 
     waits = False
     """Whether the move is held back until the queries of the round are answered."""
+    told = 0
+    """How many values it has been told."""
 
     def __init__(self, prior: Prior, period: float) -> None:
         self.prior = prior
         self.period = period
         self.times = Numbers()
         self.posterior = prior.posterior()
+
+    @property
+    def size(self) -> int:
+        """How many observations the belief rests on."""
+        return len(self.posterior)
 
     def learn(self, answer: Answer) -> None:
         """Take in an answer, which may come late or out of order."""
@@ -241,7 +248,7 @@ class UCBAgent:
                 self._unheard = {query.id: len(query.points) for query in queries}
                 if queries:
                     self._waiting = True
-                    return Move(None, queries)
+                    return Move(None, queries, effort=self._memory.size)
         elif self._waiting and self._unheard:
             return Move(None)
         self._waiting = False
@@ -281,7 +288,8 @@ class UCBAgent:
         )
         memory.play(point)
         queries = () if memory.waits else self._queries(memory, now)
-        return Move(point, queries, notes={"width": width, **memory.notes()})
+        notes = {"width": width, **memory.notes()}
+        return Move(point, queries, notes=notes, effort=memory.size)
 
     def tell(self, reply: Reply) -> None:
         """Learn from answers; what failed is simply absent."""
@@ -312,6 +320,7 @@ class UCBAgent:
         if not self._checked and answer.query.source == REWARD:
             self._checked = True
             memory.prior.check(answer)
+        memory.told += len(answer.values)
         memory.learn(answer)
 
     def _revise(self) -> None:

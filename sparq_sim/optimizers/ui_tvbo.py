@@ -66,6 +66,10 @@ class _WanderingMemory(Memory):
         if isinstance(self.posterior, FeaturePosterior):
             self._filter = KalmanPosterior(self.posterior.features, mean=prior.mean)
 
+    @property
+    def size(self) -> int:
+        return self.told
+
     def learn(self, answer: Answer) -> None:
         if self._filter is None:
             self._dense.learn(answer)

@@ -63,6 +63,10 @@ class WeightedMemory(AgeingMemory):
         if isinstance(self.posterior, FeaturePosterior):
             self._together = FadingPosterior(self.posterior.features, mean=prior.mean)
 
+    @property
+    def size(self) -> int:
+        return super().size if self._together is None else self.told
+
     def learn(self, answer: Answer) -> None:
         if self._together is None:
             super().learn(answer)

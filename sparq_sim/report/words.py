@@ -193,6 +193,9 @@ def _rules(play: Data) -> str:
         told += f" {counted(design, 'point')} {verb} observed beforehand."
     if thinking := _drawn(play.get("thinking")):
         told += f" The agent thinks for {thinking}."
+    if effort := _table(play.get("thinking_by_effort")):
+        scale, power = _number(effort.get("scale")), _number(effort.get("power", 1.0))
+        told += f" Its effort n takes {scale:g} n^{power:g} units of time on top."
     return told
 
 

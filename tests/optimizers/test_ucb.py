@@ -13,6 +13,7 @@ from sparq_sim import Box, Channel, Query, Rules, Setting, Sites, play
 from sparq_sim.errors import PluginError
 from sparq_sim.gp.kernels import Matern12, Matern32, Matern52, SquaredExponential
 from sparq_sim.measures import average_regret
+from sparq_sim.optimizers.acquisition import Acquisition
 from sparq_sim.optimizers.et_gp_ucb import ETGPUCB
 from sparq_sim.optimizers.fixed import Fixed
 from sparq_sim.optimizers.gp_ucb import GPUCB
@@ -60,6 +61,40 @@ def test_each_obeys_the_laws_of_optimizers(optimizer: GPOptimizer) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PriorWarning)
         check_optimizer(optimizer)
+
+
+HELD = {
+    "GP-UCB, all": (GPUCB(), [0, 1, 2, 3, 4, 5, 6, 7]),
+    "R-GP-UCB, those of the block": (RGPUCB(block=3), [0, 1, 2, 0, 1, 2, 0, 1]),
+    "SW-GP-UCB, those of the window": (SWGPUCB(window=2), [0, 1, 2, 2, 2, 2, 2, 2]),
+    "W-GP-UCB, all": (WGPUCB(), [0, 1, 2, 3, 4, 5, 6, 7]),
+    "TV-GP-UCB, all": (TVGPUCB(), [0, 1, 2, 3, 4, 5, 6, 7]),
+    "UI-TVBO, all": (UITVBO(), [0, 1, 2, 3, 4, 5, 6, 7]),
+    "ET-GP-UCB, those since the event": (ETGPUCB(), [0, 1, 2, 3, 4, 5, 6, 7]),
+}
+
+
+@pytest.mark.parametrize(("optimizer", "held"), HELD.values(), ids=HELD.keys())
+@pytest.mark.parametrize("climbing", [False, True])
+def test_effort_is_the_number_of_observations_held(
+    optimizer: GPOptimizer, held: list[int], climbing: bool
+) -> None:
+    acquisition = Acquisition(refine=climbing)
+    known = optimizer.model_copy(update={"kernel": KERNEL, "mean": 1.5, "acquisition": acquisition})
+    rules = Rules(rounds=8, thinking_by_effort={"scale": 1e-9})
+    trace = play(known, Synthetic(), rules, feedback=NOISE)
+    assert_array_equal(trace.rounds["note_effort"], held)
+
+
+def test_thinking_that_grows_with_the_data_costs_rounds_only_those_who_forget_nothing() -> None:
+    rules = Rules(rounds=60, thinking_by_effort={"scale": 2e-5, "power": 3})
+    everything, newest = (
+        play(optimizer, Synthetic(), rules, feedback=NOISE).rounds["moved"]
+        for optimizer in (GPUCB(kernel=KERNEL, mean=1.5), SWGPUCB(kernel=KERNEL, window=10))
+    )
+    assert newest.all()
+    assert everything[:30].all()
+    assert everything[40:].mean() < 0.7
 
 
 SAME = {

@@ -106,6 +106,7 @@ def test_a_channel_is_told(channel: dict[str, object], said: str) -> None:
         ({"design": 1}, "1 point is observed beforehand"),
         ({"design": 3}, "3 points are observed beforehand"),
         ({"thinking": 0.5}, "thinks for 0.5"),
+        ({"thinking_by_effort": {"scale": 1e-6, "power": 3}}, "effort n takes 1e-06 n^3 units"),
     ],
 )
 def test_rules_are_told(rules: dict[str, object], said: str) -> None:
