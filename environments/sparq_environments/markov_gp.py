@@ -13,7 +13,6 @@ from pydantic import Field, PositiveInt, model_validator
 
 from sparq_environments.chains import Chain
 from sparq_environments.kernel_worlds import AnyStationary, KernelEnvironment
-from sparq_environments.summits import Summits
 from sparq_sim.domain import Box
 from sparq_sim.gp.kernels import (
     Kernel,
@@ -25,6 +24,7 @@ from sparq_sim.gp.kernels import (
 )
 from sparq_sim.messages import Matrix, Point, Points, Values, frozen_array
 from sparq_sim.models import Landscape
+from sparq_sim.summits import Summits
 
 _NODES = 4096  # that a grid may have: a rough kernel needs its square in numbers
 _KEPT = 8  # grids of values that are remembered

@@ -12,7 +12,6 @@ from pydantic import Field, PositiveInt
 
 from sparq_environments.chains import Chain
 from sparq_environments.kernel_worlds import KernelEnvironment
-from sparq_environments.summits import Summits
 from sparq_sim.gp.kernels import (
     Kernel,
     Matern32,
@@ -23,6 +22,7 @@ from sparq_sim.gp.kernels import (
 )
 from sparq_sim.messages import Matrix, Point, Points, Values
 from sparq_sim.models import Landscape
+from sparq_sim.summits import Summits
 
 Smooth = Annotated[
     SquaredExponential | Matern32 | Matern52 | RationalQuadratic, Field(discriminator="kind")

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from numpy.random import Generator, Philox
 from scipy.optimize import minimize_scalar
 
-from sparq_environments.summits import Summits
 from sparq_environments.synthetic import SyntheticLandscape
 from sparq_sim.domain import Box
 from sparq_sim.messages import Point, Points, Values
+from sparq_sim.summits import Summits
 
 SQUARE = Box([0.0, 0.0], [1.0, 1.0])
 seeds = st.integers(0, 2**32)
