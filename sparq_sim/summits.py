@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparq_sim.domain import Box
+from sparq_sim.domain import Box, Domain
 from sparq_sim.messages import Point, Points, Values
 
 if TYPE_CHECKING:
@@ -22,7 +22,30 @@ Slopes = Callable[[Points, float], Points]
 Starts = Callable[[float], Points]
 """Where summits are likely at a time: (n, d)."""
 
+Best: TypeAlias = Callable[[float], tuple[Point, float]]
+"""A point of the highest reward at a time, and that reward."""
+
 _ON_A_LINE, _IN_SPACE = 513, 1024
+_SITES_KEPT = 4096  # times of which the best site is remembered
+
+
+def search(domain: Domain, rewards: Rewards, *, cover: int | None = None) -> Best:
+    """Return what finds the best of *rewards*: by `Summits` in a box, else among all sites.
+
+    Args:
+        domain: Where to search.
+        rewards: What is to be highest.
+        cover: How many points of a box are looked at first; by default as `Summits` does.
+    """
+    if isinstance(domain, Box):
+        return Summits(domain, rewards, cover=cover).best
+    sites = domain.points
+
+    def best_site(time: float) -> tuple[Point, float]:
+        values = rewards(sites, time)
+        return sites[values.argmax()], float(values.max())
+
+    return lru_cache(maxsize=_SITES_KEPT)(best_site)
 
 
 class Summits:

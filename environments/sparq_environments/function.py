@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
 
+from sparq_sim.computed import each_value
 from sparq_sim.domain import Box, Domain, Sites
 from sparq_sim.errors import PluginError
 from sparq_sim.messages import Point, Points, Values, frozen_array
 from sparq_sim.models import Environment, Landscape
-from sparq_sim.summits import Summits
+from sparq_sim.summits import search
 
 RewardFunction = Callable[[Points, float], ArrayLike]
 """`def reward(points, time)`, which gives one number for each row of points (n, d)."""
@@ -104,39 +104,24 @@ class FunctionLandscape:
         self._model = model
         self._name = _name(model.function)
         self._found: dict[float, tuple[Point, float]] = {}
-        self._summits = (
-            Summits(self.domain, self.rewards, cover=model.cover)
-            if isinstance(self.domain, Box)
-            else None
-        )
+        self._search = search(self.domain, self.rewards, cover=model.cover)
 
     def rewards(self, points: Points, time: float) -> Values:
         """Give the function at each point, or say what is wrong with what it gave."""
-        # The function may not change its points, which are others' as well.
-        view = points.view()
-        view.setflags(write=False)
-        try:
-            given: Any = self._model.function(view, time)
-        except Exception as error:
-            error.add_note(f"in {self._name}(points, {time!r}), points of shape {points.shape}")
-            raise
-        return self._examined(given, points, time)
+        asked = f"{self._name}(points, {time!r})"
+        return each_value(lambda view: self._model.function(view, time), points, asked=asked)
 
     def best(self, time: float) -> tuple[Point, float]:
         """Give the highest point as `from_function` tells."""
-        if self._summits is not None and self._model.best is None:
-            return self._summits.best(time)
+        if self._model.best is None:
+            return self._search(time)
         if time not in self._found:
-            self._found[time] = self._known(time)
+            self._found[time] = self._known(self._model.best, time)
         return self._found[time]
 
-    def _known(self, time: float) -> tuple[Point, float]:
-        if self._model.best is None:
-            sites = self.domain.cover(0)
-            rewards = self.rewards(sites, time)
-            return sites[rewards.argmax()], float(rewards.max())
-        name = _name(self._model.best)
-        given: Any = self._model.best(time)
+    def _known(self, function: BestFunction, time: float) -> tuple[Point, float]:
+        name = _name(function)
+        given: Any = function(time)
         try:
             point, value = frozen_array(given[0]), float(given[1])
             self.domain.check(point[None], f"{name}({time!r})")
@@ -152,25 +137,6 @@ class FunctionLandscape:
                 f"where {self._name} gives {reward}"
             )
         return point, reward
-
-    def _examined(self, given: Any, points: Points, time: float) -> Values:
-        expected = f"expected {len(points)} finite numbers, one for each row of points"
-        asked = f"{self._name}(points, {time!r})"
-        try:
-            array = np.asarray(given)
-        except ValueError as error:  # Rows of several lengths.
-            raise PluginError(f"{asked} gives {given!r:.200}; {expected}") from error
-        if array.dtype.kind not in "fiu":
-            raise PluginError(f"{asked} gives {given!r:.200}; {expected}")
-        if array.shape != (len(points),):
-            raise PluginError(f"{asked} gives an array of shape {array.shape}; {expected}")
-        values: Values = array.astype(np.float64)  # A copy: the function may reuse its own.
-        wrong = np.flatnonzero(~np.isfinite(values))
-        if wrong.size:
-            raise PluginError(
-                f"{asked} gives {values[wrong[0]]} at {points[wrong[0]].tolist()}; {expected}"
-            )
-        return values
 
 
 def _name(function: Callable[..., object]) -> str:

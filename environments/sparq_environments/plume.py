@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Annotated, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -11,18 +10,13 @@ from numpy.random import Generator, Philox
 from numpy.typing import NDArray
 from pydantic import Field, FiniteFloat, model_validator
 
-from sparq_environments.transport import (
-    Diffusion,
-    Grid,
-    Simulated,
-    State,
-    Waves,
-    advect,
-    whole_steps,
-)
+from sparq_environments.transport import Diffusion, Waves, advect, bump, whole_steps
+from sparq_sim.computed import EvolvingEnvironment
+from sparq_sim.domain import Box
 from sparq_sim.draws import Amount, Positive
 from sparq_sim.messages import Point, Points, Values
-from sparq_sim.models import Environment, Landscape, Part
+from sparq_sim.models import Landscape, Part
+from sparq_sim.snapshots import Cells, State
 
 Place: TypeAlias = tuple[FiniteFloat, FiniteFloat]
 """Two coordinates, in length units."""
@@ -357,7 +351,7 @@ class Wall(Part):
         return np.asarray(within.all(axis=1), dtype=bool)
 
 
-class Plume(Environment):
+class Plume(EvolvingEnvironment):
     """The concentration c(x, y, t) of a pollutant in a rectangle with walls all round.
 
     dc/dt + div(u(t) c) = diffusion laplacian(c) - decay c + sources(x, y, t)
@@ -371,8 +365,6 @@ class Plume(Environment):
     and between snapshots, the concentration is interpolated linearly: the best point is exact.
     For: physics-based monitoring, with `coarse(resolution)` as what a cheap simulator knows.
     """
-
-    level_evaluations = 500_000
 
     sides: tuple[Positive, Positive] = (10.0, 10.0)
     """Width and height of the rectangle, in length units; its lower left corner is (0, 0)."""
@@ -396,9 +388,7 @@ class Plume(Environment):
     walls: tuple[Wall, ...] = ()
     """Obstacles within the rectangle; the reward inside them is 0."""
     step: Positive = 0.25
-    """The solver's time step, in clock units."""
-    snapshot: Positive = 1.0
-    """Clock units between states that are kept: a whole number of steps."""
+    """The solver's time step, in clock units; a snapshot is a whole number of them."""
     spin_up: Amount = 60.0
     """Clock units simulated before time 0, from clean air; rounded up to whole snapshots."""
 
@@ -443,32 +433,30 @@ class Plume(Environment):
                 )
         return self
 
+    def domain(self) -> Box:
+        """Return the rectangle."""
+        return Box([0.0, 0.0], self.sides, ["x", "y"])
+
     def start(self, rng: Generator) -> Landscape:
         """Draw winds and sources for all times; the field is computed when it is asked for."""
         flows = tuple(wind.drawn(rng) for wind in self.wind)
         sources = tuple(
             (source, source.path.drawn(rng), source.schedule.drawn(rng)) for source in self.sources
         )
-        return Simulated(
-            partial(PlumeSolver, self, flows, sources),
-            self.cells,
-            names=("x", "y"),
-            interval=self.snapshot,
-            lead=math.ceil(self.spin_up / self.snapshot),
-        )
+        return self.evolve(lambda grid: PlumeSolver(self, flows, sources, grid).advance)
 
 
 class PlumeSolver:
-    """The plume on a grid of *cells* a side, with winds and sources that were drawn."""
+    """The plume on a *grid*, with winds and sources that were drawn."""
 
     def __init__(
         self,
         model: Plume,
         flows: tuple[Flow, ...],
         sources: tuple[tuple[Source, Path, Switch], ...],
-        cells: int,
+        grid: Cells,
     ) -> None:
-        self.grid = Grid(model.sides, cells)
+        self.grid = grid
         self._flows = flows
         self._sources = sources
         self._step = model.step
@@ -508,8 +496,8 @@ class PlumeSolver:
         for source, path, switch in self._sources:
             if lasting := switch.lasting(begin, end):
                 x, y = path.at(0.5 * (begin + end))
-                along.append(source.rate * lasting * self.grid.bump(0, x, source.width))
-                across.append(self.grid.bump(1, y, source.width))
+                along.append(source.rate * lasting * bump(self.grid, 0, x, source.width))
+                across.append(bump(self.grid, 1, y, source.width))
         if not along:
             return np.zeros_like(self._free)
         emission: State = np.array(along).T @ np.array(across)
@@ -517,22 +505,22 @@ class PlumeSolver:
         return emission
 
 
-def _passages(grid: Grid, walls: tuple[Wall, ...]) -> tuple[State, tuple[State, State]]:
+def _passages(grid: Cells, walls: tuple[Wall, ...]) -> tuple[State, tuple[State, State]]:
     """Give 1 for each cell that is free, and for each two neighbours that are joined.
 
     A cell is free unless its middle lies in a wall; neighbours, along either axis, which comes
     first, are joined unless the line between their middles meets one.
     """
-    free = np.ones((grid.cells, grid.cells))
-    joined = np.ones((2, grid.cells - 1, grid.cells))
+    free = np.ones(grid.shape)
+    joined = np.ones((2, grid.per_side - 1, grid.per_side))
     for wall in walls:
         within = [
             (middles >= low) & (middles <= high)
-            for middles, low, high in zip(grid.centres, wall.lower, wall.upper, strict=True)
+            for middles, low, high in zip(grid.axes, wall.lower, wall.upper, strict=True)
         ]
         met = [
             (middles[1:] >= low) & (middles[:-1] <= high)
-            for middles, low, high in zip(grid.centres, wall.lower, wall.upper, strict=True)
+            for middles, low, high in zip(grid.axes, wall.lower, wall.upper, strict=True)
         ]
         free[np.ix_(*within)] = 0.0
         joined[0][np.ix_(met[0], within[1])] = 0.0

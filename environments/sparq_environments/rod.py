@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
 from numpy.random import Generator
 from pydantic import Field, FiniteFloat, model_validator
 
-from sparq_environments.transport import Diffusion, Grid, Simulated, State, Waves, whole_steps
+from sparq_environments.transport import Diffusion, Waves, bump, whole_steps
+from sparq_sim.computed import EvolvingEnvironment
+from sparq_sim.domain import Box
 from sparq_sim.draws import Amount, Positive
-from sparq_sim.models import Environment, Landscape
+from sparq_sim.models import Landscape
+from sparq_sim.snapshots import Cells, State
 
 
-class Rod(Environment):
+class Rod(EvolvingEnvironment):
     """The temperature T(x, t) of a rod above its surroundings, with a heater that moves along it.
 
     dT/dt = diffusion d2T/dx2 - cooling T + power N(x; s(t), width^2)
@@ -55,9 +57,7 @@ class Rod(Environment):
     phase: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
     """Share of the cycle passed at time 0; by default drawn at random."""
     step: Positive = 0.25
-    """The solver's time step, in clock units."""
-    snapshot: Positive = 1.0
-    """Clock units between states that are kept: a whole number of steps."""
+    """The solver's time step, in clock units; a snapshot is a whole number of them."""
     spin_up: Amount = 40.0
     """Clock units simulated before time 0, from a cold rod; rounded up to whole snapshots."""
 
@@ -78,17 +78,15 @@ class Rod(Environment):
         whole_steps(self.step, self.snapshot)
         return self
 
+    def domain(self) -> Box:
+        """Return the rod."""
+        return Box(0.0, self.length, ["x"])
+
     def start(self, rng: Generator) -> Landscape:
         """Draw the heater's way for all times; temperatures are computed when asked for."""
         phase = rng.random() if self.phase is None else self.phase
         heater = Heater(self.model_copy(update={"phase": phase}), Waves(self.cycle, rng))
-        return Simulated(
-            partial(RodSolver, self, heater),
-            self.cells,
-            names=("x",),
-            interval=self.snapshot,
-            lead=math.ceil(self.spin_up / self.snapshot),
-        )
+        return self.evolve(lambda grid: RodSolver(self, heater, grid).advance)
 
 
 class Heater:
@@ -107,14 +105,15 @@ class Heater:
 
 
 class RodSolver:
-    """The rod on a grid of *cells*, with a heater whose way was drawn."""
+    """The rod on a *grid*, with a heater whose way was drawn."""
 
-    def __init__(self, model: Rod, heater: Heater, cells: int) -> None:
-        self.grid = Grid((model.length,), cells)
+    def __init__(self, model: Rod, heater: Heater, grid: Cells) -> None:
+        self._grid = grid
         self._model = model
         self._heater = heater
         self._steps = whole_steps(model.step, model.snapshot)
         self._remain = math.exp(-model.cooling * model.step)
+        cells = grid.per_side
         link = model.diffusion * (cells / model.length) ** 2
         leaks = np.zeros(cells)
         if model.ends == "cooled":
@@ -131,5 +130,5 @@ class RodSolver:
         """Give the state one step after *begin*: half the heat, transport, the other half."""
         step = self._model.step
         place = self._heater.at(begin + 0.5 * step)
-        half = 0.5 * step * self._model.power * self.grid.bump(0, place, self._model.width)
+        half = 0.5 * step * self._model.power * bump(self._grid, 0, place, self._model.width)
         return self._remain * self._diffusion(state + half) + half

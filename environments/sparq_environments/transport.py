@@ -1,4 +1,4 @@
-"""Transport: finite volumes on a grid, marched on a time grid of their own, kept as snapshots.
+"""Transport: finite volumes on a grid, and smooth random functions of time.
 
 What the simulators of a plume and of a rod share. Each scheme conserves what it moves and keeps
 it from becoming negative, whatever the wind, the diffusion and the step.
@@ -7,68 +7,23 @@ it from becoming negative, whatever the wind, the diffusion and the step.
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Callable
-from functools import cached_property
-from itertools import product
-from typing import Any, Protocol, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
-from sparq_sim.domain import Box
-from sparq_sim.messages import Point, Points, Values
-
-State: TypeAlias = NDArray[np.float64]
-"""The average over each cell: one axis for each coordinate."""
-
-SMALLEST_SIDE = 4
-"""Cells a side of the coarsest grid there is."""
+from sparq_sim.messages import Values
+from sparq_sim.snapshots import Cells, State
 
 
-class Grid:
-    """Equal *cells* along each of the *sides* of a box that begins at 0."""
+def bump(grid: Cells, axis: int, middle: float, width: float) -> Values:
+    """Average over each cell along *axis* a normal density with this *middle* and std."""
+    from scipy.special import erf
 
-    def __init__(self, sides: tuple[float, ...], cells: int) -> None:
-        self.sides = sides
-        self.cells = cells
-        self.spacings = np.array(sides) / cells
-        self.faces = tuple(np.linspace(0.0, side, cells + 1) for side in sides)
-        """Where cells begin and end, along each side: (cells + 1,)."""
-        self.centres = tuple(0.5 * (faces[1:] + faces[:-1]) for faces in self.faces)
-        """The middles of the cells, along each side: (cells,)."""
-
-    def centre(self, number: int) -> Point:
-        """Give the middle of the cell with this *number* in the flat state."""
-        index = np.unravel_index(number, (self.cells,) * len(self.sides))
-        return np.array([self.centres[axis][place] for axis, place in enumerate(index)])
-
-    def sample(self, state: State, points: Points) -> Values:
-        """Interpolate between the middles of cells, linearly in each coordinate.
-
-        Beyond the outermost middles the value is that of the nearest place between them. So the
-        highest value is that of a cell, in its middle.
-        """
-        place = np.clip(points / self.spacings - 0.5, 0.0, self.cells - 1.0)
-        low = np.minimum(place.astype(np.intp), self.cells - 2)
-        shares = place - low
-        weights = [(1.0 - share, share) for share in shares.T]
-        values = np.zeros(len(points))
-        for corner in product((0, 1), repeat=len(self.sides)):
-            weight = np.ones(len(points))
-            for pair, side in zip(weights, corner, strict=True):
-                weight *= pair[side]
-            values += weight * state[tuple((low + corner).T)]
-        return values
-
-    def bump(self, axis: int, middle: float, width: float) -> Values:
-        """Average over each cell along *axis* a normal density with this *middle* and std."""
-        from scipy.special import erf
-
-        below = erf((self.faces[axis] - middle) / (math.sqrt(2.0) * width))
-        shares: Values = np.diff(below) / (2.0 * self.spacings[axis])
-        return shares
+    below = erf((grid.faces[axis] - middle) / (math.sqrt(2.0) * width))
+    shares: Values = np.diff(below) / (2.0 * grid.spacings[axis])
+    return shares
 
 
 def advect(state: State, travel: float, links: State) -> State:
@@ -175,157 +130,6 @@ def _after(line: Values, flows: Values, leaked: Values | None) -> Values:
     after[:-1] += flows
     after[1:] -= flows
     return after
-
-
-class Snapshots:
-    """States numbered from 0, each made by *advance* from the one before it and its number.
-
-    At most *kept* of the latest asked and *kept* of all times are held. The latter are spread
-    evenly and thinned as the march goes on, so that to look back never means to begin anew: a way
-    back through n states makes each of them about 1 + n / kept^2 times.
-    """
-
-    def __init__(
-        self, first: State, advance: Callable[[State, int], State], *, kept: int = 64
-    ) -> None:
-        first.setflags(write=False)
-        self._advance = advance
-        self._kept = kept
-        self._apart = 1
-        self._spread = {0: first}
-        self._latest: OrderedDict[int, State] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._spread) + len(self._latest)
-
-    def __getitem__(self, number: int) -> State:
-        """Give the state with this *number*, which nobody may change."""
-        state = self._latest.get(number)
-        if state is None:
-            state = self._march(number)
-        self._latest.move_to_end(number)
-        return state
-
-    def _march(self, number: int) -> State:
-        begin = max(held for held in (*self._spread, *self._latest) if held <= number)
-        state = self._latest[begin] if begin in self._latest else self._spread[begin]
-        self._hold(begin, state)
-        for before in range(begin, number):
-            state = self._advance(state, before)
-            state.setflags(write=False)
-            self._hold(before + 1, state)
-        return state
-
-    def _hold(self, number: int, state: State) -> None:
-        self._latest[number] = state
-        if len(self._latest) > self._kept:
-            self._latest.popitem(last=False)
-        if number % self._apart == 0:
-            self._spread[number] = state
-            if len(self._spread) > self._kept:
-                self._apart *= 2
-                self._spread = {
-                    held: kept for held, kept in self._spread.items() if held % self._apart == 0
-                }
-
-
-class Solver(Protocol):
-    """A simulation on one grid."""
-
-    @property
-    def grid(self) -> Grid:
-        """Where its cells are."""
-
-    def advance(self, state: State, begin: float) -> State:
-        """Give the state one snapshot after *begin*."""
-
-
-class Simulated:
-    """A landscape that is simulated: its reward is what a solver computes, interpolated.
-
-    *solver* makes a solver for a number of cells a side. States are kept every *interval* in
-    time, the first of them empty, at -*interval* *lead*; between them the reward is interpolated
-    linearly in time, and between the middles of cells linearly in each coordinate. So the best
-    point is the middle of a cell, exactly.
-    """
-
-    def __init__(
-        self,
-        solver: Callable[[int], Solver],
-        per_side: int,
-        *,
-        names: tuple[str, ...],
-        interval: float,
-        lead: int,
-    ) -> None:
-        self._make = solver
-        self._solver = solver(per_side)
-        self._grid = self._solver.grid
-        self._interval = interval
-        self._lead = lead
-        self.per_side = per_side
-        sides = self._grid.sides
-        self.domain = Box(np.zeros(len(sides)), sides, names)
-        self.cells = per_side ** len(sides)
-        """How many cells are computed in each step."""
-        self._best: dict[float, tuple[Point, float]] = {}
-        self._latest: tuple[float, State] = math.nan, np.empty(0)
-        self._coarse: dict[int, Simulated] = {per_side: self}
-
-    @cached_property
-    def _snapshots(self) -> Snapshots:
-        empty = np.zeros((self.per_side,) * self.domain.dimensions)
-        return Snapshots(empty, self._advance)
-
-    def rewards(self, points: Points, time: float) -> Values:
-        """Give the simulated quantity at each point."""
-        return self._grid.sample(self._at(time), points)
-
-    def best(self, time: float) -> tuple[Point, float]:
-        """Give the middle of the highest cell: exactly the best of the interpolated reward."""
-        found = self._best.get(time)
-        if found is None:
-            state = self._at(time)
-            highest = int(state.argmax())
-            found = self._grid.centre(highest), float(state.flat[highest])
-            self._best[time] = found
-        return found
-
-    def coarse(self, resolution: float) -> Simulated:
-        """Give the same world, its chance included, on fewer cells.
-
-        *resolution* is the share of the cells a side, above 0 and at most 1; at least
-        `SMALLEST_SIDE` are left. The time grid stays, so that only the error in space grows.
-        """
-        if not 0.0 < resolution <= 1.0:
-            raise ValueError(
-                f"resolution is the share of the cells a side, above 0 and at most 1, "
-                f"not {resolution!r}"
-            )
-        per_side = max(SMALLEST_SIDE, round(resolution * self.per_side))
-        if per_side not in self._coarse:
-            self._coarse[per_side] = Simulated(
-                self._make,
-                per_side,
-                names=self.domain.names,
-                interval=self._interval,
-                lead=self._lead,
-            )
-        return self._coarse[per_side]
-
-    def _advance(self, state: State, number: int) -> State:
-        return self._solver.advance(state, (number - self._lead) * self._interval)
-
-    def _at(self, time: float) -> State:
-        """Interpolate between the snapshots before and after *time*; the latest is kept."""
-        if self._latest[0] != time:
-            share, whole = math.modf(time / self._interval)
-            number = int(whole) + self._lead
-            state = self._snapshots[number]
-            if share > 0.0:
-                state = (1.0 - share) * state + share * self._snapshots[number + 1]
-            self._latest = time, state
-        return self._latest[1]
 
 
 class Waves:

@@ -2,17 +2,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.random import Generator, Philox
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
-from scipy.interpolate import RegularGridInterpolator
 from scipy.linalg import expm
 
-from sparq_environments.transport import Diffusion, Grid, Snapshots, State, Waves, advect
+from sparq_environments.transport import Diffusion, Waves, advect, bump
+from sparq_sim.domain import Box
 from sparq_sim.messages import Values
+from sparq_sim.snapshots import Cells, State
 
 
 def stream(seed: int = 0) -> Generator:
@@ -82,12 +83,12 @@ def test_a_line_is_carried_alike_alone_and_among_others(
 def test_advection_is_second_order_in_the_mean(travel: float) -> None:
     errors = []
     for cells in (64, 128, 256, 512):
-        grid = Grid((10.0,), cells)
-        state = column(grid.bump(0, 3.0, 0.5))
+        grid = Cells(Box(0.0, 10.0), cells)
+        state = column(bump(grid, 0, 3.0, 0.5))
         steps = round(0.4 * cells / travel)
         for _ in range(steps):
             state = advect(state, travel, np.ones((cells - 1, 1)))
-        exact = grid.bump(0, 3.0 + steps * travel * 10.0 / cells, 0.5)
+        exact = bump(grid, 0, 3.0 + steps * travel * 10.0 / cells, 0.5)
         errors.append(float(abs(state[:, 0] - exact).mean()))
     assert (orders(errors) > 1.8).all(), orders(errors)
 
@@ -157,101 +158,30 @@ def test_small_steps_of_diffusion_are_the_matrix_exponential() -> None:
 def test_diffusion_is_second_order_in_space_and_time_against_the_puff(share: float) -> None:
     errors = []
     for cells in (64, 128, 256):
-        grid = Grid((10.0,), cells)
+        grid = Cells(Box(0.0, 10.0), cells)
         steps = round(cells * share)  # With 0.1, diffusion step / spacing^2 goes from 1.4 to 5.
         diffusion, begin, end = 0.02, 10.0, 20.0
         links = np.full(cells - 1, diffusion / grid.spacings[0] ** 2)
         diffuse = Diffusion(links, (end - begin) / steps)
-        state = grid.bump(0, 5.0, (2 * diffusion * begin) ** 0.5)
+        state = bump(grid, 0, 5.0, (2 * diffusion * begin) ** 0.5)
         for _ in range(steps):
             state = diffuse(state)
-        exact = grid.bump(0, 5.0, (2 * diffusion * end) ** 0.5)
+        exact = bump(grid, 0, 5.0, (2 * diffusion * end) ** 0.5)
         errors.append(float(abs(state - exact).max()))
     assert (orders(errors) > 1.9).all(), orders(errors)
 
 
-# Grids
-
-
-@given(arrays(float, (12, 2), elements=st.floats(0.0, 1.0)), st.integers(0, 9))
-def test_between_middles_of_cells_states_are_interpolated_linearly(unit: State, seed: int) -> None:
-    grid = Grid((2.0, 3.0), 5)
-    state = stream(seed).random((5, 5))
-    middles = [np.array([0.2, 0.6, 1.0, 1.4, 1.8]), np.array([0.3, 0.9, 1.5, 2.1, 2.7])]
-    points = unit * grid.sides
-    within = np.clip(points, [0.2, 0.3], [1.8, 2.7])
-    expected = RegularGridInterpolator(middles, state)(within)
-    assert_allclose(grid.sample(state, points), expected, atol=1e-12)
+# Bumps
 
 
 def test_a_bump_is_the_average_of_the_normal_density_over_each_cell() -> None:
-    grid = Grid((3.0,), 4)
+    grid = Cells(Box(0.0, 3.0), 4)
 
     def density(x: float) -> float:
         return float(np.exp(-((x - 1.0) ** 2) / 0.5) / np.sqrt(0.5 * np.pi))
 
     expected = [quad(density, 0.75 * i, 0.75 * (i + 1))[0] / 0.75 for i in range(4)]
-    assert_allclose(grid.bump(0, 1.0, 0.5), expected, rtol=1e-10)
-
-
-# Snapshots
-
-
-class Counting:
-    """A march of one number, which counts how often it is made to go."""
-
-    def __init__(self) -> None:
-        self.steps = 0
-
-    def __call__(self, state: State, number: int) -> State:
-        self.steps += 1
-        return (state * 1.7 + number) % 1.0
-
-
-def march(kept: int = 8) -> tuple[Snapshots, Counting]:
-    counting = Counting()
-    return Snapshots(np.array([0.5]), counting, kept=kept), counting
-
-
-@settings(max_examples=50)
-@given(st.lists(st.integers(0, 300), min_size=1, max_size=30))
-def test_a_snapshot_is_the_same_whatever_was_asked_before(numbers: list[int]) -> None:
-    snapshots, counting = march()
-    states = [np.array([0.5])]
-    for number in range(max(numbers)):
-        states.append(counting(states[-1], number))
-    for number in numbers:
-        assert_array_equal(snapshots[number], states[number])
-    assert len(snapshots) <= 16
-
-
-def test_few_snapshots_are_kept_however_far_the_march_goes() -> None:
-    snapshots, _ = march(kept=8)
-    for number in (5_000, 3, 12_345, 7):
-        snapshots[number]
-        assert len(snapshots) <= 16
-
-
-def test_the_way_forth_makes_each_snapshot_once() -> None:
-    snapshots, counting = march()
-    for number in range(1_000):
-        snapshots[number], snapshots[number + 1]
-    assert counting.steps == 1_000
-
-
-def test_the_way_back_does_not_begin_anew_each_time() -> None:
-    snapshots, counting = march(kept=64)
-    snapshots[4_000]
-    counting.steps = 0
-    for number in reversed(range(4_001)):
-        snapshots[number]
-    assert counting.steps <= 2 * 4_000  # From the beginning each time it would be 8,000,000.
-
-
-def test_nobody_can_change_a_snapshot() -> None:
-    snapshots, _ = march()
-    with pytest.raises(ValueError, match="read-only"):
-        snapshots[3][0] = 1.0
+    assert_allclose(bump(grid, 0, 1.0, 0.5), expected, rtol=1e-10)
 
 
 # Waves
