@@ -90,7 +90,7 @@ class _Settled(Environment):
     """What the bases share: a domain, and parameters that may be left to chance."""
 
     def domain(self) -> Domain:
-        """Return where points may lie; it may depend on the fields."""
+        """Return where points may lie; it may depend on the fields, but not on chance."""
         raise NotImplementedError(f"{type(self).__name__} must define domain(self)")
 
     def drawn(self, rng: Generator) -> Self:
@@ -110,7 +110,7 @@ class _Settled(Environment):
             )
         return settled
 
-    def _within(self, *kinds: type[Domain]) -> Any:
+    def _place(self, *kinds: type[Domain]) -> Any:
         """Return the domain, if it is of one of these *kinds*."""
         name, names = type(self).__name__, " or ".join(kind.__name__ for kind in kinds)
         given: Any = self.domain
@@ -140,6 +140,10 @@ class ComputedEnvironment(_Settled):
     """By how much the reward of any point, simulated anew, may lie above that of `best`, and by how
     much it may differ from `rewards`; in reward units. `check_environment` holds it to that."""
 
+    def check_play(self, until: float) -> None:
+        """Refuse a domain, or a grid in it, that cannot be computed."""
+        self._place(Box, Sites)
+
     def simulate(self, points: Points, time: float, resolution: float) -> ArrayLike:
         """Return the reward at each row of *points* (n, d), as it is at *time*: (n,).
 
@@ -157,8 +161,7 @@ class ComputedEnvironment(_Settled):
 
     def start(self, rng: Generator) -> Landscape:
         """Settle what is left to chance; rewards are computed when they are asked for."""
-        settled = self._settled(rng)
-        return Computed(settled, settled._within(Box, Sites))
+        return Computed(self._settled(rng), self._place(Box, Sites))
 
     def simulated(self, points: Points, time: float, resolution: float = 1.0) -> Values:
         """Return what `simulate` gives, or refuse it by name."""
@@ -222,15 +225,17 @@ class TabulatedEnvironment(ComputedEnvironment):
 
     def start(self, rng: Generator) -> Landscape:
         """Settle what is left to chance; snapshots are computed when they are asked for."""
-        settled = self._settled(rng)
-        domain = settled._within(Box, Sites)
-        if isinstance(domain, Box) and settled.nodes**domain.dimensions > MOST_NODES:
+        return Tabulated(self._settled(rng), self._place(Box, Sites))
+
+    def _place(self, *kinds: type[Domain]) -> Any:
+        domain = super()._place(*kinds)
+        if isinstance(domain, Box) and self.nodes**domain.dimensions > MOST_NODES:
             raise PluginError(
-                f"{type(self).__name__}: {settled.nodes} nodes along each of {domain.dimensions} "
+                f"{type(self).__name__}: {self.nodes} nodes along each of {domain.dimensions} "
                 f"sides are more than the {MOST_NODES:,} that can be simulated; take fewer "
                 "`nodes`, or derive from ComputedEnvironment, which simulates where it is asked"
             )
-        return Tabulated(settled, domain)
+        return domain
 
 
 class Tabulated(Simulated):
@@ -283,6 +288,10 @@ class EvolvingEnvironment(_Settled):
     spin_up: Amount = 0.0
     """Clock units simulated before time 0; rounded up to whole snapshots."""
 
+    def check_play(self, until: float) -> None:
+        """Refuse a domain that is no box."""
+        self._place(Box)
+
     def first(self, grid: Cells) -> ArrayLike:
         """Return the state when the simulation begins, *spin_up* before time 0; by default 0."""
         return np.zeros(grid.shape)
@@ -315,7 +324,7 @@ class EvolvingEnvironment(_Settled):
 
         For a `start` that prepares more than `advance` can, such as a factorised matrix.
         """
-        domain, name = self._within(Box), type(self).__name__
+        domain, name = self._place(Box), type(self).__name__
         lead = math.ceil(self.spin_up / self.snapshot)
 
         def evolved(resolution: float) -> tuple[Mesh, Frames]:

@@ -26,10 +26,8 @@ class Chemostat(TabulatedEnvironment):
         def rates(_: float, state: Values) -> Values:
             cells, sugar = state.reshape(2, -1)
             growth = fastest * cells * sugar / (1 + sugar + sugar**2 / 20)
-            return np.concatenate(
-                [growth - dilution * cells, dilution * (feed - sugar) - 2 * growth]
-            )
+            return np.append(growth - dilution * cells, dilution * (feed - sugar) - 2 * growth)
 
-        run = solve_ivp(rates, (0.0, 12.0), np.repeat([2.0, 0.0], len(points)), rtol=1e-6)
-        harvest: Values = dilution * run.y[: len(points), -1]
-        return harvest
+        begin = np.repeat([2.0, 0.0], len(points))
+        end = solve_ivp(rates, (0.0, 12.0), begin, rtol=1e-6).y[:, -1]
+        return np.asarray(dilution * end[: len(points)])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import math
 import tracemalloc
 from pathlib import Path
@@ -370,7 +371,7 @@ def test_a_domain_that_is_none_is_refused_by_name() -> None:
     with pytest.raises(PluginError, match=r"Placeless\.domain\(\) gives None; .* Box or Sites"):
         Placeless().start(stream())
     with pytest.raises(PluginError, match=r"OnSites\.domain\(\) gives Sites.*expected a Box"):
-        OnSites().start(stream())
+        OnSites().check_play(10.0)
 
 
 def test_a_model_that_draws_nothing_back_is_refused_by_name() -> None:
@@ -387,11 +388,21 @@ def test_a_grid_that_nobody_can_fill_is_refused_with_the_base_that_needs_none() 
         def domain(self) -> Box:
             return Box(np.zeros(6), np.ones(6))
 
-    with pytest.raises(PluginError, match=r"Wide: 33 nodes .* derive from ComputedEnvironment"):
-        Wide().start(stream())
+    for refuse in (lambda: Wide().start(stream()), lambda: Wide().check_play(10.0)):
+        with pytest.raises(PluginError, match=r"Wide: 33 nodes .* derive from ComputedEnvironment"):
+            refuse()
 
 
 # Elsewhere
+
+
+def test_the_chemostat_of_the_guide_is_fifteen_lines() -> None:
+    guide = Path(__file__).parents[1] / "docs" / "guides" / "environments.md"
+    blocks = guide.read_text(encoding="utf-8").split("```python\n")
+    (block,) = (block.split("```")[0] for block in blocks if "class Chemostat" in block)
+    (model,) = (node for node in ast.parse(block).body if isinstance(node, ast.ClassDef))
+    lines = block.splitlines()[model.lineno : model.end_lineno]
+    assert len([line for line in lines if line.strip()]) == 15
 
 
 def test_a_study_of_it_is_the_same_in_workers(tmp_path: Path) -> None:
