@@ -86,7 +86,7 @@ def _numbers(given: Any, shape: tuple[int, ...], *, asked: str, expected: str) -
     return array.astype(np.float64)
 
 
-class _Settled(Environment):
+class SimulatedEnvironment(Environment):
     """What the bases share: a domain, and parameters that may be left to chance."""
 
     def domain(self) -> Domain:
@@ -128,7 +128,7 @@ class _Settled(Environment):
 # Each time on its own: systems
 
 
-class ComputedEnvironment(_Settled):
+class ComputedEnvironment(SimulatedEnvironment):
     """A world whose reward is simulated at each point that is asked about, at that time.
 
     Write `domain` and `simulate`; the best point is searched for by `sparq_sim.summits.Summits`,
@@ -147,7 +147,8 @@ class ComputedEnvironment(_Settled):
     def simulate(self, points: Points, time: float, resolution: float) -> ArrayLike:
         """Return the reward at each row of *points* (n, d), as it is at *time*: (n,).
 
-        It must depend on nothing else, and not on how many points are asked about together.
+        It must depend on nothing else, and, unless it is tabulated, not on which points are asked
+        about together, as the steps of many solvers do.
 
         Args:
             points: Where.
@@ -207,10 +208,10 @@ class TabulatedEnvironment(ComputedEnvironment):
     """A world that is simulated on a grid, at even times, and interpolated linearly between.
 
     Write `domain` and `simulate`, which is asked for all nodes of the grid at once, so that one
-    call of a solver can serve them all. Snapshots are kept by time and resolution. The best point
-    is the highest node, exactly; state as *tolerance* how far what is simulated anew may lie from
-    what is interpolated. `coarse(resolution)` has fewer nodes, and calls `simulate` with its
-    resolution. On `Sites` every site is a node.
+    call of a solver can serve them all, and choose its steps for all. Snapshots are kept by time
+    and resolution. The best point is the highest node, exactly; state as *tolerance* how far what
+    is simulated anew may lie from what is interpolated. `coarse(resolution)` has fewer nodes, and
+    calls `simulate` with its resolution. On `Sites` every site is a node.
     """
 
     level_evaluations = 500_000
@@ -270,7 +271,7 @@ class Tabulated(Simulated):
 # Each time from the one before: fields
 
 
-class EvolvingEnvironment(_Settled):
+class EvolvingEnvironment(SimulatedEnvironment):
     """A field on a grid of cells in a box, each snapshot computed from the one before.
 
     Write `domain`, a Box, and `advance`; also `first` unless the field begins at 0 everywhere, and
