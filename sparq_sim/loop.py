@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import ceil, inf, isfinite, nan
 from time import perf_counter
 from typing import Annotated, Any
@@ -135,6 +135,43 @@ Watch = Callable[[Turn], None]
 """Called after each round."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Played:
+    """All that fixes a play."""
+
+    optimizer: Optimizer
+    environment: Environment
+    rules: Rules
+    experts: Experts
+    feedback: Channel
+    seed: int
+    replication: int
+    live: bool = False
+    """Whether it was played in real time, which never comes out twice the same."""
+    name: str = ""
+    """Of the optimizer, where it has one."""
+
+    @property
+    def optimizer_name(self) -> str:
+        """That of the optimizer, or else of its class."""
+        return self.name or type(self.optimizer).__name__
+
+    def again(self, *, landscape: Landscape | None = None, watch: Watch | None = None) -> Trace:
+        """Play it in virtual time: see `play`."""
+        trace = play(
+            self.optimizer,
+            self.environment,
+            self.rules,
+            experts=self.experts,
+            feedback=self.feedback,
+            seed=self.seed,
+            replication=self.replication,
+            landscape=landscape,
+            watch=watch,
+        )
+        return replace(trace, played=self)
+
+
 def play(
     optimizer: Optimizer,
     environment: Environment,
@@ -153,14 +190,17 @@ def play(
     two give the same trace. A started *landscape* of this environment and replication can be
     handed in, to share what is dear to compute.
     """
-    _check_parts(optimizer, environment, rules, experts or {})
+    experts, feedback = experts or {}, feedback or Channel()
+    _check_parts(optimizer, environment, rules, experts)
     clock = SimClock(rules.period)
     with one_thread():
         table = _Table(rules, clock, Streams(seed, replication), environment, landscape, watch)
-        table.seat(optimizer, experts or {}, feedback or Channel())
+        table.seat(optimizer, experts, feedback)
     # Again, for the libraries that the plug-ins have loaded meanwhile.
     with one_thread():
-        return clock.run(table.play())
+        trace = clock.run(table.play())
+    played = Played(optimizer, environment, rules, experts, feedback, seed, replication)
+    return replace(trace, played=played)
 
 
 async def play_live(
@@ -180,13 +220,16 @@ async def play_live(
 
     Channels apply in full; give those to real services as `Channel.to_real_source`.
     """
-    _check_parts(optimizer, environment, rules, experts or {})
+    experts, feedback = experts or {}, feedback or Channel()
+    _check_parts(optimizer, environment, rules, experts)
     clock = LiveClock(rules.period, seconds=seconds)
     with one_thread():
         table = _Table(rules, clock, Streams(seed, replication), environment, landscape, watch)
-        table.seat(optimizer, experts or {}, feedback or Channel())
+        table.seat(optimizer, experts, feedback)
     with one_thread():
-        return await clock.run(table.play())
+        trace = await clock.run(table.play())
+    played = Played(optimizer, environment, rules, experts, feedback, seed, replication, live=True)
+    return replace(trace, played=played)
 
 
 def _check_parts(optimizer: object, environment: object, rules: object, experts: object) -> None:

@@ -23,6 +23,7 @@ NOT_COMPUTING = frozenset(
     {
         "__main__",
         "analysis",
+        "beliefs",
         "cautions",
         "cli",
         "console",

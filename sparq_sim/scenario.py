@@ -30,7 +30,7 @@ from sparq_sim.channel import Channel
 from sparq_sim.desk import check_fallbacks
 from sparq_sim.errors import PluginError, ScenarioError, SparqError, did_you_mean
 from sparq_sim.frames import account
-from sparq_sim.loop import Rules, Watch, play
+from sparq_sim.loop import Played, Rules, Watch
 from sparq_sim.messages import AGENT_NAME, REWARD
 from sparq_sim.models import Environment, Expert, Landscape, Optimizer, Part
 from sparq_sim.plugins import Kind, load, name_of, names
@@ -329,7 +329,12 @@ class Scenario(Rules):
         watch: Watch | None = None,
     ) -> Trace:
         """Play once, and give the trace."""
-        return play(
+        return self.played(optimizer, replication).again(landscape=landscape, watch=watch)
+
+    def played(self, optimizer: str | Optimizer, replication: int = 0) -> Played:
+        """Return all that fixes one play."""
+        called = "" if isinstance(optimizer, Optimizer) else optimizer
+        return Played(
             optimizer if isinstance(optimizer, Optimizer) else self._called(optimizer),
             self.environment,
             self.rules,
@@ -337,8 +342,7 @@ class Scenario(Rules):
             feedback=self.feedback,
             seed=self.seed,
             replication=replication,
-            landscape=landscape,
-            watch=watch,
+            name=called,
         )
 
     def settings(self) -> list[tuple[dict[str, object], Scenario]]:

@@ -7,23 +7,26 @@ import os
 import platform
 import re
 import socket
+import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from errno import errorcode
 from functools import cache
 from hashlib import blake2b
+from io import BytesIO
 from math import isfinite, nan
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from uuid import uuid4
+from zipfile import BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from threadpoolctl import threadpool_info
 
 import sparq_sim
@@ -31,9 +34,10 @@ from sparq_sim import measures
 from sparq_sim.errors import SparqError
 from sparq_sim.origins import Plugin, core, origins
 from sparq_sim.parcel import INVALID
-from sparq_sim.trace import WALL, Trace
+from sparq_sim.trace import AS_PLANNED, WALL, Trace
 
 if TYPE_CHECKING:
+    from sparq_sim.loop import Played
     from sparq_sim.scenario import Scenario
 
 FORMAT = 2
@@ -148,37 +152,55 @@ def provenance(
         identity: That of the scenario with its sweep, by which its plays are told from others.
         warnings: What was warned of while it was played.
     """
+    return {
+        **_of_play(scenario, optimizer, replication),
+        **_of_trace(trace),
+        **_made_with(),
+        "scenario": identity or scenario.identity(),
+        "setting": dict(setting),
+        "record": scenario.record,
+        "measures": measured(trace),
+        "broken": broken(trace),
+        "experts": measures.by_expert(trace),
+        "warnings": list(warnings),
+    }
+
+
+def _of_play(scenario: Scenario, optimizer: str, replication: int) -> Provenance:
+    """Return what was played, and the code that it was played by."""
     fingerprint = scenario.fingerprint(optimizer)
     plugins = plugins_used(scenario, optimizer)
     kin = family(optimizer, fingerprint, plugins)
-    rounds_digest, digest = trace.digests()
     return {
-        "format": FORMAT,
         "key": key(kin, scenario.seed, replication),
         "family": kin,
         "title": scenario.title,
-        "scenario": identity or scenario.identity(),
         "play": fingerprint,
         "optimizer": optimizer,
-        "setting": dict(setting),
         "seed": scenario.seed,
         "replication": replication,
-        "record": scenario.record,
+        "rounds_planned": scenario.rules.most_rounds,
+        "plugins": plugins,
+    }
+
+
+def _of_trace(trace: Trace) -> Provenance:
+    """Return what is needed to read a trace."""
+    rounds_digest, digest = trace.digests()
+    return {
+        "format": FORMAT,
         "digest": digest,
         "rounds_digest": rounds_digest,
         "ended": trace.ended,
         "spent": trace.spent,
         "coordinates": list(trace.coordinates),
         "columns": {"rounds": list(trace.rounds), "replies": list(trace.replies)},
-        "measures": measured(trace),
-        "broken": broken(trace),
-        "experts": measures.by_expert(trace),
-        "rounds_planned": scenario.rules.most_rounds,
-        "core": core(),
-        "warnings": list(warnings),
-        "plugins": plugins,
-        **_machine(),
     }
+
+
+def _made_with() -> Provenance:
+    """Return with what plays are computed here."""
+    return {"core": core(), **_machine()}
 
 
 def measured(trace: Trace) -> dict[str, float | None]:
@@ -279,11 +301,19 @@ def encode(trace: Trace, provenance: Provenance) -> Files:
 
 
 def _table(columns: Mapping[str, NDArray[Any]], provenance: Provenance) -> pa.Table:
+    return _described(_labelled(_to_table(columns), provenance), provenance)
+
+
+def _to_table(columns: Mapping[str, NDArray[Any]]) -> pa.Table:
     arrays = {
-        name: pa.array(column.tolist() if column.dtype.kind == "U" else column)
+        # The type of a column without rows cannot be guessed.
+        name: pa.array(column.tolist(), pa.string()) if column.dtype.kind == "U" else column
         for name, column in columns.items()
     }
-    table = _labelled(pa.table(arrays), provenance)
+    return pa.table(arrays)
+
+
+def _described(table: pa.Table, provenance: Provenance) -> pa.Table:
     return table.replace_schema_metadata({_META: canonical(provenance)})
 
 
@@ -331,6 +361,10 @@ def _to_bytes(table: pa.Table) -> bytes:
     return written
 
 
+def _from_bytes(content: bytes, columns: list[str] | None = None) -> pa.Table:
+    return pq.read_table(pa.BufferReader(content), columns=columns, page_checksum_verification=True)
+
+
 def _writer(where: object, schema: pa.Schema) -> pq.ParquetWriter:
     # Dictionaries for text only: among numbers they would merge what differs in no more than
     # the bits of a NaN, and a digest sees that.
@@ -338,6 +372,21 @@ def _writer(where: object, schema: pa.Schema) -> pq.ParquetWriter:
     return pq.ParquetWriter(
         where, schema, compression="zstd", use_dictionary=text or False, write_page_checksum=True
     )
+
+
+def _from_tables(rounds: pa.Table, replies: pa.Table | None, told: Provenance) -> Trace:
+    """Make a trace of its tables; without that of *replies*, it has no columns of them."""
+    trace = Trace(
+        rounds=_columns(rounds, told["columns"]["rounds"]),
+        replies={} if replies is None else _columns(replies, told["columns"]["replies"]),
+        coordinates=tuple(told["coordinates"]),
+        ended=told["ended"],
+        spent=told["spent"],
+        provenance=told,
+    )
+    if trace.digest() != told["rounds_digest" if replies is None else "digest"]:
+        raise _UnfitError("its content does not match its digest")
+    return trace
 
 
 def _columns(table: pa.Table, names: Sequence[str]) -> dict[str, NDArray[Any]]:
@@ -436,7 +485,7 @@ class Found:
     @property
     def ended_early(self) -> bool:
         """Whether the play ended before its rounds or its horizon."""
-        return self.ended not in ("rounds", "horizon")
+        return self.ended not in AS_PLANNED
 
 
 _WANTED = frozenset(
@@ -633,19 +682,8 @@ class Store:
 
     def _read_checked(self, key: str) -> StoredPlay:
         rounds, told = self._load("rounds", key)
-        full = told["record"] == "full"
-        trace = Trace(
-            rounds=_columns(rounds, told["columns"]["rounds"]),
-            replies=(
-                _columns(self._load("replies", key)[0], told["columns"]["replies"]) if full else {}
-            ),
-            coordinates=tuple(told["coordinates"]),
-            ended=told["ended"],
-            spent=told["spent"],
-        )
-        if trace.digest() != told["digest" if full else "rounds_digest"]:
-            raise _UnfitError("its content does not match its digest")
-        return StoredPlay(trace, told)
+        replies = self._load("replies", key)[0] if told["record"] == "full" else None
+        return StoredPlay(_from_tables(rounds, replies, told), told)
 
     def table(self, kind: Kind, key: str) -> pa.Table:
         """Read one table of a play, with the columns that tell it from other plays."""
@@ -668,11 +706,7 @@ class Store:
         if path.exists():
             told = _provenance(path, key)
             with _fit("it cannot be read"):
-                table = pq.read_table(
-                    pa.BufferReader(path.read_bytes()),
-                    columns=columns,
-                    page_checksum_verification=True,
-                )
+                table = _from_bytes(path.read_bytes(), columns)
             return _labelled(table, told) if columns is None else table, told
         for archive in self._archives[kind] or self._open_archives(kind):
             if key in archive:
@@ -899,3 +933,93 @@ def compact(folder: Path | str) -> list[str]:
     store = Store(folder)
     store.compact()
     return store.notes
+
+
+# A trace alone
+
+
+def save_trace(trace: Trace, path: Path) -> None:
+    """Write a trace to one file: a zip archive of the tables that a study keeps of a play."""
+    told = _saved_with(trace)
+    tables: dict[Kind, Mapping[str, NDArray[Any]]] = {"rounds": trace.rounds}
+    if told["record"] == "full":
+        tables["replies"] = trace.replies
+    packed = BytesIO()
+    with ZipFile(packed, "w") as archive:
+        for kind, columns in tables.items():
+            content = _to_bytes(_described(_to_table(columns), told))
+            # By name alone, the present time would be written as well, and no two files be equal.
+            archive.writestr(ZipInfo(f"{kind}.parquet"), content)
+    write_whole(path, packed.getvalue())
+
+
+def _saved_with(trace: Trace) -> Provenance:
+    """Return what is known of a trace and its play, to be kept in its file."""
+    told = {**_made_with(), **trace.provenance, **_of_trace(trace)}
+    told["record"] = "full" if trace.replies else "rounds"
+    if trace.played is None:
+        return told
+    try:
+        scenario = _scenario(trace.played)
+        told |= _of_play(scenario, trace.played.optimizer_name, trace.played.replication)
+    except (SparqError, ValidationError, OSError) as error:
+        # The trace is worth keeping, though its play cannot be written down.
+        told["unplayable"] = " ".join(str(error).split())
+    return told | {"live": trace.played.live}
+
+
+def _scenario(played: Played) -> Scenario:
+    from sparq_sim.loop import Rules
+    from sparq_sim.scenario import Scenario
+
+    fields = {name: getattr(played.rules, name) for name in Rules.model_fields}
+    fields |= {
+        "environment": played.environment,
+        "feedback": played.feedback,
+        "experts": dict(played.experts),
+        "optimizers": {played.optimizer_name: played.optimizer},
+        "seed": played.seed,
+    }
+    return Scenario.model_validate(fields, context={"played": True})
+
+
+def load_trace(path: Path) -> Trace:
+    """Read a trace from the one file that `save_trace` has written."""
+    remedy = "give a file that Trace.save has written"
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        reason = error.strerror or error
+        raise StoreError(f"cannot read the trace {path}: {reason}; {remedy}") from error
+    if content.startswith(b"PAR1"):
+        raise StoreError(
+            f"{path} is a table, as a study keeps them, and no trace alone: read it by "
+            "Study.open(FOLDER).read(KEY).trace"
+        )
+    if not content.startswith(b"PK\x03\x04"):
+        raise StoreError(f"{path} is no trace; {remedy}")
+    try:
+        return _unpacked(content)
+    except _UnfitError as unfit:
+        raise StoreError(f"{path} is damaged, or no trace: {unfit}; {remedy}") from unfit
+    except StoreError as error:
+        raise StoreError(f"{path}: {error}") from error
+
+
+def _unpacked(content: bytes) -> Trace:
+    with _fit("it is no archive of tables"):
+        try:
+            with ZipFile(BytesIO(content)) as archive:
+                tables = {
+                    kind: _from_bytes(archive.read(name))
+                    for kind in KINDS
+                    if (name := f"{kind}.parquet") in archive.namelist()
+                }
+        # What the archive's own notes may be made to say by damage.
+        except (BadZipFile, EOFError, NotImplementedError, RuntimeError, struct.error) as error:
+            raise _UnfitError(f"its archive cannot be read ({error})") from error
+    if "rounds" not in tables:
+        raise _UnfitError("it holds no rounds.parquet")
+    told = _told(tables["rounds"].schema.metadata)
+    with _fit("its provenance is not whole"):
+        return _from_tables(tables["rounds"], tables.get("replies"), told)

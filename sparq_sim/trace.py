@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sparq_sim.messages import Answer, Failure, Notes, Point, Points, Query
 from sparq_sim.parcel import Record
+
+if TYPE_CHECKING:
+    from sparq_sim.loop import Played
+    from sparq_sim.optimizers.ucb import Belief
 
 Columns: TypeAlias = Mapping[str, NDArray[Any]]
 
@@ -19,6 +24,8 @@ NOTE = "note_"
 """What the columns of notes begin with."""
 WALL = "wall"
 """The column of measured computing time, in seconds: the only one that differs between runs."""
+AS_PLANNED = ("rounds", "horizon")
+"""Why plays end that go on to the end of their rules."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +58,10 @@ class Trace:
     coordinates: tuple[str, ...]
     ended: str
     spent: float
+    played: Played | None = field(default=None, repr=False, compare=False)
+    """What was played, by which it can be played again; unknown (None) when read from a file."""
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """Of a trace read from a file: what was played, and with which versions."""
 
     def __repr__(self) -> str:
         rounds, replies = len(self), len(self.replies["round"])
@@ -80,6 +91,68 @@ class Trace:
             ended.update(repr((self.coordinates, self.ended, self.spent)).encode())
             found.append(ended.hexdigest())
         return found[0], found[1]
+
+    @property
+    def ended_early(self) -> bool:
+        """Whether the play ended before its rounds or its horizon."""
+        return self.ended not in AS_PLANNED
+
+    # What is imported below is not needed to play, and takes long to load.
+
+    def save(self, path: Path | str) -> None:
+        """Write the trace to one file, in full or not at all, with what is known of its play.
+
+        The file is a zip archive of the Parquet files that a study keeps: `rounds.parquet` and
+        `replies.parquet`. A file that is there is replaced.
+
+        Raises:
+            SparqError: The file cannot be written.
+        """
+        from sparq_sim.store import save_trace
+
+        save_trace(self, Path(path))
+
+    @classmethod
+    def load(cls, path: Path | str) -> Trace:
+        """Read a trace that `save` has written; its digest is that of the one saved.
+
+        Raises:
+            SparqError: There is no such file, it is no trace, it is damaged, or another version
+                has written it in a format that this one cannot read.
+        """
+        from sparq_sim.store import load_trace
+
+        return load_trace(Path(path))
+
+    def belief_at(
+        self,
+        round: int,  # noqa: A002 - the word for it in columns, plays and tables
+        points: ArrayLike,
+        *,
+        allow_import: bool = False,
+    ) -> Belief:
+        """Return what the agent believed at some points when it chose its move of a round.
+
+        The play is played again, with its experts, and its agent is asked for its `belief`; for
+        many rounds at once, see `sparq_sim.beliefs.belief_map`. The optimizers of this package
+        know the reward at their candidates only, and take the nearest of these.
+
+        Args:
+            round: Its number, from 1. In a round without a move, the move before counts.
+            points: Where, (n, d), within the domain.
+            allow_import: Whether the file that the trace comes from may name code to run, as
+                `module:Class`.
+
+        Returns:
+            Mean and std at each point, (n,); NaN while the agent believes nothing yet.
+
+        Raises:
+            SparqError: The optimizer has no belief, what was played is not known or was played in
+                real time, or the play now comes out otherwise, as with changed code or data.
+        """
+        from sparq_sim.beliefs import belief_at
+
+        return belief_at(self, round, points, allow_import=allow_import)
 
 
 def first_difference(one: Trace, other: Trace) -> str | None:

@@ -1,19 +1,30 @@
 from __future__ import annotations
 
+import asyncio
+import json
 import math
 import pickle
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from random import Random
+from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
+from sparq_sim import Channel, Rules, Scenario, SparqError, from_function, play, play_live, store
 from sparq_sim.messages import Answer, Failure, Query
+from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.parcel import ANSWERED, LOST, Record
-from sparq_sim.trace import Columns, Recorder, Trace, Turn, arrival_order
+from sparq_sim.testing import Asker, Slope, Teller
+from sparq_sim.trace import Columns, Recorder, Trace, Turn, arrival_order, first_difference
 
 EAST_NORTH = ("east", "north")
 
@@ -327,3 +338,182 @@ def test_columns_in_another_order_of_memory_have_the_same_digest(trace: Trace) -
 def test_a_coordinate_cannot_be_called_as_a_column_is() -> None:
     with pytest.raises(ValueError, match="a column 'reward'; call the coordinate otherwise"):
         Recorder(["x", "reward"])
+
+
+# Saved and loaded
+
+
+def test_a_saved_trace_comes_back_whole(tmp_path: Path, trace: Trace) -> None:
+    trace.save(tmp_path / "play.zip")
+    again = Trace.load(tmp_path / "play.zip")
+    assert again.digest() == trace.digest()
+    assert first_difference(again, trace) is None
+    assert again.rounds["wall"].tolist() == trace.rounds["wall"].tolist()
+    assert (again.ended, again.spent, again.coordinates) == ("horizon", 1.5, EAST_NORTH)
+
+
+numbers = st.floats(width=64)
+words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=5)
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> Trace:
+    """Make a trace of any numbers and words, as a Recorder never would."""
+    rounds, replies = draw(st.integers(0, 4)), draw(st.integers(0, 4))
+
+    def columns(rows: int, texts: Sequence[str]) -> dict[str, Any]:
+        names = draw(st.lists(st.sampled_from(["x", "seed", "optimizer", "note_a b"]), unique=True))
+        return {
+            "round": draw(arrays(np.int64, rows)),
+            "moved": draw(arrays(bool, rows)),
+            **{name: draw(arrays(float, rows, elements=numbers)) for name in names},
+            **{
+                name: np.array(draw(st.lists(words, min_size=rows, max_size=rows)), dtype=np.str_)
+                for name in texts
+            },
+        }
+
+    return Trace(
+        rounds=columns(rounds, ()),
+        replies=draw(st.sampled_from([{}, columns(replies, ["source", "reason"])])),
+        coordinates=tuple(draw(st.lists(words, max_size=2))),
+        ended=draw(words),
+        spent=draw(st.floats(0, 1e300)),
+    )
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(trace=traces())
+def test_any_trace_keeps_its_digest_through_a_file(tmp_path: Path, trace: Trace) -> None:
+    trace.save(tmp_path / "any.zip")
+    again = Trace.load(tmp_path / "any.zip")
+    assert again.digest() == trace.digest()
+    first = (tmp_path / "any.zip").read_bytes()
+    again.save(tmp_path / "any.zip")
+    assert (tmp_path / "any.zip").read_bytes() == first
+
+
+def test_a_file_tells_what_was_played_by_whom_and_with_what(tmp_path: Path) -> None:
+    scenario = Scenario(
+        environment=Slope(),
+        experts={"sage": (Teller(), Channel(transit=0.5))},
+        optimizers={"calm": Uniform()},
+        rounds=3,
+        seed=7,
+    )
+    scenario.play("calm", 2).save(tmp_path / "play.zip")
+    told = Trace.load(tmp_path / "play.zip").provenance
+    assert (told["optimizer"], told["seed"], told["replication"]) == ("calm", 7, 2)
+    assert (told["rounds_planned"], told["live"]) == (3, False)
+    assert told["play"] == scenario.fingerprint("calm")
+    assert {"sparq-sim", "numpy"} <= told["versions"].keys()
+
+
+def test_the_tables_within_a_file_are_plain_parquet(tmp_path: Path) -> None:
+    trace = play(Asker(), Slope(), Rules(rounds=4), experts={"sage": Teller()})
+    trace.save(tmp_path / "play.zip")
+    with ZipFile(tmp_path / "play.zip") as archive:
+        assert archive.namelist() == ["rounds.parquet", "replies.parquet"]
+        archive.extractall(tmp_path)
+    table = pq.read_table(tmp_path / "replies.parquet")
+    assert table["source"].to_pylist() == trace.replies["source"].tolist()
+
+
+def test_a_play_of_what_no_file_can_hold_is_saved_all_the_same(tmp_path: Path) -> None:
+    expert = from_function(lambda points, time: points.sum(axis=1))
+    trace = play(Asker(), Slope(), Rules(rounds=3), experts={"expert": expert})
+    trace.save(tmp_path / "play.zip")
+    again = Trace.load(tmp_path / "play.zip")
+    assert again.digest() == trace.digest()
+    with pytest.raises(SparqError, match="could not be written"):
+        again.belief_at(1, [[0.5]])
+
+
+def test_a_play_in_real_time_is_saved_and_says_so(tmp_path: Path) -> None:
+    trace = asyncio.run(play_live(Uniform(), Slope(), Rules(rounds=2), seconds=0.01))
+    trace.save(tmp_path / "live.zip")
+    again = Trace.load(tmp_path / "live.zip")
+    assert again.digest() == trace.digest()
+    for each in (trace, again):
+        with pytest.raises(SparqError, match="played in real time"):
+            each.belief_at(1, [[0.5]])
+
+
+def test_a_trace_replaces_the_file_that_was_there_and_leaves_nothing_else(
+    tmp_path: Path, trace: Trace
+) -> None:
+    path = tmp_path / "play.zip"
+    path.write_text("old")
+    trace.save(str(path))
+    assert Trace.load(str(path)).digest() == trace.digest()
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_a_trace_that_cannot_be_written_leaves_the_old_file(tmp_path: Path, trace: Trace) -> None:
+    with pytest.raises(SparqError, match=r"cannot write .*nowhere/play\.zip"):
+        trace.save(tmp_path / "nowhere" / "play.zip")
+
+
+def test_what_is_no_trace_is_refused_by_name_with_a_remedy(tmp_path: Path, trace: Trace) -> None:
+    path = tmp_path / "play.zip"
+    remedy = "give a file that Trace.save has written"
+    with pytest.raises(SparqError, match=rf"cannot read the trace .*play\.zip: No such.*{remedy}"):
+        Trace.load(path)
+    with pytest.raises(SparqError, match=rf"cannot read the trace .*: Is a directory; {remedy}"):
+        Trace.load(tmp_path)
+    path.write_text("round,reward")
+    with pytest.raises(SparqError, match=rf"play\.zip is no trace; {remedy}"):
+        Trace.load(path)
+    with ZipFile(path, "w") as archive:
+        archive.writestr("letter.txt", "Dear all")
+    with pytest.raises(SparqError, match=rf"or no trace: it holds no rounds\.parquet; {remedy}"):
+        Trace.load(path)
+
+
+def test_a_table_of_a_study_is_not_taken_for_a_trace(tmp_path: Path, trace: Trace) -> None:
+    trace.save(tmp_path / "play.zip")
+    with ZipFile(tmp_path / "play.zip") as archive:
+        archive.extractall(tmp_path)
+    with pytest.raises(SparqError, match=r"rounds\.parquet is a table.*Study\.open\(FOLDER\)"):
+        Trace.load(tmp_path / "rounds.parquet")
+
+
+def test_a_trace_of_a_newer_format_is_refused(
+    tmp_path: Path, trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "FORMAT", store.FORMAT + 1)
+    trace.save(tmp_path / "play.zip")
+    monkeypatch.undo()
+    with pytest.raises(SparqError, match=r"play\.zip: .* of format 3, .* use the version that"):
+        Trace.load(tmp_path / "play.zip")
+
+
+def test_no_damage_to_a_file_goes_unnoticed(tmp_path: Path, trace: Trace) -> None:
+    path, harmed = tmp_path / "play.zip", Random(0)
+    trace.save(path)
+    whole = path.read_bytes()
+    for _ in range(200):
+        damaged = bytearray(whole)
+        damaged[harmed.randrange(len(whole))] ^= 1 << harmed.randrange(8)
+        path.write_bytes(damaged[: harmed.choice([None, None, harmed.randrange(len(whole))])])
+        with suppress(SparqError):  # Nothing but that; where nothing is said, nothing is wrong.
+            assert Trace.load(path).digest() == trace.digest()
+
+
+def test_a_file_whose_numbers_were_changed_is_refused(tmp_path: Path, trace: Trace) -> None:
+    path = tmp_path / "play.zip"
+    trace.save(path)
+    with ZipFile(path) as archive:
+        archive.extractall(tmp_path)
+    table = pq.read_table(tmp_path / "rounds.parquet")
+    told = json.loads(table.schema.metadata[b"sparq_sim"])
+    told["spent"] = 0.0
+    table = table.replace_schema_metadata({b"sparq_sim": json.dumps(told)})
+    pq.write_table(table, tmp_path / "rounds.parquet")
+    with ZipFile(path, "w") as archive:
+        for name in ("rounds.parquet", "replies.parquet"):
+            archive.write(tmp_path / name, name)
+    with pytest.raises(SparqError, match="content does not match its digest"):
+        Trace.load(path)

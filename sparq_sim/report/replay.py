@@ -5,27 +5,26 @@ from __future__ import annotations
 import json
 import warnings
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from math import inf
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
+from sparq_sim.beliefs import difference, known_play, started, watched_again
 from sparq_sim.domain import Domain, Sites
 from sparq_sim.errors import visible
-from sparq_sim.messages import AGENT_NAME, Move, Points, Reply
-from sparq_sim.models import Agent, Environment, Landscape, Optimizer, Setting
-from sparq_sim.optimizers.ucb import Belief, round_at
+from sparq_sim.loop import Played
+from sparq_sim.messages import AGENT_NAME, Points
+from sparq_sim.models import Environment, Landscape
+from sparq_sim.optimizers.ucb import Belief
 from sparq_sim.parcel import FATES
 from sparq_sim.report.charts import in_words
-from sparq_sim.scenario import Scenario
-from sparq_sim.streams import Streams
 from sparq_sim.threads import one_thread
-from sparq_sim.trace import Columns, Trace, first_difference
+from sparq_sim.trace import Columns, Trace
 
 if TYPE_CHECKING:
     from sparq_sim.store import Found
@@ -50,32 +49,6 @@ HIDDEN = 255
 Packed: TypeAlias = dict[str, Any]
 Floats: TypeAlias = NDArray[np.float64]
 SceneKind: TypeAlias = Literal["line", "field", "map", "strips"]
-
-
-class Watched(Optimizer):
-    """An *optimizer* at whose agent somebody *looks* after each of its moves; it plays the same."""
-
-    optimizer: Optimizer
-    looks: Callable[[Agent, float], None]
-
-    def start(self, setting: Setting, rng: Generator) -> Agent:
-        """Start the optimizer's own agent, and watch it."""
-        return _WatchedAgent(self.optimizer.start(setting, rng), self.looks)
-
-
-class _WatchedAgent:
-    def __init__(self, agent: Agent, looks: Callable[[Agent, float], None]) -> None:
-        self._agent = agent
-        self._looks = looks
-
-    def ask(self, now: float) -> Move:
-        move = self._agent.ask(now)
-        if isinstance(move, Move) and move.point is not None:
-            self._looks(self._agent, now)
-        return move
-
-    def tell(self, reply: Reply) -> None:
-        self._agent.tell(reply)
 
 
 @dataclass(frozen=True)
@@ -263,71 +236,44 @@ class _Projector:
     def _replayed(self, found: Found, title: str, settings: int) -> Replay:
         stored = self._study.read(found.key)
         told = stored.provenance
-        scenario = Scenario.from_fingerprint(
-            told["play"],
-            seed=found.seed,
-            name=found.optimizer,
-            allow_import=self._allow_import,
-        )
-        landscape = self._landscape(scenario.environment, found.seed, found.replication)
+        played = known_play(stored.trace, allow_import=self._allow_import)
         rounds = len(stored.trace)
         frames = np.unique(np.linspace(0, rounds - 1, min(rounds, self._frames)).round())
-        film = _filmed(scenario, found, landscape, frames.astype(np.intp))
+        film = _filmed(played, stored.trace, self._landscape(played), frames.astype(np.intp))
         notes = [f"Seed {found.seed}, replication {found.replication}."]
         if settings > 1:
             notes.append(f"One of {settings} settings of the sweep.")
         if film.trace.digest() != told["digest"]:
             title = f"{title}, not as stored"
-            parted = _difference(stored.trace, film.trace)
             notes.append(
                 "Played again, it is not the play that was stored, as happens with another "
-                f"version, processor or library. First difference: {parted}."
+                "version, processor or library. First difference: "
+                f"{difference(stored.trace, film.trace)}."
             )
         return Replay(title, tuple(notes), film=film)
 
-    def _landscape(self, environment: Environment, seed: int, replication: int) -> Landscape:
-        if self._started is None or self._started[:3] != (environment, seed, replication):
-            with one_thread():
-                landscape = environment.start(Streams(seed, replication).generator("environment"))
-            self._started = environment, seed, replication, landscape
+    def _landscape(self, played: Played) -> Landscape:
+        same = played.environment, played.seed, played.replication
+        if self._started is None or self._started[:3] != same:
+            self._started = *same, started(played)
         return self._started[3]
 
 
-def _difference(stored: Trace, played: Trace) -> str:
-    """Say where two plays part, also if their replies were not kept."""
-    if not stored.replies:
-        parts = [replace(trace, replies={"round": np.empty(0)}) for trace in (stored, played)]
-        return first_difference(parts[0], parts[1]) or "in its replies, which were not kept"
-    return first_difference(stored, played) or "in the form of its columns"
-
-
-def _filmed(
-    scenario: Scenario, found: Found, landscape: Landscape, frames: NDArray[np.intp]
-) -> Film:
+def _filmed(played: Played, stored: Trace, landscape: Landscape, frames: NDArray[np.intp]) -> Film:
     """Play, looking at the agent in the rounds of *frames*."""
     scene = Scene.of(landscape.domain)
-    wanted = set((frames + 1).tolist())
-    seen: dict[int, Belief | None] = {}
-
-    def look(agent: Agent, now: float) -> None:
-        number = round_at(now, scenario.period)
-        belief = getattr(agent, "belief", None)
-        if number in wanted and belief is not None and len(scene.believed):
-            seen[number] = belief(scene.believed, now)
-
-    optimizer = Watched(optimizer=scenario.optimizers[found.optimizer], looks=look)
-    trace = scenario.play(optimizer, found.replication, landscape=landscape)
+    trace, beliefs = watched_again(played, scene.believed, frames, like=stored, landscape=landscape)
     frames = frames[frames < len(trace)]
     moments = trace.rounds["played_at"][frames].tolist()
     with one_thread():
         return Film(
             scene=scene,
             trace=trace,
-            period=scenario.period,
+            period=played.rules.period,
             frames=frames,
             rewards=np.array([_rewards(landscape, scene, moment) for moment in moments]),
             best=np.array([landscape.best(moment)[0] for moment in moments], dtype=float),
-            beliefs=[seen.get(frame + 1) for frame in frames.tolist()],
+            beliefs=beliefs[: len(frames)],
         )
 
 

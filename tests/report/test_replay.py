@@ -14,6 +14,7 @@ from numpy.random import Generator
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sparq_sim import Channel, Rules, play
+from sparq_sim.beliefs import Watched
 from sparq_sim.domain import Box, Sites
 from sparq_sim.executors import InProcess
 from sparq_sim.gp.kernels import SquaredExponential
@@ -30,7 +31,7 @@ from sparq_sim.optimizers.ui_gp_ucb import UIGPUCB
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.optimizers.w_gp_ucb import WGPUCB
 from sparq_sim.report import replay
-from sparq_sim.report.replay import Replay, Scene, Watched, replays
+from sparq_sim.report.replay import Replay, Scene, replays
 from sparq_sim.scenario import Scenario
 from sparq_sim.study import Study
 from sparq_sim.testing import Slope, Teller

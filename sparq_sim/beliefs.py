@@ -1,0 +1,298 @@
+"""Beliefs: what an agent believed in a play, found by playing it again and watching the agent."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from sparq_sim.errors import PluginError, SparqError
+from sparq_sim.loop import Played
+from sparq_sim.messages import Matrix, Move, Points, Reply, Values
+from sparq_sim.models import Agent, Landscape, Optimizer, Setting
+from sparq_sim.optimizers.ucb import Belief
+from sparq_sim.streams import Streams
+from sparq_sim.threads import one_thread
+from sparq_sim.trace import WALL, Trace, first_difference
+
+CLOSE = 1e-6
+"""Relative to the largest number of a column: what differs by less is the same play, computed on
+another processor."""
+
+
+class BeliefError(SparqError):
+    """What an agent believed cannot be found out; the message says why."""
+
+
+class Watched(Optimizer):
+    """An *optimizer* at whose agent somebody *looks* after each of its moves; it plays the same."""
+
+    optimizer: Optimizer
+    looks: Callable[[Agent, float], None]
+
+    def start(self, setting: Setting, rng: Generator) -> Agent:
+        """Start the optimizer's own agent, and watch it."""
+        return _WatchedAgent(self.optimizer.start(setting, rng), self.looks)
+
+
+class _WatchedAgent:
+    def __init__(self, agent: Agent, looks: Callable[[Agent, float], None]) -> None:
+        self._agent = agent
+        self._looks = looks
+
+    def ask(self, now: float) -> Move:
+        move = self._agent.ask(now)
+        if isinstance(move, Move) and move.point is not None:
+            self._looks(self._agent, now)
+        return move
+
+    def tell(self, reply: Reply) -> None:
+        self._agent.tell(reply)
+
+
+@dataclass(frozen=True, eq=False)
+class BeliefMap:
+    """What was believed at some places, beside what was true there, round by round.
+
+    The belief of a round is that by which its move was chosen; in a round without a move, that of
+    the move before. It is NaN while the agent believes nothing yet. What was true is the noise-free
+    reward when the round was played, NaN where the environment has no reading.
+    """
+
+    rounds: NDArray[np.int64]
+    """Their numbers, from 1: (rounds,)."""
+    times: Values
+    """When each was played, in clock units: (rounds,)."""
+    places: Points
+    """(n, d)."""
+    truth: Matrix
+    """(rounds, n)."""
+    mean: Matrix
+    """(rounds, n)."""
+    std: Matrix
+    """(rounds, n)."""
+
+
+def belief_at(
+    trace: Trace,
+    number: int,
+    points: ArrayLike,
+    *,
+    allow_import: bool = False,
+) -> Belief:
+    """Return what the agent believed in round *number*: see `Trace.belief_at`."""
+    again = _played_again(trace, points, [number], allow_import=allow_import)
+    (belief,) = again.beliefs
+    nothing = np.full(len(again.points), np.nan)
+    return Belief(nothing, nothing, np.nan) if belief is None else belief
+
+
+def belief_map(
+    trace: Trace,
+    places: ArrayLike,
+    *,
+    rounds: Sequence[int] | None = None,
+    allow_import: bool = False,
+) -> BeliefMap:
+    """Return what the agent believed at some places, beside what was true there, round by round.
+
+    The play is played again once, with its experts, however many rounds are asked for.
+
+    Args:
+        trace: Of a play, as `play`, `Scenario.play`, `Study.read` or `Trace.load` give it.
+        places: Where, (n, d), within the domain.
+        rounds: Their numbers, from 1; by default, all.
+        allow_import: Whether the file that the trace comes from may name code to run, as
+            `module:Class`.
+
+    Raises:
+        SparqError: As `Trace.belief_at` does.
+    """
+    chosen = range(1, len(trace) + 1) if rounds is None else rounds
+    again = _played_again(trace, places, chosen, allow_import=allow_import)
+    numbers = np.array(chosen, dtype=np.int64)
+    times = trace.rounds["played_at"][numbers - 1]
+    nothing = np.full(len(again.points), np.nan)
+    with one_thread():
+        truth = [_readings(again.landscape, again.points, time) for time in times.tolist()]
+    shape = (len(numbers), len(again.points))
+    return BeliefMap(
+        rounds=numbers,
+        times=times,
+        places=again.points,
+        truth=np.array(truth).reshape(shape),
+        mean=np.array([nothing if b is None else b.mean for b in again.beliefs]).reshape(shape),
+        std=np.array([nothing if b is None else b.std for b in again.beliefs]).reshape(shape),
+    )
+
+
+def _readings(landscape: Landscape, points: Points, time: float) -> Values:
+    """Return the rewards, but for points of which there is no reading."""
+    rewards = np.asarray(landscape.rewards(points, time), dtype=float)
+    available = getattr(landscape, "available", None)
+    return rewards if available is None else np.where(available(points, time), rewards, np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class _Again:
+    """A play that was played again, and what was seen at *points* in it."""
+
+    landscape: Landscape
+    points: Points
+    beliefs: list[Belief | None]
+
+
+def _played_again(
+    trace: Trace, points: ArrayLike, rounds: Sequence[int], *, allow_import: bool
+) -> _Again:
+    if wrong := [number for number in rounds if not 1 <= number <= len(trace)]:
+        raise BeliefError(f"there is no round {wrong[0]}; the trace has rounds 1 to {len(trace)}")
+    played = known_play(trace, allow_import=allow_import)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # They were given when it was played first.
+        landscape = started(played)
+        try:
+            where = landscape.domain.check(points, "points of a belief")
+        except ValueError as error:
+            raise BeliefError(str(error)) from error
+        rows = np.array(rounds, dtype=np.intp) - 1
+        again, beliefs = watched_again(
+            played, where, rows, like=trace, landscape=landscape, strict=True
+        )
+    if not _same_play(trace, again):
+        raise BeliefError(
+            f"played again, optimizer {played.optimizer_name!r} does not play as in the trace, so "
+            "what it believed cannot be told: its code, its data or a library has changed since, "
+            f"or it is not the same each time. First difference: {difference(trace, again)}"
+        )
+    return _Again(landscape, where, beliefs)
+
+
+def known_play(trace: Trace, *, allow_import: bool = False) -> Played:
+    """Return what was played, as it is known or as the provenance of a *trace* tells it.
+
+    Raises:
+        SparqError: It is not known, or cannot be played again.
+    """
+    told = trace.provenance
+    if trace.played is None and "play" not in told:
+        reason = f" ({told['unplayable']})" if "unplayable" in told else ""
+        raise BeliefError(
+            f"the trace does not tell what was played{reason}, so that it cannot be played again: "
+            "take one from play, Scenario.play or Study.read, or a file saved from such"
+        )
+    if told.get("live", False) or (trace.played is not None and trace.played.live):
+        raise BeliefError(
+            "it was played in real time, which never comes out twice the same: to know what the "
+            "agent believes, watch it while it plays, by sparq_sim.beliefs.Watched"
+        )
+    if trace.played is not None:
+        return trace.played
+    from sparq_sim.scenario import Scenario  # Not needed for what has just been played.
+
+    scenario = Scenario.from_fingerprint(
+        told["play"], seed=told["seed"], name=told["optimizer"], allow_import=allow_import
+    )
+    return scenario.played(told["optimizer"], told["replication"])
+
+
+def started(played: Played) -> Landscape:
+    """Start the landscape of a play."""
+    with one_thread():
+        rng = Streams(played.seed, played.replication).generator("environment")
+        return played.environment.start(rng)
+
+
+def watched_again(
+    played: Played,
+    points: Points,
+    rows: NDArray[np.intp],
+    *,
+    like: Trace,
+    landscape: Landscape,
+    strict: bool = False,
+) -> tuple[Trace, list[Belief | None]]:
+    """Play again, and look at what is believed in some rounds.
+
+    Args:
+        played: What is played.
+        points: Where to look, (n, d).
+        rows: The rounds to look at, as rows of the trace.
+        like: The trace of the first time, which tells in which rounds there was a move.
+        landscape: The started environment of the play.
+        strict: Whether an agent without a belief is refused, by PluginError.
+
+    Returns:
+        The new trace, and the belief of each row: that by which its move was chosen, or, without
+        one, the move before. None where there was none.
+    """
+    # Moves are played in the order in which they were chosen, be it in a later round.
+    chosen = np.cumsum(like.rounds["moved"]) - 1
+    wanted = set(chosen[rows].tolist())
+    seen: dict[int, Belief | None] = {}
+    numbers = count()
+
+    def look(agent: Agent, now: float) -> None:
+        number = next(numbers)
+        if strict and not hasattr(agent, "belief"):
+            raise PluginError(
+                f"optimizer {played.optimizer_name!r} has no belief: its agent, a "
+                f"{type(agent).__name__}, does not define belief(points, now)"
+            )
+        if number in wanted and len(points):
+            seen[number] = _belief(agent, points, now)
+
+    watched = replace(played, optimizer=Watched(optimizer=played.optimizer, looks=look))
+    again = watched.again(landscape=landscape)
+    return again, [seen.get(number) for number in chosen[rows].tolist()]
+
+
+def _belief(agent: Agent, points: Points, now: float) -> Belief | None:
+    """Ask an agent for its belief, if it has any, and refuse one of another shape."""
+    hook: Callable[[Points, float], Belief | None] | None = getattr(agent, "belief", None)
+    belief = None if hook is None else hook(points, now)
+    if belief is not None:
+        for name in ("mean", "std"):
+            shape = np.shape(getattr(belief, name))
+            if shape != (len(points),):
+                raise PluginError(
+                    f"{type(agent).__name__}.belief gives a {name} of shape {shape} for "
+                    f"{len(points)} points; expected ({len(points)},)"
+                )
+    return belief
+
+
+def difference(trace: Trace, again: Trace) -> str:
+    """Say where two plays part, also if the replies of the first were not kept."""
+    if not trace.replies:
+        parts = [replace(each, replies={"round": np.empty(0)}) for each in (trace, again)]
+        return first_difference(parts[0], parts[1]) or "in its replies, which were not kept"
+    return first_difference(trace, again) or "in the form of its columns"
+
+
+def _same_play(trace: Trace, again: Trace) -> bool:
+    """Tell whether two plays are the same, up to rounding."""
+    again = again if trace.replies else replace(again, replies={})
+    if trace.digest() == again.digest():
+        return True
+    pairs = ((trace.rounds, again.rounds), (trace.replies, again.replies))
+    return trace.ended == again.ended and all(
+        one.keys() == other.keys()
+        and all(_close(one[name], other[name]) for name in one.keys() - {WALL})
+        for one, other in pairs
+    )
+
+
+def _close(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    if one.shape != other.shape or one.dtype.kind != other.dtype.kind:
+        return False
+    if one.dtype.kind != "f":
+        return bool((one == other).all())
+    room = CLOSE * float(np.max(np.abs(one), initial=0.0, where=np.isfinite(one)))
+    return bool(np.isclose(one, other, rtol=0.0, atol=room, equal_nan=True).all())
