@@ -22,6 +22,8 @@ from sparq_sim.trace import Trace
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from sparq_sim.monitoring import Monitored
+
 Curve: TypeAlias = Literal["average_regret", "cumulative_regret", "regret", "spent"]
 Setting: TypeAlias = Mapping[str, object]
 CONFIDENCE = 0.95
@@ -117,15 +119,20 @@ class Summary:
 
     def flat(self) -> dict[str, object]:
         """Give one row of a table: the setting's values, and intervals as columns; NaN is None."""
-        row: dict[str, object] = {"optimizer": self.optimizer, **self.setting}
-        for field in fields(self)[2:]:
-            value = getattr(self, field.name)
-            if isinstance(value, Spread):
-                row[field.name] = value.mean
-                row |= {f"{field.name}_{n}": getattr(value, n) for n in ("std", "low", "high")}
-            else:
-                row[field.name] = value
-        return {name: _finite(value) for name, value in row.items()}
+        return flat(self)
+
+
+def flat(row: Summary | Monitored) -> dict[str, object]:
+    """Return a row of a table: the setting's values, and intervals as columns; NaN is None."""
+    told: dict[str, object] = {"optimizer": row.optimizer, **row.setting}
+    for field in fields(row)[2:]:
+        value = getattr(row, field.name)
+        if isinstance(value, Spread):
+            told[field.name] = value.mean
+            told |= {f"{field.name}_{n}": getattr(value, n) for n in ("std", "low", "high")}
+        else:
+            told[field.name] = value
+    return {name: _finite(value) for name, value in told.items()}
 
 
 def _finite(value: object) -> object:

@@ -21,6 +21,8 @@ from sparq_sim.streams import Streams
 from sparq_sim.threads import one_thread
 from sparq_sim.trace import WALL, Trace, first_difference
 
+COVER = 200
+"""How many points of a box are looked at unless others are given."""
 CLOSE = 1e-6
 """Relative to the largest number of a column: what differs by less is the same play, computed on
 another processor."""
@@ -28,6 +30,10 @@ another processor."""
 
 class BeliefError(SparqError):
     """What an agent believed cannot be found out; the message says why."""
+
+
+class NoBeliefError(PluginError):
+    """An optimizer's agent has no `belief`."""
 
 
 class Watched(Optimizer):
@@ -95,7 +101,7 @@ def belief_at(
 
 def belief_map(
     trace: Trace,
-    places: ArrayLike,
+    places: ArrayLike | None = None,
     *,
     rounds: Sequence[int] | None = None,
     allow_import: bool = False,
@@ -106,7 +112,8 @@ def belief_map(
 
     Args:
         trace: Of a play, as `play`, `Scenario.play`, `Study.read` or `Trace.load` give it.
-        places: Where, (n, d), within the domain.
+        places: Where, (n, d), within the domain; by default all sites, or 200 points that cover
+            a box.
         rounds: Their numbers, from 1; by default, all.
         allow_import: Whether the file that the trace comes from may name code to run, as
             `module:Class`.
@@ -149,7 +156,7 @@ class _Again:
 
 
 def _played_again(
-    trace: Trace, points: ArrayLike, rounds: Sequence[int], *, allow_import: bool
+    trace: Trace, points: ArrayLike | None, rounds: Sequence[int], *, allow_import: bool
 ) -> _Again:
     if wrong := [number for number in rounds if not 1 <= number <= len(trace)]:
         raise BeliefError(f"there is no round {wrong[0]}; the trace has rounds 1 to {len(trace)}")
@@ -158,7 +165,8 @@ def _played_again(
         warnings.simplefilter("ignore")  # They were given when it was played first.
         landscape = started(played)
         try:
-            where = landscape.domain.check(points, "points of a belief")
+            given = landscape.domain.cover(COVER) if points is None else points
+            where = landscape.domain.check(given, "points of a belief")
         except ValueError as error:
             raise BeliefError(str(error)) from error
         rows = np.array(rounds, dtype=np.intp) - 1
@@ -226,7 +234,7 @@ def watched_again(
         rows: The rounds to look at, as rows of the trace.
         like: The trace of the first time, which tells in which rounds there was a move.
         landscape: The started environment of the play.
-        strict: Whether an agent without a belief is refused, by PluginError.
+        strict: Whether an agent without a belief is refused, by NoBeliefError.
 
     Returns:
         The new trace, and the belief of each row: that by which its move was chosen, or, without
@@ -241,7 +249,7 @@ def watched_again(
     def look(agent: Agent, now: float) -> None:
         number = next(numbers)
         if strict and not hasattr(agent, "belief"):
-            raise PluginError(
+            raise NoBeliefError(
                 f"optimizer {played.optimizer_name!r} has no belief: its agent, a "
                 f"{type(agent).__name__}, does not define belief(points, now)"
             )

@@ -30,6 +30,7 @@ NOT_COMPUTING = frozenset(
         "executors",
         "figures",
         "holdings",
+        "monitoring",
         "origins",
         "portraits",
         "report",
