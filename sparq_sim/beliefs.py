@@ -256,7 +256,10 @@ def watched_again(
         if number in wanted and len(points):
             seen[number] = _belief(agent, points, now)
 
-    watched = replace(played, optimizer=Watched(optimizer=played.optimizer, looks=look))
+    optimizer = played.optimizer
+    while isinstance(optimizer, Watched):  # Who looked the first time does not look again.
+        optimizer = optimizer.optimizer
+    watched = replace(played, optimizer=Watched(optimizer=optimizer, looks=look))
     again = watched.again(landscape=landscape)
     return again, [seen.get(number) for number in chosen[rows].tolist()]
 

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.testing import assert_array_equal
 
 from sparq_sim import Channel, Rules, Scenario, SparqError, Study, Trace, play
-from sparq_sim.beliefs import belief_map
+from sparq_sim.beliefs import Watched, belief_map
 from sparq_sim.executors import InProcess
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.messages import Move, Points
@@ -161,6 +161,20 @@ def test_a_stored_play_tells_what_was_believed(tmp_path: Path, record: str) -> N
     (stored,) = (study.read(each).trace for each in study.plays())
     again = stored.belief_at(7, PLACES, allow_import=True)
     assert_array_equal(again.mean, played.play("keen").belief_at(7, PLACES).mean)
+
+
+def test_who_is_watched_tells_what_it_believes_as_well() -> None:
+    seen: list[Belief] = []
+
+    def look(agent: Agent, now: float) -> None:
+        assert isinstance(agent, UCBAgent)
+        belief = agent.belief(PLACES, now)
+        assert belief is not None
+        seen.append(belief)
+
+    trace = scenario(Watched(optimizer=GPUCB(**GIVEN), looks=look)).play("keen")
+    assert_array_equal(trace.belief_at(5, PLACES).mean, seen[4].mean)
+    assert len(seen) == len(trace)
 
 
 # What cannot be told

@@ -4,7 +4,7 @@ import asyncio
 import json
 import math
 import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sparq_sim import Channel, Rules, Scenario, SparqError, from_function, play, play_live, store
+from sparq_sim import (
+    Channel,
+    PluginError,
+    Rules,
+    Scenario,
+    SparqError,
+    from_function,
+    play,
+    play_live,
+    store,
+)
 from sparq_sim.messages import Answer, Failure, Query
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.parcel import ANSWERED, LOST, Record
@@ -428,6 +438,23 @@ def test_a_play_of_what_no_file_can_hold_is_saved_all_the_same(tmp_path: Path) -
     again = Trace.load(tmp_path / "play.zip")
     assert again.digest() == trace.digest()
     with pytest.raises(SparqError, match="could not be written"):
+        again.belief_at(1, [[0.5]])
+
+
+class Loner(Uniform):
+    """Takes no part in a scenario with experts."""
+
+    def check_experts(self, names: Collection[str]) -> None:
+        if names:
+            raise PluginError("works alone")
+
+
+def test_a_play_that_makes_no_scenario_is_saved_with_the_reason(tmp_path: Path) -> None:
+    trace = play(Loner(), Slope(), Rules(rounds=3), experts={"sage": Teller()})
+    trace.save(tmp_path / "play.zip")
+    again = Trace.load(tmp_path / "play.zip")
+    assert again.digest() == trace.digest()
+    with pytest.raises(SparqError, match=r"does not tell what was played \(.*works alone.*\)"):
         again.belief_at(1, [[0.5]])
 
 

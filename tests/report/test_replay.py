@@ -179,6 +179,16 @@ def test_what_is_shown_of_a_belief_is_the_posterior_by_another_library(tmp_path:
     assert unpacked(data["width"])[frame] == pytest.approx(width, rel=1e-6)
 
 
+def test_in_a_round_without_a_move_the_belief_of_the_move_before_is_shown(tmp_path: Path) -> None:
+    (slow,) = shown(tmp_path, optimizers={"slow": GPUCB(**GIVEN)}, thinking=1.6)
+    film = slow.film
+    assert film is not None
+    (missed, *_) = np.flatnonzero(~film.trace.rounds["moved"]).tolist()
+    before, within = film.beliefs[missed - 1], film.beliefs[missed]
+    assert before is not None
+    assert before is within
+
+
 # What the page is given
 
 
