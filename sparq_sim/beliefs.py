@@ -158,7 +158,8 @@ class _Again:
 def _played_again(
     trace: Trace, points: ArrayLike | None, rounds: Sequence[int], *, allow_import: bool
 ) -> _Again:
-    if wrong := [number for number in rounds if not 1 <= number <= len(trace)]:
+    numbers = range(1, len(trace) + 1)
+    if wrong := [number for number in rounds if number not in numbers]:
         raise BeliefError(f"there is no round {wrong[0]}; the trace has rounds 1 to {len(trace)}")
     played = known_play(trace, allow_import=allow_import)
     with warnings.catch_warnings():

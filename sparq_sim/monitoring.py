@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, nan
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparq_sim.analysis import AnalysisError, Spread, flat, grouped, spread
 from sparq_sim.beliefs import BeliefMap, NoBeliefError, belief_map
+from sparq_sim.errors import did_you_mean
 from sparq_sim.messages import Values
 from sparq_sim.trace import Trace
 
@@ -154,10 +155,13 @@ def alarms(
     """
     if (np.diff(seen.rounds) <= 0).any():
         raise AnalysisError("alarms need the rounds in their order; give belief_map ordered rounds")
+    units: dict[str, NDArray[Any]] = {"rounds": seen.rounds, "clock": seen.times}
+    if unit not in units:
+        raise AnalysisError(f"no unit of delays is called {unit!r}: {did_you_mean(unit, units)}")
     known, above, said = _judged(seen, threshold, quantile)
     if anywhere:
         known, above, said = (np.any(marks, axis=1)[:, None] for marks in (known, above, said))
-    moments = seen.rounds if unit == "rounds" else seen.times
+    moments = units[unit]
     delays: list[float] = []
     missed = still_open = 0
     for place in range(above.shape[1]):

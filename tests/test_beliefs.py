@@ -194,9 +194,11 @@ def test_an_optimizer_without_a_belief_is_named_and_so_is_the_hook() -> None:
 
 def test_a_round_that_was_not_played_and_a_place_outside_are_refused() -> None:
     trace = scenario(GPUCB(**GIVEN)).play("keen")
-    for number in (0, 9):
+    for number in (0, 9, 2.5):
         with pytest.raises(SparqError, match=f"no round {number}; the trace has rounds 1 to 8"):
-            trace.belief_at(number, PLACES)
+            belief_map(trace, PLACES, rounds=[number])  # type: ignore[list-item] # half a round
+    with pytest.raises(SparqError, match="no round 9"):
+        trace.belief_at(9, PLACES)
     with pytest.raises(SparqError, match=r"points of a belief: \[1.5\] lies outside the domain"):
         trace.belief_at(1, [[1.5]])
 

@@ -140,6 +140,11 @@ def test_each_place_has_its_alarm_unless_they_are_taken_as_one() -> None:
     assert (together.exceedances, together.missed, together.delays.tolist()) == (1, 0, [2.0])
 
 
+def test_a_unit_that_is_none_is_refused() -> None:
+    with pytest.raises(SparqError, match=r"no unit of delays is called 'clocks': .* 'clock'"):
+        alarms(one_place([1], [1]), 4.0, unit="clocks")  # type: ignore[arg-type] # on purpose
+
+
 def test_rounds_out_of_order_are_refused() -> None:
     trace = play(GPUCB(**GIVEN), Slope(), Rules(rounds=3))
     with pytest.raises(SparqError, match="rounds in their order"):
