@@ -1021,5 +1021,7 @@ def _unpacked(content: bytes) -> Trace:
     if "rounds" not in tables:
         raise _UnfitError("it holds no rounds.parquet")
     told = _told(tables["rounds"].schema.metadata)
+    if told.get("record") == "full" and "replies" not in tables:
+        raise _UnfitError("it holds no replies.parquet, though replies were saved")
     with _fit("its provenance is not whole"):
         return _from_tables(tables["rounds"], tables.get("replies"), told)

@@ -64,7 +64,8 @@ class Trace:
     """Of a trace read from a file: what was played, and with which versions."""
 
     def __repr__(self) -> str:
-        rounds, replies = len(self), len(self.replies["round"])
+        # Where only rounds were recorded, there are no columns of replies.
+        rounds, replies = len(self), len(self.replies.get("round", ()))
         return f"Trace({rounds=}, {replies=}, ended={self.ended!r}, spent={self.spent:g})"
 
     @property

@@ -147,6 +147,11 @@ def test_a_trace_shows_itself_in_one_short_line() -> None:
     assert told == "Trace(rounds=2, replies=2, ended='horizon', spent=0.3)"
 
 
+def test_a_trace_of_rounds_alone_shows_itself_too() -> None:
+    told = repr(replace(traced([turn()]), replies={}))
+    assert told == "Trace(rounds=1, replies=0, ended='horizon', spent=1.5)"
+
+
 def test_notes_of_some_rounds_are_missing_in_the_others() -> None:
     trace = traced([turn(1, notes={"beta": 2.0}), turn(2), turn(3, notes={"bound": 1.0})])
     np.testing.assert_array_equal(trace.rounds["note_beta"], [2.0, math.nan, math.nan])
@@ -527,6 +532,19 @@ def test_no_damage_to_a_file_goes_unnoticed(tmp_path: Path, trace: Trace) -> Non
         path.write_bytes(damaged[: harmed.choice([None, None, harmed.randrange(len(whole))])])
         with suppress(SparqError):  # Nothing but that; where nothing is said, nothing is wrong.
             assert Trace.load(path).digest() == trace.digest()
+
+
+def test_a_file_that_has_lost_its_replies_is_not_taken_for_one_without(
+    tmp_path: Path, trace: Trace
+) -> None:
+    path = tmp_path / "play.zip"
+    trace.save(path)
+    with ZipFile(path) as archive:
+        rounds = archive.read("rounds.parquet")
+    with ZipFile(path, "w") as archive:
+        archive.writestr("rounds.parquet", rounds)
+    with pytest.raises(SparqError, match=r"holds no replies\.parquet, though"):
+        Trace.load(path)
 
 
 def test_a_file_whose_numbers_were_changed_is_refused(tmp_path: Path, trace: Trace) -> None:
