@@ -38,11 +38,10 @@ from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.gp.sparse import merge, tail_sum
 from sparq_sim.measures import average_regret, exponent, references, regret
 from sparq_sim.messages import Move, Point, Points, Reply, Values
-from sparq_sim.models import Agent, Landscape
+from sparq_sim.models import Agent, Belief, Landscape
 from sparq_sim.optimizers.schedules import Guaranteed, Logarithmic
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.optimizers.ucb import (
-    Belief,
     Found,
     GPOptimizer,
     PriorWarning,

@@ -15,8 +15,15 @@ from numpy.typing import ArrayLike, NDArray
 from sparq_sim.errors import PluginError, SparqError
 from sparq_sim.loop import Played
 from sparq_sim.messages import Matrix, Move, Points, Reply, Values
-from sparq_sim.models import Agent, Landscape, Optimizer, Setting
-from sparq_sim.optimizers.ucb import Belief
+from sparq_sim.models import (
+    Agent,
+    Belief,
+    Believing,
+    Landscape,
+    Optimizer,
+    Setting,
+    WithGaps,
+)
 from sparq_sim.streams import Streams
 from sparq_sim.threads import one_thread
 from sparq_sim.trace import WALL, Trace, first_difference
@@ -142,8 +149,9 @@ def belief_map(
 def _readings(landscape: Landscape, points: Points, time: float) -> Values:
     """Return the rewards, but for points of which there is no reading."""
     rewards = np.asarray(landscape.rewards(points, time), dtype=float)
-    available = getattr(landscape, "available", None)
-    return rewards if available is None else np.where(available(points, time), rewards, np.nan)
+    if not isinstance(landscape, WithGaps):
+        return rewards
+    return np.where(landscape.available(points, time), rewards, np.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +257,7 @@ def watched_again(
 
     def look(agent: Agent, now: float) -> None:
         number = next(numbers)
-        if strict and not hasattr(agent, "belief"):
+        if strict and not isinstance(agent, Believing):
             raise NoBeliefError(
                 f"optimizer {played.optimizer_name!r} has no belief: its agent, a "
                 f"{type(agent).__name__}, does not define belief(points, now)"
@@ -267,8 +275,7 @@ def watched_again(
 
 def _belief(agent: Agent, points: Points, now: float) -> Belief | None:
     """Ask an agent for its belief, if it has any, and refuse one of another shape."""
-    hook: Callable[[Points, float], Belief | None] | None = getattr(agent, "belief", None)
-    belief = None if hook is None else hook(points, now)
+    belief = agent.belief(points, now) if isinstance(agent, Believing) else None
     if belief is not None:
         for name in ("mean", "std"):
             shape = np.shape(getattr(belief, name))

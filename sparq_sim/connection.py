@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from math import inf, isnan
@@ -16,8 +15,9 @@ from sparq_sim.channel import Channel, Due
 from sparq_sim.clock import DEADLINE, Clock, Gate, LentClock
 from sparq_sim.domain import Domain
 from sparq_sim.draws import Constant, Draw
-from sparq_sim.errors import LiveOnlyError, PluginError, Unavailable, did_you_mean
+from sparq_sim.errors import HookError, LiveOnlyError, PluginError, Unavailable, did_you_mean
 from sparq_sim.faults import Fault
+from sparq_sim.hooks import EXPERT_HOOKS, check_hooks, check_one_each
 from sparq_sim.messages import (
     AGENT_NAME,
     NO_READING,
@@ -29,7 +29,16 @@ from sparq_sim.messages import (
     Values,
     all_rows,
 )
-from sparq_sim.models import Answering, Landscape, World
+from sparq_sim.models import (
+    Answering,
+    Broadcasting,
+    Coarsening,
+    Landscape,
+    Observing,
+    WithCells,
+    WithGaps,
+    World,
+)
 from sparq_sim.parcel import (
     BUDGET,
     DUPLICATE,
@@ -148,11 +157,8 @@ class Connection:
     """A source at the end of its channel: queries go down, records of replies come back."""
 
     def __init__(self, name: str, source: Answering, channel: Channel, stage: Stage) -> None:
-        if not inspect.iscoroutinefunction(getattr(source, "answer", None)):
-            raise PluginError(
-                f"expert {name!r} ({type(source).__name__}): answer must be an async method: "
-                "`async def answer(self, query, world)`"
-            )
+        self.who = f"expert {name!r} ({type(source).__name__})"
+        check_hooks(self.who, source, EXPERT_HOOKS)
         self.name = name
         self.source = source
         self.channel = channel
@@ -162,12 +168,16 @@ class Connection:
         )
         self._due = channel.charged
         # What landscape and channel do not do at all is looked up once, not for each query.
-        self.available: _Availability | None = getattr(stage.landscape, "available", None)
-        self.observe: _Observation | None = getattr(stage.landscape, "observe", None)
+        landscape = stage.landscape
+        self.available: _Availability | None = (
+            landscape.available if isinstance(landscape, WithGaps) else None
+        )
+        self.observe: _Observation | None = (
+            landscape.observe if isinstance(landscape, Observing) else None
+        )
         self._answer: Callable[[Query, World], Awaitable[object]] = (
             source.answer if self.available is None else self._answer_with_reason
         )
-        self.who = f"expert {name!r} ({type(source).__name__})"
         self._who = f"{self.who}.answer"
         self._forgets = False
         self._cost_counts_points = not _nothing(channel.cost_per_point)
@@ -195,10 +205,10 @@ class Connection:
     def coarse(self, resolution: float) -> Landscape:
         """Return the environment computed at another *resolution*; asked for again, the same."""
         if self._coarse is None or self._coarse[0] != resolution:
-            coarse = getattr(self.stage.landscape, "coarse", None)
-            if coarse is None:
+            landscape = self.stage.landscape
+            if not isinstance(landscape, Coarsening):
                 raise ValueError("this environment has no coarser version of itself")
-            self._coarse = resolution, coarse(resolution)
+            self._coarse = resolution, landscape.coarse(resolution)
         return self._coarse[1]
 
     # Asking: all that chance decides is drawn now, so that other queries cannot shift it.
@@ -412,7 +422,7 @@ class Connection:
                     deadline=begun_at + self.channel.patience,
                 )
                 given = await clock.watched(faulty, self._who)
-        except LiveOnlyError:
+        except (LiveOnlyError, HookError):
             raise
         except Exception as error:
             if isinstance(error, RuntimeError) and "no running event loop" in str(error):
@@ -485,17 +495,13 @@ class Connection:
 
     def broadcast(self) -> None:
         """Let the source send of its own accord, if it does."""
-        broadcast = getattr(self.source, "broadcast", None)
-        if broadcast is not None:
-            self.stage.clock.start(self._broadcasting(broadcast))
+        if isinstance(self.source, Broadcasting):
+            self.stage.clock.start(self._broadcasting(self.source))
 
-    async def _broadcasting(self, broadcast: Callable[..., object]) -> None:
+    async def _broadcasting(self, source: Broadcasting) -> None:
         world = QueryWorld(self, None)
-        coroutine = broadcast(world)
-        if not inspect.iscoroutine(coroutine):
-            raise PluginError(f"expert {self.name!r}: broadcast must be an async method")
         try:
-            await coroutine
+            await source.broadcast(world)
         except (LiveOnlyError, PluginError):
             raise
         except Exception as error:
@@ -548,9 +554,11 @@ class _KnownLandscape:
     def __init__(self, landscape: Landscape, world: QueryWorld) -> None:
         self._landscape = landscape
         self._world = world
+        if isinstance(landscape, WithCells):
+            self.cells = landscape.cells
 
     def __getattr__(self, name: str) -> Any:
-        """Return what else the landscape has, such as how many `cells` it computes."""
+        """Return what else the landscape has."""
         if name in ("observe", "available", "coarse"):
             raise AttributeError(f"a coarse landscape has no {name}; ask the world itself")
         return getattr(self._landscape, name)
@@ -652,16 +660,18 @@ class QueryWorld:
         available = self._connection.available
         if available is None:
             return np.ones(len(points), dtype=bool)
-        return np.asarray(available(points, time), dtype=bool)
+        there = np.asarray(available(points, time), dtype=bool)
+        check_one_each(available, there, points)
+        return there
 
     def observe(self, points: Points) -> Values:
         """Observe the reward of now at *points*, with the world's own noise; NaN in a gap."""
         connection, now = self._connection, self.clock.now
-        values: Values = (
-            connection.stage.landscape.rewards(points, now)
-            if connection.observe is None
-            else connection.observe(points, now, self.rng)
-        )
+        if connection.observe is None:
+            values = connection.stage.landscape.rewards(points, now)
+        else:
+            values = connection.observe(points, now, self.rng)
+            check_one_each(connection.observe, values, points)
         return self.without_gaps(values, points, now)
 
     def coarse(self, resolution: float) -> Landscape:

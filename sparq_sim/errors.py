@@ -15,6 +15,10 @@ class PluginError(SparqError):
     """A plug-in is missing, broken, claimed twice, or breaks the rules of its kind."""
 
 
+class HookError(PluginError):
+    """A method of a started plug-in cannot be called as it must be, or gives what it must not."""
+
+
 class Unavailable(SparqError):  # noqa: N818 - what an expert says, not what went wrong with it
     """An expert that knows nothing of a query raises this: the query fails, and says why."""
 

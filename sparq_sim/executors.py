@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import pickle
 import signal
@@ -30,6 +31,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 from sparq_sim import store
 from sparq_sim.errors import SparqError
 from sparq_sim.frames import account
+from sparq_sim.hooks import LANDSCAPE_HOOKS
 from sparq_sim.messages import Point
 from sparq_sim.models import Environment, Landscape
 from sparq_sim.streams import Streams
@@ -273,10 +275,18 @@ class SharedLandscape:
         self._bests: dict[float, tuple[Point, float]] = {}
         self.domain = landscape.domain
         self.rewards = landscape.rewards
+        # Its hooks are sought in the object itself, where __getattr__ has no say.
+        for hook in LANDSCAPE_HOOKS:
+            if hook.optional and inspect.getattr_static(landscape, hook.name, None) is not None:
+                setattr(self, hook.name, getattr(landscape, hook.name))
 
     def __getattr__(self, name: str) -> Any:
-        """Return what else the landscape has, such as `observe` or `available`."""
+        """Return what else the landscape has."""
         return getattr(self._landscape, name)
+
+    def __dir__(self) -> list[str]:
+        """List what the landscape has, so that a hook that is misspelt there is found here."""
+        return dir(self._landscape)
 
     def best(self, time: float) -> tuple[Point, float]:
         """Return a point of the highest reward, and that reward; asked for again, the same."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, inf, isfinite, nan
 from time import perf_counter
@@ -26,6 +26,16 @@ from sparq_sim.desk import Desk, check_fallbacks
 from sparq_sim.domain import Domain
 from sparq_sim.draws import AnyDraw, Constant
 from sparq_sim.errors import PluginError, did_you_mean
+from sparq_sim.hooks import (
+    AGENT_HOOKS,
+    LANDSCAPE_HOOKS,
+    Hook,
+    check_hooks,
+    check_one_each,
+    has,
+    misspelt,
+    near_misses,
+)
 from sparq_sim.messages import (
     AGENT_NAME,
     REWARD,
@@ -49,9 +59,11 @@ from sparq_sim.models import (
     Environment,
     Expert,
     Landscape,
+    Observing,
     Optimizer,
     Part,
     Setting,
+    WithGaps,
     World,
 )
 from sparq_sim.parcel import ACCESS, Record
@@ -255,24 +267,25 @@ def _check_parts(optimizer: object, environment: object, rules: object, experts:
             raise PluginError(f"{what}: expected {wanted}, not {thing!r:.80}")
 
 
-_LANDSCAPE = {
+_NEEDED = {
     "domain": "domain, a Box or Sites",
     "rewards": "rewards(points, time), the noise-free reward at each point: (n,)",
     "best": "best(time), a point of the highest reward, and that reward",
-}
-_AGENT = {
     "ask": "ask(now), which gives a Move",
     "tell": "tell(reply), which takes in what has arrived",
 }
 
 
-def _check_started(who: str, started: object, needed: Mapping[str, str]) -> None:
-    """Refuse what a plug-in's `start` gives, unless it has all that is *needed* of it."""
-    if missing := [told for name, told in needed.items() if not hasattr(started, name)]:
+def _check_started(who: str, started: object, hooks: Sequence[Hook]) -> None:
+    """Refuse what a plug-in's `start` gives, unless it can be used by its *hooks*."""
+    missing = [hook.name for hook in hooks if not hook.optional and not has(started, hook)]
+    if missing:
+        hints = [f"; {misspelt(*pair)}" for pair in near_misses(started, hooks)]
         raise PluginError(
             f"{who}: start gives an object of type {type(started).__name__}, which must have "
-            f"{'; and '.join(missing)}"
+            f"{'; and '.join(_NEEDED[name] for name in missing)}{''.join(hints)}"
         )
+    check_hooks(who, started, hooks)
 
 
 def _misshapen(who: str, point: NDArray[Any], domain: Domain) -> str:
@@ -289,9 +302,7 @@ class _Reward:
 
     def __init__(self, landscape: Landscape) -> None:
         self._landscape = landscape
-        self._is_observed_as_judged = not (
-            hasattr(landscape, "observe") or hasattr(landscape, "available")
-        )
+        self._is_observed_as_judged = not isinstance(landscape, Observing | WithGaps)
         self._judged: tuple[Points, float, Values] | None = None
 
     def judge(self, points: Points, time: float) -> Values:
@@ -326,7 +337,7 @@ class _Table:
         if landscape is None:
             landscape = environment.start(streams.generator("environment"))
         self._environment = f"environment {type(environment).__name__}"
-        _check_started(self._environment, landscape, _LANDSCAPE)
+        _check_started(self._environment, landscape, LANDSCAPE_HOOKS)
         self._rules = rules
         self._clock = clock
         self._watch = watch
@@ -382,7 +393,7 @@ class _Table:
             self._connect(name, expert.start(setting), channel)
         self._reward = self._stage.connections[REWARD]
         self._agent = optimizer.start(setting, self._stage.streams.generator("optimizer"))
-        _check_started(f"optimizer {type(optimizer).__name__}", self._agent, _AGENT)
+        _check_started(f"optimizer {type(optimizer).__name__}", self._agent, AGENT_HOOKS)
 
     def _connect(self, name: str, source: Answering, channel: Channel) -> None:
         connection = Connection(name, source, channel, self._stage)
@@ -393,15 +404,19 @@ class _Table:
         """Observe uniformly drawn points at time 0, with the noise of the feedback."""
         rng = self._stage.streams.generator("design")
         points = self._landscape.domain.sample(rng, self._rules.design)
-        available = getattr(self._landscape, "available", None)
-        if available is not None:
-            points = points[available(points, 0.0)]
+        landscape = self._landscape
+        if isinstance(landscape, WithGaps):
+            there = landscape.available(points, 0.0)
+            check_one_each(landscape.available, there, points)
+            points = points[there]
             if not len(points):
                 raise PluginError("the design finds no reading at time 0: draw more points for it")
-        observe = getattr(self._landscape, "observe", None)
-        values: Values = (
-            self._landscape.rewards(points, 0.0) if observe is None else observe(points, 0.0, rng)
-        )
+        values: Values
+        if isinstance(landscape, Observing):
+            values = landscape.observe(points, 0.0, rng)
+            check_one_each(landscape.observe, values, points)
+        else:
+            values = landscape.rewards(points, 0.0)
         self._check_rewards(values, points, 0.0)
         noise, units = feedback.noise, feedback.noise.units(rng, len(points))
         stds = noise.stds(points, values)

@@ -69,6 +69,11 @@ class Terms:
     """Whether each point of a query is answered on its own."""
 
 
+def round_at(now: float, period: float) -> int:
+    """Return the number of the round in which *now* lies, at its beginning or a little later."""
+    return max(1, int(now / period + 1e-6))
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What a play tells its agent and its experts beforehand."""
@@ -90,10 +95,8 @@ class Setting:
 class Landscape(Protocol):
     """A started environment: a pure function of points and time.
 
-    It may also have `observe(points, time, rng) -> Values`, where noise is the world's own,
-    `coarse(resolution) -> Landscape`, the same world computed more cheaply, and
-    `available(points, time)`, which tells for each point whether there is a reading of it: where
-    there is none, `rewards` still gives the number that regret is judged by, and nobody is told it.
+    It may also be `Observing`, `WithGaps`, `Coarsening` or `WithCells`: each of these is a hook
+    that is used where it is defined.
     """
 
     @property
@@ -108,14 +111,91 @@ class Landscape(Protocol):
 
 
 @runtime_checkable
+class Observing(Protocol):
+    """A landscape with noise of its own, as that of a batch of data, beside the channel's."""
+
+    def observe(self, points: Points, time: float, rng: Generator) -> Values:
+        """Return what is observed at each row of *points*; all its chance comes from *rng*.
+
+        Args:
+            points: Where: (n, d).
+            time: When, in clock units.
+            rng: Chance of this observation; the same gives the same values.
+
+        Returns:
+            The observations: (n,), finite wherever there is a reading.
+        """
+
+
+@runtime_checkable
+class WithGaps(Protocol):
+    """A landscape that has no reading of some points at some times.
+
+    Where there is none, `rewards` still gives the number that regret is judged by, but nobody is
+    told it: an observation fails as unavailable, and experts see NaN.
+    """
+
+    def available(self, points: Points, time: float) -> NDArray[np.bool_]:
+        """Return for each row of *points* whether there is a reading of it at *time*: (n,)."""
+
+
+@runtime_checkable
+class Coarsening(Protocol):
+    """A landscape that can be computed more cheaply, for experts of low fidelity."""
+
+    def coarse(self, resolution: float) -> Landscape:
+        """Return the same world, its chance included, on the same domain but less finely.
+
+        Args:
+            resolution: The share of the landscape's own resolution, above 0 and at most 1.
+        """
+
+
+@runtime_checkable
+class WithCells(Protocol):
+    """A landscape that says how much there is to compute, by which a simulator takes its time."""
+
+    @property
+    def cells(self) -> int:
+        """How many cells are computed in each step; at least 1."""
+
+
+@runtime_checkable
 class Agent(Protocol):
-    """A started optimizer: it chooses; it never waits and never sees a clock."""
+    """A started optimizer: it chooses; it never waits and never sees a clock.
+
+    It may also be `Believing`.
+    """
 
     def ask(self, now: float) -> Move:
         """Choose what to play and whom to ask."""
 
     def tell(self, reply: Reply) -> None:
         """Take in a reply, which may come late, out of order, or never."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Belief:
+    """What an agent believes at some points: the bound is *mean* + *width* *std*, (n,) each."""
+
+    mean: Values
+    std: Values
+    width: float
+
+
+@runtime_checkable
+class Believing(Protocol):
+    """An agent that can say what it believes of the reward; reports show it."""
+
+    def belief(self, points: Points, now: float) -> Belief | None:
+        """Return what is believed at each row of *points*; None as long as there is no belief.
+
+        To be asked changes nothing: the agent plays on as if it had not been.
+
+        Args:
+            points: Where: (n, d).
+            now: The time of the last move.
+        """
 
 
 class World(Protocol):
@@ -170,14 +250,21 @@ class World(Protocol):
 
 @runtime_checkable
 class Answering(Protocol):
-    """A started expert.
-
-    It may also have `async def broadcast(world) -> None`, which runs from the beginning of a
-    play and sends readings of its own accord, by `world.send(world.open(points), estimate)`.
-    """
+    """A started expert; it may also be `Broadcasting`."""
 
     async def answer(self, query: Query, world: World) -> Estimate:
         """Estimate the reward at the query's points."""
+
+
+@runtime_checkable
+class Broadcasting(Protocol):
+    """A started expert that sends readings of its own accord."""
+
+    async def broadcast(self, world: World) -> None:
+        """Send readings, by `world.send(world.open(points), estimate)`.
+
+        It runs from the beginning of a play, and may run until its end.
+        """
 
 
 class Environment(Part):

@@ -16,7 +16,7 @@ from sparq_sim.parcel import Record
 
 if TYPE_CHECKING:
     from sparq_sim.loop import Played
-    from sparq_sim.optimizers.ucb import Belief
+    from sparq_sim.models import Belief
 
 Columns: TypeAlias = Mapping[str, NDArray[Any]]
 

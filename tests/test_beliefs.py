@@ -15,11 +15,11 @@ from sparq_sim.beliefs import Watched, belief_map
 from sparq_sim.executors import InProcess
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.messages import Move, Points
-from sparq_sim.models import Agent, Optimizer, Setting
+from sparq_sim.models import Agent, Belief, Optimizer, Setting
 from sparq_sim.optimizers.fixed import Fixed
 from sparq_sim.optimizers.gp_ucb import GPUCB
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
-from sparq_sim.optimizers.ucb import Belief, Fitting, UCBAgent
+from sparq_sim.optimizers.ucb import Fitting, UCBAgent
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.testing import Slope, Teller
 from tests.gappy import Gappy

@@ -179,6 +179,11 @@ def test_plug_ins_import_the_core_and_not_each_other(plugin: str) -> None:
     assert not modules or "sparq_sim" in ours
 
 
+@pytest.mark.parametrize("module", within("sparq_sim.report"))
+def test_reports_know_no_optimizer(module: str) -> None:
+    assert not {name for name in GRAPH[module] if name.startswith("sparq_sim.optimizers")}
+
+
 # Chance comes from a generator that is handed in.
 
 

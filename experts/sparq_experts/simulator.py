@@ -10,7 +10,7 @@ from sparq_sim.clock import Gate
 from sparq_sim.draws import Amount
 from sparq_sim.errors import PluginError
 from sparq_sim.messages import Estimate, Query
-from sparq_sim.models import Answering, Expert, Setting, World
+from sparq_sim.models import Answering, Expert, Setting, WithCells, World
 
 
 class Simulator(Expert):
@@ -52,12 +52,11 @@ class _SimulatorAtWork:
                 landscape = world.coarse(self._model.resolution)
             except ValueError as error:
                 raise PluginError(f"simulator: {error}; leave it out, or ask another") from error
-            cells = getattr(landscape, "cells", None)
-            if cells is None:
+            if not isinstance(landscape, WithCells):
                 raise PluginError(
                     "simulator: the coarse landscape does not say how many `cells` it computes"
                 )
-            self._begun = cells, world.clock.gate(self._model.processors)
+            self._begun = landscape.cells, world.clock.gate(self._model.processors)
         return self._begun
 
     async def answer(self, query: Query, world: World) -> Estimate:

@@ -20,11 +20,11 @@ from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.gp.predictor import Predictor
 from sparq_sim.gp.sparse import greedy_points
 from sparq_sim.messages import REWARD, Answer, Notes, Point, Points, Query, Values
-from sparq_sim.models import Agent, Asks, Part, Setting
+from sparq_sim.models import Agent, Asks, Part, Setting, round_at
 from sparq_sim.optimizers.routing import AnyRouting, Offer, Routes, Routing, rounds_late
 from sparq_sim.optimizers.schedules import Logarithmic, QuerySchedule
 from sparq_sim.optimizers.selection import Played, Selector, Way, diagnosis
-from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior, PriorWarning, round_at
+from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior, PriorWarning
 
 GAP = 1e-6
 """A Schur complement this small beside the prior variance leaves no gap for a width to show."""

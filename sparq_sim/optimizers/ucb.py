@@ -32,7 +32,7 @@ from sparq_sim.messages import (
     Reply,
     Values,
 )
-from sparq_sim.models import Agent, Asks, Optimizer, Part, Setting
+from sparq_sim.models import Agent, Asks, Belief, Optimizer, Part, Setting, round_at
 from sparq_sim.optimizers.acquisition import Acquisition
 from sparq_sim.optimizers.widths import AnyWidth, LogarithmicWidth, Occasion, Width
 
@@ -203,15 +203,6 @@ class Memory:
             self.posterior.add(points, values, variances=variances)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Belief:
-    """What an agent believes at some points: the bound is *mean* + *width* *std*, (n,) each."""
-
-    mean: Values
-    std: Values
-    width: float
-
-
 class UCBAgent:
     """Plays where mean + width std is highest, given what its memory believes."""
 
@@ -362,11 +353,6 @@ class Found:
     kernel: Kernel
     mean: float
     noise_variance: float | None
-
-
-def round_at(now: float, period: float) -> int:
-    """Give the number of the round in which *now* lies, at its beginning or a little later."""
-    return max(1, int(now / period + 1e-6))
 
 
 def found(

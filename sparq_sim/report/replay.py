@@ -19,8 +19,7 @@ from sparq_sim.domain import Domain, Sites
 from sparq_sim.errors import visible
 from sparq_sim.loop import Played
 from sparq_sim.messages import AGENT_NAME, Points
-from sparq_sim.models import Environment, Landscape
-from sparq_sim.optimizers.ucb import Belief
+from sparq_sim.models import Belief, Environment, Landscape
 from sparq_sim.parcel import FATES
 from sparq_sim.report.charts import in_words
 from sparq_sim.threads import one_thread

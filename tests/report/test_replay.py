@@ -19,14 +19,14 @@ from sparq_sim.domain import Box, Sites
 from sparq_sim.executors import InProcess
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.messages import Point, Points, Values
-from sparq_sim.models import Agent, Environment, Landscape, Optimizer, Setting
+from sparq_sim.models import Agent, Environment, Landscape, Optimizer, Setting, round_at
 from sparq_sim.optimizers.fixed import Fixed
 from sparq_sim.optimizers.gp_ucb import GPUCB
 from sparq_sim.optimizers.r_gp_ucb import RGPUCB
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.optimizers.sw_gp_ucb import SWGPUCB
 from sparq_sim.optimizers.tv_gp_ucb import TVGPUCB
-from sparq_sim.optimizers.ucb import Fitting, GPOptimizer, UCBAgent, round_at
+from sparq_sim.optimizers.ucb import Fitting, GPOptimizer, UCBAgent
 from sparq_sim.optimizers.ui_gp_ucb import UIGPUCB
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.optimizers.w_gp_ucb import WGPUCB

@@ -1,0 +1,191 @@
+"""Hooks: what a started plug-in is called by, and may be called by, checked before it is used."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+from types import MethodType
+from typing import Any
+
+import numpy as np
+
+from sparq_sim.errors import HookError
+from sparq_sim.messages import Points
+from sparq_sim.models import (
+    Agent,
+    Answering,
+    Believing,
+    Broadcasting,
+    Coarsening,
+    Environment,
+    Expert,
+    Landscape,
+    Observing,
+    Optimizer,
+    WithCells,
+    WithGaps,
+)
+
+CLOSE = 0.82
+"""How alike two names must be for one to be a misspelling: "anwser" is, "calls" is not "cells"."""
+
+
+class NearMissWarning(UserWarning):
+    """A plug-in has a method that nobody calls, with nearly the name of one that is called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """A method or an attribute by which a started plug-in is used, as its protocol has it."""
+
+    name: str
+    arguments: tuple[str, ...] | None
+    """Of a method; None for an attribute."""
+    is_async: bool
+    optional: bool
+
+    def __str__(self) -> str:
+        if self.arguments is None:
+            return self.name
+        arguments = ", ".join(("self", *self.arguments))
+        return f"{'async ' if self.is_async else ''}def {self.name}({arguments})"
+
+
+def _hooks(protocol: type, *, optional: bool = False) -> Iterator[Hook]:
+    """Read the hooks off a *protocol*."""
+    for name, member in vars(protocol).items():
+        if inspect.isfunction(member) and not name.startswith("_"):
+            arguments = tuple(inspect.signature(member).parameters)[1:]
+            yield Hook(name, arguments, inspect.iscoroutinefunction(member), optional)
+        elif isinstance(member, property):
+            yield Hook(name, None, False, optional)
+
+
+def _contract(required: type, *optional: type) -> tuple[Hook, ...]:
+    return (*_hooks(required), *(hook for each in optional for hook in _hooks(each, optional=True)))
+
+
+LANDSCAPE_HOOKS = _contract(Landscape, Observing, WithGaps, Coarsening, WithCells)
+EXPERT_HOOKS = _contract(Answering, Broadcasting)
+AGENT_HOOKS = _contract(Agent, Believing)
+
+_BASES = frozenset(name for base in (Environment, Expert, Optimizer) for name in dir(base))
+"""What models have by their bases, of which nothing is misspelt."""
+
+
+def has(started: object, hook: Hook) -> bool:
+    """Return whether a *hook* is there; None in its place says that it is not."""
+    found = getattr(started, hook.name, None)
+    # The base of experts has an answer that only says what is missing.
+    return found is not None and getattr(found, "__func__", None) is not Expert.answer
+
+
+def fault(started: object, hook: Hook) -> str | None:
+    """Return why a *hook* that is there cannot be used as its protocol says, if it cannot."""
+    found = getattr(started, hook.name, None)
+    if found is None:
+        return None if hook.optional else f"{hook.name} is missing: `{hook}`"
+    # isinstance looks for hooks in the object and its class, and nowhere else.
+    if hook.optional and inspect.getattr_static(started, hook.name, None) is None:
+        return f"{hook.name} must be defined, not found by __getattr__: `{hook}`"
+    if hook.arguments is None:
+        sound = not hook.optional or _is_count(found)
+        return None if sound else f"{hook.name} must be a whole number above 0, not {found!r:.80}"
+    if not callable(found):
+        return f"{hook.name} must be a method: `{hook}`, not {found!r:.80}"
+    if inspect.iscoroutinefunction(found) != hook.is_async or inspect.isasyncgenfunction(found):
+        kind = "an async method" if hook.is_async else "a method that is not async"
+        return f"{hook.name} must be {kind}: `{hook}`"
+    wrong = _refusal(found, hook.arguments)
+    return wrong and f"{hook.name} must be callable as `{hook}`: {wrong}"
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 1)
+
+
+def _refusal(method: Callable[..., object], arguments: tuple[str, ...]) -> str | None:
+    """Return why a *method* cannot be called with *arguments* in this order, if it cannot."""
+    if isinstance(method, MethodType):
+        return _known_refusal(method.__func__, ("self", *arguments))
+    return _found_refusal(method, arguments)
+
+
+def _found_refusal(function: Callable[..., object], arguments: tuple[str, ...]) -> str | None:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # Of what is written in C there may be none.
+        return None
+    try:
+        signature.bind(*arguments)
+    except TypeError as error:
+        return str(error)
+    return None
+
+
+# To read a signature takes longer than a round of a small play.
+_known_refusal = lru_cache(maxsize=256)(_found_refusal)
+
+
+def near_misses(started: object, hooks: Sequence[Hook]) -> Iterator[tuple[str, str]]:
+    """Yield each public name that is probably a misspelling, and the name that was meant.
+
+    The hook that was meant must be absent, and what has the name must be usable in its place: an
+    ordinary helper with a like name is none.
+    """
+    absent = {hook.name: hook for hook in hooks if not has(started, hook)}
+    for given in dir(started) if absent else ():
+        if given.startswith("_") or given in _BASES:
+            continue
+        meant = _close(given, tuple(absent))
+        if meant is not None and _stands_for(getattr(started, given, None), absent[meant]):
+            yield given, meant
+
+
+@lru_cache(maxsize=4096)
+def _close(given: str, names: tuple[str, ...]) -> str | None:
+    if given in names:
+        return None
+    return next(iter(get_close_matches(given, names, n=1, cutoff=CLOSE)), None)
+
+
+def _stands_for(found: Any, hook: Hook) -> bool:
+    if hook.arguments is None:
+        return _is_count(found) if hook.optional else not callable(found)
+    return callable(found) and _refusal(found, hook.arguments) is None
+
+
+def misspelt(given: str, meant: str) -> str:
+    """Return what is said of a near miss."""
+    return f"{given!r} is nothing that is used: did you mean {meant!r}?"
+
+
+def check_hooks(who: str, started: object, hooks: Sequence[Hook]) -> None:
+    """Refuse, by HookError, a started plug-in one of whose hooks cannot be used.
+
+    Of a name that is nearly that of a hook, a NearMissWarning is given.
+
+    Args:
+        who: Whose hooks they are, as "environment Plume".
+        started: What its `start` gave.
+        hooks: `LANDSCAPE_HOOKS`, `EXPERT_HOOKS` or `AGENT_HOOKS`.
+    """
+    for hook in hooks:
+        if (wrong := fault(started, hook)) is not None:
+            raise HookError(f"{who}: {wrong}")
+    for given, meant in near_misses(started, hooks):
+        warnings.warn(f"{who}: {misspelt(given, meant)}", NearMissWarning, stacklevel=2)
+
+
+def check_one_each(hook: Callable[..., object], values: Any, points: Points) -> None:
+    """Refuse, by HookError, what a *hook* gave unless it is one value for each of *points*."""
+    # Points that are no rows are a mistake of who asks.
+    if np.shape(values) != (len(points),) and np.ndim(points) == 2:
+        raise HookError(
+            f"{getattr(hook, '__qualname__', hook)} gives an array of shape {np.shape(values)}; "
+            f"expected ({len(points)},), one for each point"
+        )
