@@ -1,6 +1,7 @@
 """Laws that every plug-in obeys, for plug-in authors to run; and a loop that skips its waits.
 
-A test of a plug-in is one line: `check_expert(MyExpert(lag=2.0))`.
+A test of a plug-in is one line: `test_my_expert = laws(MyExpert(lag=2.0))`, of which pytest shows
+each law under its name; or `check_expert(MyExpert(lag=2.0))`, anywhere.
 """
 
 from __future__ import annotations
@@ -8,162 +9,468 @@ from __future__ import annotations
 import asyncio
 import pickle
 import selectors
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import Context
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from heapq import heappop, heappush
-from itertools import count
-from typing import Any, ClassVar, Literal, TypeVar, TypeVarTuple, Unpack
+from itertools import count, product
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, TypeVarTuple, Unpack
 from unittest.mock import patch
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
-from numpy.random import Generator, Philox
-from pydantic import PositiveInt
+from numpy.random import Generator
+from pydantic import PositiveInt, ValidationError
 
 from sparq_sim.channel import Channel
 from sparq_sim.clock import NotAwaitedWarning
-from sparq_sim.computed import Computed, Tabulated
 from sparq_sim.domain import Box, Domain, Sites
-from sparq_sim.loop import Experts, Rules, play
+from sparq_sim.errors import PluginError
+from sparq_sim.hooks import AGENT_HOOKS, EXPERT_HOOKS
+from sparq_sim.laws import (
+    Law,
+    LawError,
+    UncheckedError,
+    call_laws,
+    check_each,
+    environment_laws,
+    law,
+    model_laws,
+    name_of,
+    stream,
+    usable,
+)
+from sparq_sim.loop import Experts, Rules, Watch, play
 from sparq_sim.messages import Estimate, Move, Point, Points, Query, Reply, Values
 from sparq_sim.models import (
     Agent,
+    Answering,
     Asks,
+    Belief,
+    Believing,
     Environment,
     Expert,
     Landscape,
     Optimizer,
-    Part,
     Setting,
+    Terms,
     World,
 )
 from sparq_sim.parcel import ANSWERED, INVALID
+from sparq_sim.plugins import load
+from sparq_sim.trace import Trace, Turn
+
+__all__ = [
+    "Asker",
+    "Law",
+    "LawError",
+    "Slope",
+    "Teller",
+    "UncheckedError",
+    "WaitlessLoop",
+    "check_environment",
+    "check_expert",
+    "check_optimizer",
+    "environment_laws",
+    "expert_laws",
+    "laws",
+    "optimizer_laws",
+]
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 
-class LawError(AssertionError):
-    """A plug-in broke a law."""
-
-
 def check_environment(environment: Environment, *, horizon: float = 20.0) -> None:
-    """Check that an environment gives a landscape that is a pure function of points and time."""
-    _check_model(environment)
-    landscape, again = environment.start(_rng(1)), environment.start(_rng(1))
-    _law(isinstance(landscape, Landscape), environment, "start gives a Landscape", landscape)
-    points = landscape.domain.sample(_rng(2), 9)
-    times = [0.0, horizon / 3, horizon / 2, horizon]
-    forth = [_rewards(environment, landscape, points, time) for time in times]
-    back = [_rewards(environment, landscape, points, time) for time in reversed(times)][::-1]
-    for time, first, second in zip(times, forth, back, strict=True):
-        _law(
-            np.array_equal(first, second),
-            environment,
-            f"rewards at {time} do not depend on what was asked before",
-            (first, second),
-        )
-        other = _rewards(environment, again, points, time)
-        _law(np.array_equal(first, other), environment, "equal rng, equal landscape", other)
-        alone = np.concatenate(
-            [_rewards(environment, landscape, row[None], time) for row in points]
-        )
-        _law(
-            np.allclose(first, alone, rtol=1e-12, atol=1e-12),
-            environment,
-            "a point has the same reward alone and among others",
-            (first, alone),
-        )
-    cover = landscape.domain.cover(500)
-    tolerance = _tolerance(environment, landscape, times)
-    for time in times:
-        point, value = landscape.best(time)
-        landscape.domain.check(np.asarray(point)[None], f"{_name(environment)}: best point")
-        at_best = _rewards(environment, landscape, np.asarray(point)[None], time)[0]
-        slack = 1e-6 * max(1.0, abs(value))
-        _law(abs(at_best - value) <= slack, environment, "best's reward is its value", at_best)
-        highest = _rewards(environment, landscape, cover, time).max()
-        beaten = highest > value + max(slack, tolerance)
-        _law(not beaten, environment, "no point beats best", (highest, value))
+    """Check all laws of environments, and of the hooks that the landscape has.
+
+    Args:
+        environment: What is checked.
+        horizon: Until when its landscape is looked at, in clock units.
+
+    Raises:
+        LawError: If one is broken; it names the law and what was seen.
+    """
+    __tracebackhide__ = True
+    check_each(environment_laws(environment, horizon=horizon))
 
 
 def check_expert(
-    expert: Expert, environment: Environment | None = None, *, others: Experts | None = None
+    expert: Expert,
+    environment: Environment | str | None = None,
+    *,
+    others: Experts | None = None,
 ) -> None:
-    """Check that an expert answers what it is asked, and leaves everything as it was.
+    """Check all laws of experts: it answers what it is asked, and leaves everything as it was.
 
-    It is asked about *environment*, by default a small one; *others* are experts that it asks.
+    Args:
+        expert: What is checked.
+        environment: What it is asked about, or the name of an installed one, as "plume"; by
+            default a small one.
+        others: Experts that it asks.
+
+    Raises:
+        LawError: If one is broken; it names the law and what was seen.
     """
-    _check_model(expert)
-    before = expert.model_copy(deep=True)
-    for batch in (1, 4):
-        with _sleepless() as slept, _awaiting(expert):
-            traces = [
-                play(
-                    Asker(batch=batch),
-                    environment or Slope(),
-                    Rules(rounds=12),
-                    experts={**(others or {}), "expert": expert},
-                    seed=3,
-                )
-                for _ in range(2)
-            ]
-        _law(not slept, expert, "blocks nobody: await world.clock.sleep, not time.sleep", slept)
-        fates = set(traces[0].replies["fate"][traces[0].replies["source"] == "expert"])
-        _law(
-            INVALID not in fates,
-            expert,
-            f"answers an Estimate of {batch} finite values, measured by now",
-            sorted({str(reason) for reason in traces[0].replies["reason"] if reason}),
-        )
-        _law(ANSWERED in fates, expert, "answers at least once in 12 rounds", fates)
-        _law(
-            traces[0].digest() == traces[1].digest(),
-            expert,
-            "the same play gives the same answers: chance from world.rng only, state from start",
-            [trace.digest() for trace in traces],
-        )
-    _law(expert == before, expert, "keeps no state on the model", expert)
+    __tracebackhide__ = True
+    check_each(expert_laws(expert, environment, others=others))
 
 
 def check_optimizer(optimizer: Optimizer, *, rounds: int = 15) -> None:
-    """Check that an optimizer moves within the domain, and bears what sources do to it."""
-    _check_model(optimizer)
-    prompt = Channel(noise=0.1)
-    roads = {
-        "prompt": prompt,
-        "late and lossy": Channel(transit=1.7, loss=0.4, noise=0.1, split=True),
-        "down": Channel(outages=((0.0, 1e9),)),
-    }
-    places: tuple[Literal["line", "square", "sites"], ...] = ("line", "square", "sites")
-    for place in places:
-        for road, channel in roads.items():
-            digests = set()
-            for _ in range(2):
-                before = _global_state()
-                trace = play(
-                    pickle.loads(pickle.dumps(optimizer)),
-                    Slope(place=place),
-                    Rules(rounds=rounds),
-                    experts={"expert": (Teller(), channel)},
-                    feedback=prompt if road == "down" else channel,
-                    seed=7,
-                )
-                digests.add(trace.digest())
-                _law(
-                    _global_state() == before,
-                    optimizer,
-                    "takes chance from its own rng, never from numpy.random",
-                    "a play that changed numpy.random's state",
-                )
-            _law(
-                len(digests) == 1,
-                optimizer,
-                f"the same seed gives the same play ({place}, experts {road})",
-                digests,
+    """Check all laws of optimizers: it moves within the domain, and bears what sources do to it.
+
+    Args:
+        optimizer: What is checked.
+        rounds: Of each play.
+
+    Raises:
+        LawError: If one is broken; it names the law and what was seen.
+    """
+    __tracebackhide__ = True
+    check_each(optimizer_laws(optimizer, rounds=rounds))
+
+
+def laws(
+    model: Environment | Expert | Optimizer,
+    *,
+    environment: Environment | str | None = None,
+    others: Experts | None = None,
+) -> Callable[[Law], None]:
+    """Return a test of all laws of a *model*, for pytest to run one by one.
+
+    `test_my_expert = laws(MyExpert(lag=2.0))` is a whole test: pytest shows each law under its
+    name, and skips those that rest on a broken one.
+
+    Args:
+        model: What is checked.
+        environment: What an expert is asked about, as for `check_expert`.
+        others: Experts that an expert asks.
+    """
+    found: Callable[[], Iterator[Law]]
+    if isinstance(model, Expert):
+        found = partial(expert_laws, model, _environment(environment), others=others)
+    elif environment is not None or others is not None:
+        raise TypeError(f"environment and others are for experts, not for {name_of(model)}")
+    elif isinstance(model, Environment):
+        found = partial(environment_laws, model)
+    elif isinstance(model, Optimizer):
+        found = partial(optimizer_laws, model)
+    else:
+        raise TypeError(f"laws are those of an environment, expert or optimizer, not of {model!r}")
+
+    def test(law: Law) -> None:
+        __tracebackhide__ = True
+        try:
+            law.check()
+        except UncheckedError as unchecked:
+            import pytest  # It runs this, so it is there.
+
+            pytest.skip(str(unchecked))
+
+    # Read by the pytest plug-in: the laws, and the line that asked for them, where the test is.
+    frame = sys._getframe(1)
+    test.sparq_laws = found  # type: ignore[attr-defined]
+    test.place_as = frame.f_code.replace(co_firstlineno=frame.f_lineno)  # type: ignore[attr-defined]
+    return test
+
+
+# Experts
+
+
+def expert_laws(
+    expert: Expert,
+    environment: Environment | str | None = None,
+    *,
+    others: Experts | None = None,
+) -> Iterator[Law]:
+    """Yield the laws of experts, one by one; arguments as for `check_expert`."""
+    trial = _Trial(expert, _environment(environment), others or {})
+    yield from model_laws(expert)
+    yield (starts := law(expert, "starts", trial.not_started))
+    calls = call_laws(expert, lambda: trial.started, EXPERT_HOOKS, starts)
+    yield from calls.values()
+    waits = "awaits every wait"
+    remedy = "`await world.clock.sleep(...)`"
+    calls_work = usable(expert, lambda: trial.started, EXPERT_HOOKS, starts, calls["spelling"])
+    yield (plays := law(expert, waits, trial.forgotten_wait, calls_work, remedy=remedy))
+    blocks = "await world.clock.sleep, not time.sleep"
+    yield law(expert, "blocks nobody", lambda: trial.slept or None, plays, remedy=blocks)
+    for batch in trial.batches:
+        sound = f"answers an Estimate of {batch} finite values, measured by now"
+        yield law(expert, sound, partial(trial.invalid, batch), plays)
+    if "broadcast" in calls:
+        sent = "broadcasts Estimates of finite values, measured by now"
+        yield law(expert, sent, trial.invalid_broadcast, plays, calls["broadcast"])
+    yield law(expert, f"answers at least once in {ROUNDS} rounds", trial.silence, plays)
+    same = "the same play gives the same answers"
+    chance = "chance from world.rng only, state from start"
+    yield law(expert, same, trial.unequal_plays, plays, remedy=chance)
+    yield law(expert, "keeps no state on the model", trial.changed, plays)
+
+
+def _environment(given: Environment | str | None) -> Environment:
+    """Return an environment, by default a small one; one that is named has its defaults."""
+    if given is None:
+        return Slope()
+    if not isinstance(given, str):
+        return given
+    model = load("environment", given)
+    try:
+        return model()
+    except ValidationError as error:
+        raise PluginError(
+            f"environment {given!r} has no default for: "
+            f"{', '.join(str(each['loc'][0]) for each in error.errors() if each['loc'])}; "
+            f"give {model.__name__}(…) in place of its name"
+        ) from error
+
+
+@dataclass
+class _Trial:
+    """An expert, played with twice for each size of a query."""
+
+    expert: Expert
+    environment: Environment
+    others: Experts
+    batches: ClassVar = (1, 4)
+    slept: list[float] = field(default_factory=list)
+    before: Expert | None = None
+
+    @cached_property
+    def started(self) -> Answering:
+        """What answers, outside of a play."""
+        domain = self.environment.start(stream(1)).domain
+        names = [*self.others, "expert"]
+        return self.expert.start(Setting(domain, experts=dict.fromkeys(names, Terms())))
+
+    @cached_property
+    def _traces(self) -> dict[int, list[Trace]]:
+        self.before = self.expert.model_copy(deep=True)
+        return {batch: [self._play(batch) for _ in range(2)] for batch in self.batches}
+
+    def _play(self, batch: int) -> Trace:
+        with _sleepless() as slept, _awaiting():
+            trace = play(
+                Asker(batch=batch),
+                self.environment,
+                Rules(rounds=ROUNDS),
+                experts={**self.others, "expert": self.expert},
+                seed=3,
             )
+        self.slept += slept
+        return trace
+
+    def not_started(self) -> object:
+        """Start it."""
+        return None if self.started is not None else "None"
+
+    def forgotten_wait(self) -> object:
+        """Return the wait that it does not await, if there is one."""
+        try:
+            assert self._traces
+        except NotAwaitedWarning as warning:
+            return warning
+        return None
+
+    def _told(self, batch: int, *, own: bool) -> tuple[set[str], list[str]]:
+        """Return fates and reasons of its answers, or of what it sent of its *own* accord."""
+        replies = self._traces[batch][0].replies
+        rows = (replies["source"] == "expert") & ((replies["asker"] == "expert") == own)
+        reasons = {str(reason) for reason in replies["reason"][rows] if reason}
+        return set(map(str, replies["fate"][rows])), sorted(reasons)
+
+    def invalid(self, batch: int) -> object:
+        """Return why answers to queries of *batch* points are of no use, if some are not."""
+        fates, reasons = self._told(batch, own=False)
+        return reasons if INVALID in fates else None
+
+    def invalid_broadcast(self) -> object:
+        """Return why readings that it sent are of no use, if some are not."""
+        fates, reasons = self._told(1, own=True)
+        return reasons if INVALID in fates else None
+
+    def silence(self) -> object:
+        """Return what became of all queries, if none was answered."""
+        for batch in self.batches:
+            fates, _ = self._told(batch, own=False)
+            if ANSWERED not in fates:
+                return sorted(fates)
+        return None
+
+    def unequal_plays(self) -> object:
+        """Return the digests of two plays that should be the same, if they differ."""
+        for traces in self._traces.values():
+            digests = [trace.digest() for trace in traces]
+            if len(set(digests)) > 1:
+                return digests
+        return None
+
+    def changed(self) -> object:
+        """Return the expert, if the plays have changed it."""
+        return None if self._traces and self.expert == self.before else self.expert
+
+
+# Optimizers
+
+
+def optimizer_laws(optimizer: Optimizer, *, rounds: int = 15) -> Iterator[Law]:
+    """Yield the laws of optimizers, one by one; arguments as for `check_optimizer`."""
+    yield from model_laws(optimizer)
+    season = _Season(optimizer, rounds)
+    yield (starts := law(optimizer, "starts", season.not_started))
+    calls = call_laws(optimizer, lambda: season.started, AGENT_HOOKS, starts)
+    yield from calls.values()
+    calls_work = usable(optimizer, lambda: season.started, AGENT_HOOKS, starts, calls["spelling"])
+    for place, road in product(PLACES, ROADS):
+        where = f"({place}, experts {road})"
+        plays = law(optimizer, f"plays {where}", partial(season.unplayed, place, road), calls_work)
+        yield plays
+        same = f"the same seed gives the same play {where}"
+        yield law(optimizer, same, partial(season.unequal, place, road), plays)
+    chance = "takes chance from its own rng, never from numpy.random"
+    yield law(optimizer, chance, season.gambling, calls_work)
+    if "belief" in calls:
+        told = calls["belief"]
+        belief = "belief gives a Belief or None"
+        yield (sound := law(optimizer, belief, season.no_belief, told, calls_work))
+        shape = f"a belief about {BELIEVED} points has means and stds of shape ({BELIEVED},)"
+        yield (shaped := law(optimizer, shape, season.misshapen_belief, sound))
+        finite = "beliefs are finite, and no std is below 0"
+        yield law(optimizer, finite, season.infinite_belief, shaped)
+        same = "to be asked what it believes changes no play"
+        yield law(optimizer, same, season.disturbed, sound)
+
+
+Place: TypeAlias = Literal["line", "square", "sites"]
+PLACES: tuple[Place, ...] = ("line", "square", "sites")
+ROADS = {
+    "prompt": Channel(noise=0.1),
+    "late and lossy": Channel(transit=1.7, loss=0.4, noise=0.1, split=True),
+    "down": Channel(outages=((0.0, 1e9),)),
+}
+BELIEVED = 7
+"""At so many points an agent is asked what it believes."""
+ROUNDS = 12
+"""Of a play that tries an expert."""
+
+
+@dataclass
+class _Season:
+    """An optimizer, played twice in each place with each kind of expert."""
+
+    optimizer: Optimizer
+    rounds: int
+    _outcomes: dict[tuple[Place, str], tuple[set[str], bool]] = field(default_factory=dict)
+
+    @cached_property
+    def started(self) -> Agent:
+        """The agent, outside of a play."""
+        setting = Setting(Box(0.0, 1.0), experts={"expert": Terms()}, rounds=self.rounds)
+        return self.optimizer.start(setting, stream(1))
+
+    def _outcome(self, place: Place, road: str) -> tuple[set[str], bool]:
+        """Return the digests of two plays, and whether they have used numpy.random."""
+        if (place, road) not in self._outcomes:
+            before = _global_state()
+            digests = {self._play(self.optimizer, place, road) for _ in range(2)}
+            self._outcomes[place, road] = digests, _global_state() != before
+        return self._outcomes[place, road]
+
+    def _play(
+        self, optimizer: Optimizer, place: Place, road: str, watch: Watch | None = None
+    ) -> str:
+        channel = ROADS[road]
+        return play(
+            optimizer if watch else pickle.loads(pickle.dumps(optimizer)),
+            Slope(place=place),
+            Rules(rounds=self.rounds),
+            experts={"expert": (Teller(), channel)},
+            feedback=ROADS["prompt"] if road == "down" else channel,
+            seed=7,
+            watch=watch,
+        ).digest()
+
+    def not_started(self) -> object:
+        """Start it."""
+        return None if self.started is not None else "None"
+
+    def unplayed(self, place: Place, road: str) -> object:
+        """Play; what a play raises is what is wrong."""
+        self._outcome(place, road)
+        return None
+
+    def unequal(self, place: Place, road: str) -> object:
+        """Return the digests of two plays that should be the same, if they differ."""
+        digests, _ = self._outcome(place, road)
+        return digests if len(digests) > 1 else None
+
+    def gambling(self) -> object:
+        """Return where it has used numpy.random, if it has."""
+        for place, road in product(PLACES, ROADS):
+            with suppress(Exception):  # Of a play that fails another law tells.
+                if self._outcome(place, road)[1]:
+                    return "a play that changed numpy.random's state"
+        return None
+
+    @cached_property
+    def _believed(self) -> tuple[list[object], str]:
+        """What was believed after each move, and the digest of that play."""
+        points = Box(0.0, 1.0).cover(BELIEVED)
+        agents: list[Agent] = []
+        beliefs: list[object] = []
+
+        def ask(turn: Turn) -> None:
+            agent = agents[-1]
+            assert isinstance(agent, Believing)  # As its law says.
+            beliefs.append(agent.belief(points, turn.played_at))
+
+        exposed = _Exposed(optimizer=self.optimizer, started=agents.append)
+        return beliefs, self._play(exposed, "line", "prompt", ask)
+
+    @property
+    def _beliefs(self) -> list[Belief]:
+        return [belief for belief in self._believed[0] if isinstance(belief, Belief)]
+
+    def no_belief(self) -> object:
+        """Return what it gives in place of a belief, if it does."""
+        sound = Belief | None
+        return next((each for each in self._believed[0] if not isinstance(each, sound)), None)
+
+    def misshapen_belief(self) -> object:
+        """Return the shapes of a belief, if they are others than those of the points."""
+        shapes = [(np.shape(each.mean), np.shape(each.std)) for each in self._beliefs]
+        return next((each for each in shapes if set(each) != {(BELIEVED,)}), None)
+
+    def infinite_belief(self) -> object:
+        """Return a belief that is not finite, or whose std is below 0."""
+        for each in self._beliefs:
+            if not np.isfinite([*each.mean, *each.std, each.width]).all() or min(each.std) < 0:
+                return each
+        return None
+
+    def disturbed(self) -> object:
+        """Return the digests of a play while it was asked, and while it was not, if they differ."""
+        digests = {self._believed[1], *self._outcome("line", "prompt")[0]}
+        return digests if len(digests) > 1 else None
+
+
+class _Exposed(Optimizer):
+    """An *optimizer* whose agent is shown when it is *started*."""
+
+    optimizer: Optimizer
+    started: Callable[[Agent], None]
+
+    def start(self, setting: Setting, rng: Generator) -> Agent:
+        agent = self.optimizer.start(setting, rng)
+        self.started(agent)
+        return agent
+
+
+# Small plug-ins for tests
 
 
 class Slope(Environment):
@@ -316,72 +623,11 @@ def _sleepless() -> Iterator[list[float]]:
 
 
 @contextmanager
-def _awaiting(expert: Expert) -> Iterator[None]:
+def _awaiting() -> Iterator[None]:
     """Refuse waits that are made and not awaited."""
     with catch_warnings():
         simplefilter("error", NotAwaitedWarning)
-        try:
-            yield
-        except NotAwaitedWarning as warning:
-            law = "awaits every wait: `await world.clock.sleep(...)`"
-            raise LawError(f"{_name(expert)}: {law}; seen: {warning}") from warning
-
-
-def _check_model(model: Part) -> None:
-    """Check that a model is its parameters: equal to its copy, hashable and documented."""
-    try:
-        copy = pickle.loads(pickle.dumps(model))
-        hashes = hash(copy), hash(model)
-    except Exception as error:
-        raise LawError(f"{_name(model)}: can be pickled and hashed; seen: {error}") from error
-    _law(copy == model, model, "equals its pickled self", copy)
-    _law(hashes[0] == hashes[1], model, "hashes as its pickled self does", copy)
-    _law(bool(type(model).__doc__), model, "has a docstring", None)
-
-
-def _rewards(environment: Environment, landscape: Landscape, points: Points, time: float) -> Values:
-    before = points.copy()
-    rewards = landscape.rewards(points, time)
-    _law(
-        isinstance(rewards, np.ndarray) and rewards.shape == (len(points),),
-        environment,
-        f"rewards of {len(points)} points have shape ({len(points)},)",
-        rewards,
-    )
-    _law(bool(np.isfinite(rewards).all()), environment, "rewards are finite", rewards)
-    _law(np.array_equal(points, before), environment, "leaves the points as they were", points)
-    return rewards
-
-
-def _tolerance(environment: Environment, landscape: Landscape, times: list[float]) -> float:
-    """Return the tolerance that is stated where rewards are simulated, if it is kept; else 0."""
-    if not isinstance(landscape, Computed | Tabulated):
-        return 0.0
-    points, tolerance = landscape.domain.cover(200), landscape.tolerance
-    for time in times:
-        rewards = _rewards(environment, landscape, points, time)
-        error = float(abs(landscape.simulated(points, time) - rewards).max())
-        _law(
-            error <= tolerance,
-            environment,
-            f"rewards at {time:g} are those simulated anew, to its tolerance of {tolerance:g}; "
-            "state a larger one, or take more nodes and snapshots",
-            error,
-        )
-    return tolerance
-
-
-def _law(holds: bool, model: Part, law: str, seen: object) -> None:
-    if not holds:
-        raise LawError(f"{_name(model)}: {law}; seen: {seen!s:.300}")
-
-
-def _name(model: Part) -> str:
-    return f"{type(model).__module__}.{type(model).__name__}"
-
-
-def _rng(seed: int) -> Generator:
-    return Generator(Philox(key=seed))
+        yield
 
 
 def _global_state() -> tuple[bytes, int]:

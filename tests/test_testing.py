@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from functools import partial
 from itertools import count, pairwise
 from math import inf, nan
@@ -13,9 +14,11 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 import pytest
 from numpy.random import Generator
+from numpy.typing import NDArray
 from pydantic import PrivateAttr
 
 from sparq_environments.synthetic import Synthetic
+from sparq_experts.simulator import Simulator
 from sparq_experts.truth import Truth
 from sparq_sim import (
     Answer,
@@ -32,17 +35,21 @@ from sparq_sim import (
     World,
 )
 from sparq_sim.messages import Point, Points, Reply, Values
-from sparq_sim.models import Agent, Answering, Landscape
+from sparq_sim.models import Agent, Answering, Belief, Landscape
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.testing import (
     Asker,
+    Law,
     LawError,
     Slope,
     Teller,
+    UncheckedError,
     WaitlessLoop,
     check_environment,
     check_expert,
     check_optimizer,
+    environment_laws,
+    expert_laws,
 )
 
 T = TypeVar("T")
@@ -66,6 +73,27 @@ def test_sound_environments_pass(environment: Environment) -> None:
 def test_sound_experts_pass(expert: Expert) -> None:
     check_expert(expert)
     check_expert(expert, Synthetic())
+    check_expert(expert, "synthetic")
+
+
+def test_the_environment_of_an_expert_can_be_named() -> None:
+    check_expert(Simulator(), "rod")
+    with pytest.raises(PluginError, match="this environment has no coarser version of itself"):
+        check_expert(Simulator())
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("rodd", r"no environment is called 'rodd': did you mean 'rod'\?"),
+        ("recorded", r"'recorded' has no default for: files; give Recorded\(…\) in place of"),
+    ],
+)
+def test_an_environment_that_cannot_be_named_is_refused_with_the_remedy(
+    name: str, told: str
+) -> None:
+    with pytest.raises(PluginError, match=told):
+        check_expert(Teller(), name)
 
 
 @pytest.mark.parametrize("optimizer", [Asker(), Asker(batch=1), Uniform()], ids=str)
@@ -197,8 +225,8 @@ def test_the_ground_of_the_offenders_is_sound() -> None:
 @pytest.mark.parametrize(
     ("ground", "law"),
     [
-        (Fatiguing, "rewards at 0.0 do not depend on what was asked before"),
-        (Marching, "rewards at 0.0 do not depend on what was asked before"),
+        (Fatiguing, "rewards do not depend on what was asked before"),
+        (Marching, "rewards do not depend on what was asked before"),
         (Moody, "equal rng, equal landscape"),
         (Sociable, "a point has the same reward alone and among others"),
         (Upright, r"rewards of 9 points have shape \(9,\)"),
@@ -215,6 +243,197 @@ def test_an_environment_that_breaks_a_law_is_told_which(
 ) -> None:
     with pytest.raises(LawError, match=rf"tests\.test_testing\.Grounded: {law}; seen: "):
         check_environment(Grounded(ground=ground))
+
+
+# Hooks of landscapes that break one law.
+
+
+class Hooked(Ground):
+    """Has every hook, and each is sound."""
+
+    cells = 8
+
+    def observe(self, points: Points, time: float, rng: Generator) -> Values:
+        return self.rewards(points, time) + rng.normal(size=len(points))
+
+    def available(self, points: Points, time: float) -> NDArray[np.bool_]:
+        there: NDArray[np.bool_] = points[:, 0] > 0.1 * time % 1
+        return there
+
+    def coarse(self, resolution: float) -> Landscape:
+        return Ground()
+
+
+class ColumnOfObservations(Hooked):
+    def observe(self, points: Points, time: float, rng: Generator) -> Values:
+        return super().observe(points, time, rng)[:, None]
+
+
+class ListOfObservations(Hooked):
+    def observe(self, points: Points, time: float, rng: Generator) -> Values:
+        return super().observe(points, time, rng).tolist()  # type: ignore[no-any-return] # on purpose
+
+
+class BlindObservations(Hooked):
+    def observe(self, points: Points, time: float, rng: Generator) -> Values:
+        return np.full(len(points), nan)
+
+
+class OwnNoise(Hooked):
+    def observe(self, points: Points, time: float, rng: Generator) -> Values:
+        return super().observe(points, time, np.random.default_rng())
+
+
+class NumbersForBools(Hooked):
+    def available(self, points: Points, time: float) -> NDArray[np.bool_]:
+        return super().available(points, time).astype(float)
+
+
+class OneForAll(Hooked):
+    def available(self, points: Points, time: float) -> NDArray[np.bool_]:
+        return np.array([True])
+
+
+class Flickering(Hooked):
+    def __init__(self) -> None:
+        self._calls = count()
+
+    def available(self, points: Points, time: float) -> NDArray[np.bool_]:
+        return np.full(len(points), next(self._calls) % 7 > 0)
+
+
+class Together(Hooked):
+    def available(self, points: Points, time: float) -> NDArray[np.bool_]:
+        return np.full(len(points), len(points) > 1)
+
+
+class NoCoarse(Hooked):
+    def coarse(self, resolution: float) -> Landscape:
+        return 3  # type: ignore[return-value] # on purpose
+
+
+class Wider(Ground):
+    domain = Box(0.0, 2.0)
+
+
+class CoarseElsewhere(Hooked):
+    def coarse(self, resolution: float) -> Landscape:
+        return Wider()
+
+
+class CoarseUpright(Hooked):
+    def coarse(self, resolution: float) -> Landscape:
+        return Upright()
+
+
+class CoarseModest(Hooked):
+    def coarse(self, resolution: float) -> Landscape:
+        return Modest()
+
+
+class NoCells(Hooked):
+    cells = 0
+
+
+class Curt(Hooked):
+    def observe(self, points: Points, time: float) -> Values:  # type: ignore[override] # on purpose
+        return self.rewards(points, time)
+
+
+class Availible(Ground):
+    def availible(self, points: Points, time: float) -> NDArray[np.bool_]:
+        return np.ones(len(points), dtype=bool)
+
+
+def test_sound_hooks_pass() -> None:
+    check_environment(Grounded(ground=Hooked))
+
+
+@pytest.mark.parametrize(
+    ("ground", "law"),
+    [
+        (ColumnOfObservations, r"observations of 9 points have shape \(9,\); seen: .*\(9, 1\)"),
+        (ListOfObservations, r"observations of 9 points have shape \(9,\); seen: list \["),
+        (BlindObservations, "observations are finite; seen: "),
+        (OwnNoise, "equal rng, equal observations; seen: at time 0.0: "),
+        (NumbersForBools, "available gives 9 bools for 9 points; seen: .* type float64"),
+        (OneForAll, r"available gives 9 bools for 9 points; seen: an array of shape \(1,\)"),
+        (Flickering, "available does not depend on what was asked before; seen: at time"),
+        (Together, "a point is available alone as among others; seen: "),
+        (NoCoarse, "coarse: is a Landscape; seen: 3"),
+        (CoarseElsewhere, "coarse: has the domain of the landscape; seen: Box"),
+        (CoarseUpright, r"coarse: rewards of 9 points have shape \(9,\); seen: "),
+        (CoarseModest, "coarse: no point beats best; seen: "),
+        (NoCells, "cells is a whole number above 0; seen: cells must be .*, not 0"),
+        (Curt, r"observe can be called with \(points, time, rng\); seen: observe must be callable"),
+        (Availible, r"no name is that of a hook misspelt; .* did you mean 'available'\?"),
+    ],
+)
+def test_a_landscape_whose_hook_breaks_a_law_is_told_which(
+    ground: Callable[[], object], law: str
+) -> None:
+    with pytest.raises(LawError, match=rf"^tests\.test_testing\.Grounded: {law}"):
+        check_environment(Grounded(ground=ground))
+
+
+class ThreeBroken(Hooked):
+    """One hook is of the wrong shape, one of the wrong signature, one of the wrong type."""
+
+    def observe(self, points: Points, time: float, rng: Generator) -> Values:
+        return super().observe(points, time, rng)[:, None]
+
+    def available(self, points: Points) -> NDArray[np.bool_]:  # type: ignore[override] # on purpose
+        return np.ones(len(points), dtype=bool)
+
+    cells = "many"  # type: ignore[assignment] # on purpose
+
+
+def broken(laws: Iterable[Law]) -> list[str]:
+    """Give the names of those that are broken; what rests on them is not checked."""
+    names = []
+    for law in laws:
+        try:
+            law.check()
+        except UncheckedError:
+            continue
+        except LawError:
+            names.append(law.name)
+    return names
+
+
+def test_of_three_broken_hooks_each_is_named_and_all_else_is_sound() -> None:
+    assert broken(environment_laws(Grounded(ground=ThreeBroken))) == [
+        "available can be called with (points, time)",
+        "cells is a whole number above 0",
+        "observations of 9 points have shape (9,)",
+    ]
+
+
+def test_hooks_that_are_not_there_have_no_laws() -> None:
+    names = {law.name for law in environment_laws(Grounded(ground=Ground))}
+    more = {law.name for law in environment_laws(Grounded(ground=Hooked))} - names
+    assert all(re.search("available|observ|coarse|cells", name) for name in more)
+    assert not any(re.search("available|observ|coarse|cells", name) for name in names)
+
+
+def test_a_landscape_that_starts_later_has_the_laws_of_its_hooks_all_the_same() -> None:
+    class Late:
+        made: Callable[[], object] = staticmethod(lambda: 1 / 0)
+
+        def __call__(self) -> object:
+            return self.made()
+
+    late = Late()
+    listed = list(environment_laws(Grounded(ground=late)))
+    late.made = ColumnOfObservations
+    named = [name for name in broken(listed) if "pickled" not in name]
+    assert named == ["observations of 9 points have shape (9,)"]
+
+
+def test_a_law_that_rests_on_a_broken_one_is_not_checked() -> None:
+    found = {law.name: law for law in environment_laws(Grounded(ground=Upright))}
+    with pytest.raises(UncheckedError, match=r"rests on .* broken: rewards of 9 points have shape"):
+        found["rewards are finite"].check()
 
 
 def test_a_best_point_outside_the_domain_is_refused_by_name() -> None:
@@ -405,6 +624,54 @@ def test_an_expert_may_have_state_and_chance_where_they_belong() -> None:
     check_expert(Running())
 
 
+class Beacon(Teller):
+    """Sends what a function makes of one point, unasked."""
+
+    function: Callable[[int], Any]
+
+    async def broadcast(self, world: World) -> None:
+        while True:
+            await world.clock.sleep(1.0)
+            world.send(world.open(world.domain.cover(1)), self.function(1))
+
+
+def nought(points: int) -> Estimate:
+    return Estimate(np.zeros(points))
+
+
+class Shouting(Teller):
+    """Broadcasts without time."""
+
+    def broadcast(self, world: World) -> None:
+        """Return at once."""
+
+
+class Brodcasting(Teller):
+    """Would broadcast."""
+
+    async def brodcast(self, world: World) -> None:
+        """Send nothing."""
+
+
+def test_an_expert_may_broadcast() -> None:
+    check_expert(Beacon(function=nought))
+
+
+@pytest.mark.parametrize(
+    ("expert", "law"),
+    [
+        (Beacon(function=prophecy), "broadcasts Estimates of finite values, measured by now; .*99"),
+        (Beacon(function=accident), "broadcasts Estimates .*; seen: .*KeyError: 'sensor 7'"),
+        (Shouting(), r"broadcast can be awaited with \(world\); .*must be an async method"),
+        (Brodcasting(), r"no name is that of a hook misspelt; .*did you mean 'broadcast'\?"),
+    ],
+)
+def test_an_expert_whose_broadcast_breaks_a_law_is_told_which(expert: Expert, law: str) -> None:
+    assert len(broken(expert_laws(expert))) == 1
+    with pytest.raises(LawError, match=rf"{type(expert).__name__}: {law}"):
+        check_expert(expert)
+
+
 # Optimizers that break one law.
 
 
@@ -513,6 +780,60 @@ def test_an_optimizer_that_breaks_a_law_is_told_which(
 ) -> None:
     with pytest.raises(error, match=message):
         check_optimizer(Made(agent=agent))
+
+
+class Convinced(Agile):
+    """Believes; each offender below spoils one thing."""
+
+    def belief(self, points: Points, now: float) -> Belief | None:
+        return Belief(points[:, 0], np.ones(len(points)), 2.0)
+
+
+class Wordy(Convinced):
+    def belief(self, points: Points, now: float) -> Belief | None:
+        return "sunny"  # type: ignore[return-value] # on purpose
+
+
+class Scattered(Convinced):
+    def belief(self, points: Points, now: float) -> Belief | None:
+        return Belief(points, np.ones(len(points)), 2.0)
+
+
+class Surer(Convinced):
+    def belief(self, points: Points, now: float) -> Belief | None:
+        return Belief(points[:, 0], -np.ones(len(points)), 2.0)
+
+
+class Distracted(Convinced):
+    def belief(self, points: Points, now: float) -> Belief | None:
+        self.rng.random()
+        return None
+
+
+class Curtly(Convinced):
+    def belief(self, points: Points) -> Belief | None:  # type: ignore[override] # on purpose
+        return None
+
+
+def test_an_agent_may_believe() -> None:
+    check_optimizer(Made(agent=Convinced), rounds=3)
+
+
+@pytest.mark.parametrize(
+    ("agent", "law"),
+    [
+        (Wordy, "belief gives a Belief or None; seen: sunny"),
+        (Scattered, r"a belief about 7 points has means and stds of shape \(7,\); .*\(7, 1\)"),
+        (Surer, "beliefs are finite, and no std is below 0; seen: Belief"),
+        (Distracted, "to be asked what it believes changes no play; seen: "),
+        (Curtly, r"belief can be called with \(points, now\); seen: .*too many positional"),
+    ],
+)
+def test_an_agent_whose_belief_breaks_a_law_is_told_which(
+    agent: Callable[[Setting, Generator], Agent], law: str
+) -> None:
+    with pytest.raises(LawError, match=f"Made: {law}"):
+        check_optimizer(Made(agent=agent), rounds=3)
 
 
 class Unsaid(Uniform):
