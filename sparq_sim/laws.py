@@ -333,6 +333,10 @@ class _Survey:
             return np.ones(len(points), dtype=bool)
         return landscape.available(points.copy(), time)
 
+    @cached_property
+    def _first_observed(self) -> list[Values]:
+        return self._observed()
+
     def _observed(self) -> list[Values]:
         landscape = self.landscape
         assert isinstance(landscape, Observing)  # As its law says.
@@ -430,16 +434,16 @@ class _Survey:
         return None
 
     def _not_observed(self) -> object:
-        return next(filter(None, map(_no_column, self._observed())), None)
+        return next(filter(None, map(_no_column, self._first_observed)), None)
 
     def _unobserved(self) -> object:
-        for time, found in zip(self.times, self._observed(), strict=True):
+        for time, found in zip(self.times, self._first_observed, strict=True):
             if not np.isfinite(found[self._available(self.points, time)]).all():
                 return found
         return None
 
     def _observed_otherwise(self) -> object:
-        return self._unlike(self._observed(), self._observed())
+        return self._unlike(self._first_observed, self._observed())
 
     def _unlike(self, one: Sequence[NDArray[Any]], other: Sequence[NDArray[Any]]) -> object:
         """Return the first time at which two findings differ, and both."""

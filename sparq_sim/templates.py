@@ -233,8 +233,8 @@ python -m pytest
 sparq-sim run scenario.toml
 ```
 
-The $kind is in `$module.py`. Its test plays it in small worlds and checks the laws that every $kind
-obeys. After the first command, `sparq-sim list` shows it as `$name`.
+The $kind is in `$module.py`. Its tests check the laws that every $kind obeys, one by one, and a
+claim of its own. After the first command, `sparq-sim list` shows it as `$name`.
 """
 
 # An environment
@@ -299,15 +299,13 @@ ENVIRONMENT_TEST = '''\
 from __future__ import annotations
 
 import numpy as np
-from sparq_sim.testing import check_environment
+from sparq_sim.testing import laws
 
 from $module import $model
 
-
-def test_it_obeys_the_laws_of_environments() -> None:
-    """The laws are listed in the guide to plug-ins."""
-    check_environment($model())
-    check_environment($model(width=0.05, duration=7.0))
+# Each is a test for every law of environments; the guide to plug-ins lists them.
+test_laws = laws($model())
+test_laws_of_a_small_and_fast_one = laws($model(width=0.05, duration=7.0))
 
 
 def test_its_top_is_back_after_one_turn_and_elsewhere_after_half() -> None:
@@ -364,15 +362,13 @@ from __future__ import annotations
 
 from sparq_sim import Rules, play
 from sparq_sim.measures import staleness
-from sparq_sim.testing import Asker, Slope, check_expert
+from sparq_sim.testing import Asker, Slope, laws
 
 from $module import $model
 
-
-def test_it_obeys_the_laws_of_experts() -> None:
-    """The laws are listed in the guide to plug-ins."""
-    check_expert($model())
-    check_expert($model(lag=0.0))
+# Each is a test for every law of experts; the guide to plug-ins lists them.
+test_laws = laws($model())
+test_laws_without_lag = laws($model(lag=0.0), environment="synthetic")
 
 
 def test_its_answers_are_as_old_as_its_lag() -> None:
@@ -489,15 +485,13 @@ from __future__ import annotations
 
 import numpy as np
 from sparq_sim import Box, Query, Setting
-from sparq_sim.testing import check_optimizer
+from sparq_sim.testing import laws
 
 from $module import $model
 
-
-def test_it_obeys_the_laws_of_optimizers() -> None:
-    """The laws are listed in the guide to plug-ins."""
-    check_optimizer($model())
-    check_optimizer($model(forgetting=0.0, reach=1.0))
+# Each is a test for every law of optimizers; the guide to plug-ins lists them.
+test_laws = laws($model())
+test_laws_of_a_far_reaching_one = laws($model(forgetting=0.0, reach=1.0))
 
 
 def test_a_good_point_gives_way_to_a_newer_one_in_time() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -51,7 +52,8 @@ def test_a_new_plug_in_installs_passes_its_test_and_plays_its_scenario(
     # Not from the folder, but as installed.
     options = ("-q", "-p", "no:cacheprovider", "--import-mode=importlib")
     said = run("-m", "pytest", *options, f"test_my_{kind}.py", cwd=home, **installed)
-    assert "2 passed" in said
+    assert int(re.findall(r"(\d+) passed", said)[0]) > 2 * 10  # Two models, and many laws.
+    assert not re.search("failed|skipped|error", said)
     said = run("-c", PLAY, cwd=home, **installed)
     rounds = tomllib.loads((home / "scenario.toml").read_text())["rounds"]
     assert said.split("played")[-1].split() == [str(rounds), "of", str(rounds)]
