@@ -154,7 +154,7 @@ def call_laws(
     def fault_of(hook: Hook) -> Wrong:
         def wrong() -> object:
             started = start()
-            if not has(started, hook):
+            if hook.optional and not has(started, hook):
                 raise UncheckedError(f"there is no {hook.name}")
             return fault(started, hook)
 
@@ -166,7 +166,7 @@ def call_laws(
 
     laws = {
         hook.name: law(model, _called(hook), fault_of(hook), basis)
-        for hook in _present(start, hooks)
+        for hook in _listed(start, hooks)
     }
     return {
         **laws,
@@ -181,14 +181,17 @@ def _called(hook: Hook) -> str:
     return f"{hook.name} {how} with ({', '.join(hook.arguments)})"
 
 
-def _present(start: Callable[[], object], hooks: Sequence[Hook]) -> list[Hook]:
-    """Return the hooks that are there; all, where that is not known before laws are checked."""
-    methods = [hook for hook in hooks if hook.optional or hook.arguments is not None]
+def _listed(start: Callable[[], object], hooks: Sequence[Hook]) -> list[Hook]:
+    """Return the hooks that have a law: methods that must be there, and what else is there.
+
+    Where that is not known before laws are checked, it is all.
+    """
+    lawful = [hook for hook in hooks if hook.optional or hook.arguments is not None]
     try:
         started = start()
     except Exception:  # Whatever it is, the law that it starts will tell.
-        return methods
-    return [hook for hook in methods if has(started, hook)]
+        return lawful
+    return [hook for hook in lawful if not hook.optional or has(started, hook)]
 
 
 def usable(model: Part, start: Callable[[], object], hooks: Sequence[Hook], *bases: Law) -> Law:
@@ -215,7 +218,7 @@ def environment_laws(environment: Environment, *, horizon: float = 20.0) -> Iter
     yield (starts := survey.law("start gives a Landscape", survey.no_landscape))
     calls = call_laws(environment, lambda: survey.landscape, LANDSCAPE_HOOKS, starts)
     yield from calls.values()
-    yield from survey.laws(starts, *(calls[name] for name in ("rewards", "best") if name in calls))
+    yield from survey.laws(calls["rewards"], calls["best"])
     if "available" in calls:
         yield from survey.gap_laws(calls["available"])
     if "observe" in calls:

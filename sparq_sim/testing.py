@@ -173,8 +173,8 @@ def laws(
 
     # Read by the pytest plug-in: the laws, and the line that asked for them, where the test is.
     frame = sys._getframe(1)
-    test.sparq_laws = found  # type: ignore[attr-defined]
-    test.place_as = frame.f_code.replace(co_firstlineno=frame.f_lineno)  # type: ignore[attr-defined]
+    place = frame.f_code.replace(co_firstlineno=frame.f_lineno)
+    vars(test).update(sparq_laws=found, place_as=place)
     return test
 
 
@@ -193,10 +193,11 @@ def expert_laws(
     yield (starts := law(expert, "starts", trial.not_started))
     calls = call_laws(expert, lambda: trial.started, EXPERT_HOOKS, starts)
     yield from calls.values()
-    waits = "awaits every wait"
-    remedy = "`await world.clock.sleep(...)`"
     calls_work = usable(expert, lambda: trial.started, EXPERT_HOOKS, starts, calls["spelling"])
-    yield (plays := law(expert, waits, trial.forgotten_wait, calls_work, remedy=remedy))
+    whole = f"takes part in a play of {ROUNDS} rounds"
+    yield (whole_plays := law(expert, whole, trial.unplayed, calls_work))
+    remedy = "`await world.clock.sleep(...)`"
+    yield (plays := law(expert, "awaits every wait", trial.forgotten, whole_plays, remedy=remedy))
     blocks = "await world.clock.sleep, not time.sleep"
     yield law(expert, "blocks nobody", lambda: trial.slept or None, plays, remedy=blocks)
     for batch in trial.batches:
@@ -265,16 +266,19 @@ class _Trial:
         return trace
 
     def not_started(self) -> object:
-        """Start it."""
+        """Start it; what that raises is what is wrong."""
         return None if self.started is not None else "None"
 
-    def forgotten_wait(self) -> object:
+    def unplayed(self) -> object:
+        """Play; what a play raises is what is wrong."""
+        return None if self.forgotten() or self._traces else "no play"
+
+    def forgotten(self) -> object:
         """Return the wait that it does not await, if there is one."""
         try:
-            assert self._traces
+            return None if self._traces else "no play"
         except NotAwaitedWarning as warning:
             return warning
-        return None
 
     def _told(self, batch: int, *, own: bool) -> tuple[set[str], list[str]]:
         """Return fates and reasons of its answers, or of what it sent of its *own* accord."""
@@ -395,7 +399,7 @@ class _Season:
         ).digest()
 
     def not_started(self) -> object:
-        """Start it."""
+        """Start it; what that raises is what is wrong."""
         return None if self.started is not None else "None"
 
     def unplayed(self, place: Place, road: str) -> object:

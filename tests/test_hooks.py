@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from sparq_sim import (
     Box,
-    Environment,
     Estimate,
     Expert,
     Move,
@@ -41,32 +40,9 @@ from sparq_sim.models import (
     WithCells,
     WithGaps,
 )
-from sparq_sim.testing import Slope, Teller
+from sparq_sim.testing import Teller
 from tests.gappy import GappyLandscape
-
-SLOPE = Slope().start(np.random.default_rng(0))
-
-
-class Ground:
-    """A slope, to which each test adds what is to be seen."""
-
-    domain = Box(0.0, 1.0)
-
-    def rewards(self, points: Points, time: float) -> Values:
-        return SLOPE.rewards(points, time)
-
-    def best(self, time: float) -> tuple[Point, float]:
-        return SLOPE.best(time)
-
-
-class Grounded(Environment):
-    """Starts the landscape that it is told to."""
-
-    ground: Callable[[], Any]
-
-    def start(self, rng: Generator) -> Landscape:
-        landscape: Landscape = self.ground()
-        return landscape
+from tests.ground import SLOPE, Ground, Grounded
 
 
 class Started(Expert):

@@ -51,11 +51,9 @@ from sparq_sim.testing import (
     environment_laws,
     expert_laws,
 )
+from tests.ground import Ground, Grounded
 
 T = TypeVar("T")
-
-SLOPE = Slope().start(np.random.default_rng(0))
-
 
 # The sound ones pass.
 
@@ -102,18 +100,6 @@ def test_sound_optimizers_pass(optimizer: Optimizer) -> None:
 
 
 # Environments that break one law.
-
-
-class Ground:
-    """A slope; each offender below spoils one thing."""
-
-    domain = Box(0.0, 1.0)
-
-    def rewards(self, points: Points, time: float) -> Values:
-        return SLOPE.rewards(points, time)
-
-    def best(self, time: float) -> tuple[Point, float]:
-        return SLOPE.best(time)
 
 
 class Fatiguing(Ground):
@@ -209,15 +195,6 @@ class Moody(Ground):
         return super().rewards(points, time) - self._mood
 
 
-class Grounded(Environment):
-    """Starts the landscape that it is told to."""
-
-    ground: Callable[[], object]
-
-    def start(self, rng: Generator) -> Landscape:
-        return self.ground()  # type: ignore[return-value] # not always one, on purpose
-
-
 def test_the_ground_of_the_offenders_is_sound() -> None:
     check_environment(Grounded(ground=Ground))
 
@@ -241,7 +218,7 @@ def test_the_ground_of_the_offenders_is_sound() -> None:
 def test_an_environment_that_breaks_a_law_is_told_which(
     ground: Callable[[], object], law: str
 ) -> None:
-    with pytest.raises(LawError, match=rf"tests\.test_testing\.Grounded: {law}; seen: "):
+    with pytest.raises(LawError, match=rf"tests\.ground\.Grounded: {law}; seen: "):
         check_environment(Grounded(ground=ground))
 
 
@@ -372,7 +349,7 @@ def test_sound_hooks_pass() -> None:
 def test_a_landscape_whose_hook_breaks_a_law_is_told_which(
     ground: Callable[[], object], law: str
 ) -> None:
-    with pytest.raises(LawError, match=rf"^tests\.test_testing\.Grounded: {law}"):
+    with pytest.raises(LawError, match=rf"^tests\.ground\.Grounded: {law}"):
         check_environment(Grounded(ground=ground))
 
 
@@ -653,6 +630,13 @@ class Brodcasting(Teller):
         """Send nothing."""
 
 
+class Dumb(Expert):
+    """Starts what cannot answer."""
+
+    def start(self, setting: Setting) -> Answering:
+        return object()  # type: ignore[return-value] # on purpose
+
+
 def test_an_expert_may_broadcast() -> None:
     check_expert(Beacon(function=nought))
 
@@ -663,10 +647,11 @@ def test_an_expert_may_broadcast() -> None:
         (Beacon(function=prophecy), "broadcasts Estimates of finite values, measured by now; .*99"),
         (Beacon(function=accident), "broadcasts Estimates .*; seen: .*KeyError: 'sensor 7'"),
         (Shouting(), r"broadcast can be awaited with \(world\); .*must be an async method"),
+        (Dumb(), r"answer can be awaited with \(query, world\); seen: answer is missing"),
         (Brodcasting(), r"no name is that of a hook misspelt; .*did you mean 'broadcast'\?"),
     ],
 )
-def test_an_expert_whose_broadcast_breaks_a_law_is_told_which(expert: Expert, law: str) -> None:
+def test_an_expert_whose_method_breaks_a_law_is_told_which(expert: Expert, law: str) -> None:
     assert len(broken(expert_laws(expert))) == 1
     with pytest.raises(LawError, match=rf"{type(expert).__name__}: {law}"):
         check_expert(expert)
