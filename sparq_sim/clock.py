@@ -70,21 +70,33 @@ class NotAwaitedWarning(UserWarning):
     """Somebody made a wait, and did not wait for it."""
 
 
+class SlowStartWarning(UserWarning):
+    """The first move took longer than a round; the clock of a live play stood still meanwhile."""
+
+
 class Signal(Protocol):
-    """Something that happens once, and can be awaited."""
+    """Something that happens once, and can be awaited, by several and also afterwards."""
 
     def set(self, value: Any = None) -> None:
-        """Let it happen now."""
+        """Make it happen now; one that has happened keeps its value."""
 
     def __await__(self) -> Generator[Any, Any, Any]:
         """Wait for it; give its value."""
 
 
 class Process(Protocol[T_co]):
-    """A coroutine under way; awaiting it gives its result, or None where it was cancelled."""
+    """A coroutine under way; awaiting it gives its result, or None where it was cancelled.
+
+    One that catches CancelledError goes on, and has a result. One that raises an error ends the
+    whole run, so that nobody gets its result.
+    """
 
     def cancel(self) -> None:
-        """Throw CancelledError into it where it waits."""
+        """Have CancelledError raised where it waits, or will wait next, within this instant.
+
+        It is raised after the caller has gone on to its own next wait. A process that has not
+        begun never runs; one that has ended is left as it is.
+        """
 
     def __await__(self) -> Generator[Any, Any, T_co | None]:
         """Wait for its end."""
@@ -119,8 +131,13 @@ class Clock(Protocol):
     def gate(self, capacity: int) -> Gate:
         """Make a gate that lets *capacity* processes through at a time."""
 
-    def compute(self, function: Callable[[float], T], now: float) -> Awaitable[T]:
-        """Call *function*, which thinks but does not wait, with the moment *now*."""
+    def compute(
+        self, function: Callable[[float], T], now: float, *, still: bool = False
+    ) -> Awaitable[T]:
+        """Call *function*, which thinks but does not wait, with the moment *now*.
+
+        In virtual time that takes no time; in real time it does, unless time is to stand *still*.
+        """
 
     def follow(self, function: SimPyFunction[T]) -> Awaitable[T]:
         """Run a classic SimPy process function to its end; virtual time only."""
@@ -215,9 +232,11 @@ class LentClock:
         """Make a gate."""
         return self._clock.gate(capacity)
 
-    def compute(self, function: Callable[[float], T], now: float) -> Awaitable[T]:
+    def compute(
+        self, function: Callable[[float], T], now: float, *, still: bool = False
+    ) -> Awaitable[T]:
         """Call *function*."""
-        return self._clock.compute(function, now)
+        return self._clock.compute(function, now, still=still)
 
     def follow(self, function: SimPyFunction[T]) -> Awaitable[T]:
         """Run a classic SimPy process function to its end."""
@@ -329,8 +348,9 @@ class _SimSignal(simpy.Event):
     """A SimPy event, awaitable."""
 
     def set(self, value: Any = None) -> None:
-        """Let it happen now."""
-        self.succeed(value)
+        """Make it happen now."""
+        if not self.triggered:
+            self.succeed(value)
 
     def __await__(self) -> Generator[simpy.Event, Any, Any]:
         return (yield self)
@@ -343,22 +363,25 @@ class _SimProcess:
     Exception, which a careless `except Exception` in an expert would swallow.
     """
 
-    __slots__ = ("_clock", "_coroutine", "_ended", "_target", "done", "result")
+    __slots__ = ("_cancelled", "_clock", "_coroutine", "_ended", "_target", "done", "result")
 
     def __init__(self, clock: SimClock, coroutine: Coroutine[Any, Any, Any]) -> None:
         agenda = clock.agenda
         self._clock = clock
         self._coroutine = coroutine
         self._ended: _SimSignal | None = None
+        self._cancelled = False  # And has yet to hear of it.
         self.done = False
         self.result: Any = None
-        self._target: simpy.Event = _Happening(agenda)
+        # What it waits for; None while it runs.
+        self._target: simpy.Event | None = _Happening(agenda)
         self._target.callbacks.append(self._resume)
         agenda.schedule_at(self._target, agenda._now, ARRIVAL)
         clock.under_way[self] = None
 
     def _resume(self, event: simpy.Event) -> None:
         coroutine = self._coroutine
+        self._target = None
         while True:
             try:
                 if event._ok:
@@ -367,7 +390,7 @@ class _SimProcess:
                     event.defused = True
                     target = coroutine.throw(event._value)
             except StopIteration as stop:
-                self._end(stop.value)
+                self._end(None if self._cancelled else stop.value)
                 return
             except asyncio.CancelledError:
                 self._end(None)
@@ -380,6 +403,9 @@ class _SimProcess:
             except AttributeError:
                 event = self._refuse(target)
                 continue
+            if self._cancelled:  # By itself, before it came to wait.
+                self._schedule_cancellation()
+                return
             if callbacks is not None:
                 callbacks.append(self._resume)
                 self._target = target
@@ -387,12 +413,17 @@ class _SimProcess:
             event = target
 
     def _refuse(self, target: object) -> simpy.Event:
+        return self._failed(
+            LiveOnlyError(
+                f"{_name(self._coroutine)} awaits {target!r}, which passes in real time only; "
+                "under virtual time await the clock: world.clock.sleep(...), or play it live"
+            )
+        )
+
+    def _failed(self, error: BaseException) -> simpy.Event:
         event = _SimSignal(self._clock.agenda)
         event._ok = False
-        event._value = LiveOnlyError(
-            f"{_name(self._coroutine)} awaits {target!r}, which passes in real time only; "
-            "under virtual time await the clock: world.clock.sleep(...), or play it live"
-        )
+        event._value = error
         return event
 
     def _end(self, result: Any) -> None:
@@ -403,19 +434,37 @@ class _SimProcess:
             self._ended.set(result)
 
     def cancel(self) -> None:
-        """Throw CancelledError into it where it waits."""
-        if self.done:
+        """Have CancelledError raised where it waits."""
+        if self.done or self._cancelled:
             return
-        if self._target.callbacks is not None and self._resume in self._target.callbacks:
-            self._target.callbacks.remove(self._resume)
-        event = _SimSignal(self._clock.agenda)
-        event._ok = False
-        event._value = asyncio.CancelledError()
-        self._resume(event)
+        self._cancelled = True
+        if self._target is not None:
+            self._leave_target()
+            self._schedule_cancellation()
+
+    def _leave_target(self) -> None:
+        target = self._target
+        if target is not None and target.callbacks and self._resume in target.callbacks:
+            target.callbacks.remove(self._resume)
+
+    def _schedule_cancellation(self) -> None:
+        # At once would be simpler, but is impossible in real time.
+        self._target = event = self._failed(asyncio.CancelledError())
+        event.callbacks.append(self._hear_of_cancellation)
+        self._clock.agenda.schedule_at(event, self._clock.agenda._now, ARRIVAL)
+
+    def _hear_of_cancellation(self, event: simpy.Event) -> None:
+        event.defused = True
+        if not self.done:
+            self._cancelled = False
+            self._resume(event)
 
     def close(self) -> None:
-        """End it for good; what it awaits while it is cancelled never comes."""
-        self.cancel()
+        """End it for good, at once; what it awaits while it is cancelled never comes."""
+        if not self.done:
+            self._leave_target()
+            self._cancelled = False
+            self._resume(self._failed(asyncio.CancelledError()))
         self._coroutine.close()
 
     def __await__(self) -> Generator[simpy.Event, Any, Any]:
@@ -477,7 +526,9 @@ class SimClock(Aligned):
         """Make a gate."""
         return Gate(self, capacity)
 
-    async def compute(self, function: Callable[[float], T], now: float) -> T:
+    async def compute(
+        self, function: Callable[[float], T], now: float, *, still: bool = False
+    ) -> T:
         """Call *function* on the spot: virtual time stands still while it thinks."""
         return function(now)
 
@@ -509,45 +560,72 @@ class SimClock(Aligned):
             raise StuckError(
                 f"at {self.now} nothing is left to happen, yet {_name(main)} waits"
             ) from None
-        finally:
-            for open_process in list(self.under_way):
-                open_process.close()
+        except BaseException:
+            self._close()
+            raise
+        if (error := self._close()) is not None:
+            raise error
         return process.result  # type: ignore[no-any-return] # _SimProcess is not generic
+
+    def _close(self) -> BaseException | None:
+        """Close all that is under way, also what that starts; return the first error in it."""
+        first: BaseException | None = None
+        while self.under_way:
+            process = next(iter(self.under_way))
+            try:
+                process.close()
+            except BaseException as error:
+                first = first or error
+            self.under_way.pop(process, None)
+        return first
 
 
 # -------------------------------------------------------------------------- real time
 
 
 class _LiveSignal:
-    """An asyncio future that stirs its clock."""
+    """An asyncio event with a value, that stirs its clock."""
 
     def __init__(self, clock: LiveClock) -> None:
         self._clock = clock
-        self._future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        # Not a future, which would be cancelled for all with any one who awaits it.
+        self._event = asyncio.Event()
+        self._value: Any = None
 
     def set(self, value: Any = None) -> None:
-        """Let it happen now."""
+        """Make it happen now."""
         self._clock.stirs += 1
-        if not self._future.done():  # Whoever waited may have been cancelled meanwhile.
-            self._future.set_result(value)
+        if not self._event.is_set():
+            self._value = value
+            self._event.set()
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        return self._future.__await__()
+        if not self._event.is_set():
+            self._clock.refuse_if_over()
+            yield from self._event.wait().__await__()
+        return self._value
 
 
 class _LiveProcess:
-    """A task of the clock's group."""
+    """A task of the clock's."""
 
-    def __init__(self, task: asyncio.Task[Any]) -> None:
+    def __init__(self, clock: LiveClock, task: asyncio.Task[Any]) -> None:
+        self._clock = clock
         self._task = task
 
     def cancel(self) -> None:
-        """Throw CancelledError into it where it waits."""
+        """Have CancelledError raised where it waits."""
         self._task.cancel()
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        yield from asyncio.wait([self._task]).__await__()
-        return None if self._task.cancelled() else self._task.result()
+        if not self._task.done():
+            self._clock.refuse_if_over()
+            yield from asyncio.wait([self._task]).__await__()
+        if self._task.cancelled():
+            return None
+        if self._task.exception() is not None:  # The run ends with it, and so does who waits.
+            yield from asyncio.get_running_loop().create_future()
+        return self._task.result()
 
 
 class LiveClock(Aligned):
@@ -567,12 +645,17 @@ class LiveClock(Aligned):
         self._agenda: list[tuple[float, int, int, Callable[[], None]]] = []
         self._numbers = count()
         self._epoch = 0.0
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._still_at: float | None = None  # Since when time stands still, if it does.
+        self._tasks: dict[asyncio.Task[Any], None] = {}
+        self._crash: BaseException | None = None
+        self._over = False
         self.stirs = 0
 
     @property
     def now(self) -> float:
         """The present moment."""
+        if self._still_at is not None:
+            return self._still_at
         return (self._loop.time() - self._epoch) / self._seconds
 
     async def until(self, moment: float, order: Order = ARRIVAL) -> None:
@@ -602,22 +685,58 @@ class LiveClock(Aligned):
     def start(self, process: Coroutine[Any, Any, T]) -> Process[T]:
         """Start a process that runs beside this one."""
         self.stirs += 1
-        task = self._group.create_task(process)
-        self._tasks.add(task)
+        return _LiveProcess(self, self._begin(process))
+
+    def _begin(self, process: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        task = self._loop.create_task(process)
+        self._tasks[task] = None
         task.add_done_callback(self._end)
-        return _LiveProcess(task)
+        return task
 
     def _end(self, task: asyncio.Task[Any]) -> None:
         self.stirs += 1
-        self._tasks.discard(task)
+        self._tasks.pop(task, None)
+        error = None if task.cancelled() else task.exception()
+        # Who goes on to wait when the run is over leaves by GeneratorExit.
+        if not (error is None or (self._over and isinstance(error, GeneratorExit))):
+            self._crash = self._crash or error
+            self._ended.set()
+
+    def refuse_if_over(self) -> None:
+        """Raise GeneratorExit, as in a coroutine that is closed, where no moment comes any more."""
+        if self._over:
+            raise GeneratorExit
 
     def gate(self, capacity: int) -> Gate:
         """Make a gate."""
         return Gate(self, capacity)
 
-    async def compute(self, function: Callable[[float], T], now: float) -> T:
+    async def compute(
+        self, function: Callable[[float], T], now: float, *, still: bool = False
+    ) -> T:
         """Call *function* in a thread, so that thinking holds up no reply."""
-        return await asyncio.to_thread(function, now)
+        if not still:
+            return await asyncio.to_thread(function, now)
+        began, self._still_at = self._loop.time(), self.now
+        result = await asyncio.to_thread(function, now)  # Should it fail, the run is over.
+        held, moment, self._still_at = self._loop.time() - began, self._still_at, None
+        if held:
+            self._epoch += held
+            while self.now < moment:  # By rounding.
+                self._epoch = nextafter(self._epoch, -inf)
+        self._changed.set()
+        self._warn_of_slow_start(held)
+        return result
+
+    def _warn_of_slow_start(self, held: float) -> None:
+        if self._period is not None and held > (lasts := self._period * self._seconds):
+            warnings.warn(
+                f"the agent's first move took {held:.3g} s, and a round lasts {lasts:.3g} s; the "
+                "clock stood still meanwhile, but it will not for later moves: one that takes "
+                "longer than a round misses rounds",
+                SlowStartWarning,
+                stacklevel=2,
+            )
 
     async def follow(self, function: SimPyFunction[T]) -> T:
         """Refuse: SimPy's events happen in virtual time only."""
@@ -653,24 +772,33 @@ class LiveClock(Aligned):
         """Run *main* to its end; what is then still under way is cancelled."""
         self._loop = asyncio.get_running_loop()
         self._epoch = self._loop.time()
-        self._changed = asyncio.Event()
+        self._changed, self._ended = asyncio.Event(), asyncio.Event()
+        self._crash = None
+        self._begin(self._pace())
+        task = self._begin(main)
+        task.add_done_callback(lambda _: self._ended.set())
         try:
-            # A group, because asyncio only logs the crash of a lone task.
-            async with asyncio.TaskGroup() as self._group:
-                pace = self._group.create_task(self._pace())
-                task = self._group.create_task(main)
-                result = await task
-                pace.cancel()
-                for other in self._tasks:
-                    other.cancel()
-        except BaseExceptionGroup as crash:
-            raise crash.exceptions[0] from None
-        return result
+            await self._ended.wait()
+        finally:
+            await self._close()
+        if self._crash is not None:
+            raise self._crash
+        return None if task.cancelled() else task.result()  # type: ignore[return-value] # by itself
+
+    async def _close(self) -> None:
+        """Cancel all that is under way, also what that starts, and wait for its end."""
+        self._over = True
+        while self._tasks:
+            tasks = list(self._tasks)
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+            await asyncio.sleep(0)  # For what is called when they are done.
 
     async def _pace(self) -> None:
         while True:
             self._changed.clear()
-            if not self._agenda:
+            if not self._agenda or self._still_at is not None:
                 await self._changed.wait()
                 continue
             moment, order, _, action = self._agenda[0]

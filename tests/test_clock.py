@@ -327,6 +327,314 @@ def test_a_process_cancelled_before_it_began_never_runs(run: Run) -> None:
     assert run(main) == []
 
 
+# Alike under both clocks.
+
+
+def test_a_signal_happens_once_and_keeps_its_first_value(run: Run) -> None:
+    async def main(clock: Clock) -> list[str]:
+        signal = clock.signal()
+        signal.set("first")
+        signal.set("second")
+        heard = [await signal]
+        await clock.sleep(1)
+        signal.set("third")
+        return [*heard, await signal]
+
+    assert run(main) == ["first", "first"]
+
+
+def test_a_signal_set_twice_wakes_each_who_waits_once(run: Run) -> None:
+    async def main(clock: Clock) -> list[tuple[int, str]]:
+        signal, log = clock.signal(), []
+
+        async def wait(number: int) -> None:
+            log.append((number, await signal))
+
+        for number in range(3):
+            clock.start(wait(number))
+        clock.call_at(1.0, lambda: signal.set("first"))
+        clock.call_at(1.0, lambda: signal.set("second"))
+        await clock.sleep(2)
+        return log
+
+    assert run(main) == [(0, "first"), (1, "first"), (2, "first")]
+
+
+def test_who_gives_up_on_a_signal_leaves_it_to_the_others(run: Run) -> None:
+    async def main(clock: Clock) -> list[str]:
+        signal, log = clock.signal(), []
+
+        async def wait(name: str) -> None:
+            log.append(f"{name} hears {await signal}")
+
+        clock.start(wait("one"))
+        impatient = clock.start(wait("impatient"))
+        clock.start(wait("another"))
+        clock.call_at(1.0, impatient.cancel)
+        clock.call_at(2.0, lambda: signal.set("it"))
+        await clock.sleep(3)
+        return [*log, f"late hears {await signal}"]
+
+    assert run(main) == ["one hears it", "another hears it", "late hears it"]
+
+
+def test_a_process_hears_that_it_is_cancelled_after_the_caller_has_gone_on(run: Run) -> None:
+    async def main(clock: Clock) -> list[str]:
+        log: list[str] = []
+
+        async def work() -> None:
+            try:
+                await clock.sleep(inf)
+            finally:
+                log.append(f"cancelled at {clock.now}")
+
+        process = clock.start(work())
+        await clock.sleep(1)
+        process.cancel()
+        log.append("called")
+        await process
+        log.append("awaited")
+        return log
+
+    assert run(main) == ["called", "cancelled at 1.0", "awaited"]
+
+
+def test_a_process_may_cancel_itself(run: Run) -> None:
+    async def main(clock: Clock) -> list[object]:
+        log: list[object] = []
+
+        async def work() -> int:
+            try:
+                own.cancel()
+                log.append("goes on")
+                await clock.sleep(5)
+                log.append("not reached")
+            finally:
+                log.append(clock.now)
+            return 42
+
+        own = clock.start(work())
+        return [await own, *log]
+
+    assert run(main) == [None, "goes on", 0.0]
+
+
+def test_a_process_that_cancels_itself_and_returns_was_cancelled(run: Run) -> None:
+    async def main(clock: Clock) -> int | None:
+        async def work() -> int:
+            await clock.sleep(1)
+            own.cancel()
+            return 42
+
+        own = clock.start(work())
+        return await own
+
+    assert run(main) is None
+
+
+def test_cancelled_twice_before_it_hears_of_it_a_process_hears_once(run: Run) -> None:
+    async def main(clock: Clock) -> list[str]:
+        log: list[str] = []
+
+        async def work() -> str:
+            try:
+                await clock.sleep(inf)
+            except asyncio.CancelledError:
+                log.append("heard")
+                await clock.sleep(1)
+            return "went on"
+
+        process = clock.start(work())
+        await clock.sleep(1)
+        process.cancel()
+        process.cancel()
+        log.append(str(await process))
+        return log
+
+    assert run(main) == ["heard", "went on"]
+
+
+def test_cancelled_again_while_it_clears_up_a_process_ends_there(run: Run) -> None:
+    async def main(clock: Clock) -> list[object]:
+        log: list[object] = []
+
+        async def work() -> None:
+            try:
+                await clock.sleep(inf)
+            finally:
+                log.append("clears up")
+                await clock.sleep(5)
+                log.append("not reached")
+
+        process = clock.start(work())
+        clock.call_at(1.0, process.cancel)
+        clock.call_at(2.0, process.cancel)
+        await process
+        return [clock.now, *log]
+
+    assert run(main) == [2.0, "clears up"]
+
+
+def test_a_process_that_catches_its_cancellation_goes_on_and_has_a_result(run: Run) -> None:
+    async def main(clock: Clock) -> tuple[object, float]:
+        async def stubborn() -> str:
+            try:
+                await clock.sleep(inf)
+            except asyncio.CancelledError:
+                await clock.sleep(3)
+            return "done"
+
+        process = clock.start(stubborn())
+        clock.call_at(1.0, process.cancel)
+        return await process, clock.now
+
+    assert run(main) == ("done", 4.0)
+
+
+def test_a_process_that_has_ended_keeps_its_result_when_cancelled(run: Run) -> None:
+    async def main(clock: Clock) -> list[object]:
+        async def work() -> int:
+            return 42
+
+        process = clock.start(work())
+        before = await process
+        process.cancel()
+        process.cancel()
+        await clock.sleep(1)
+        return [before, await process]
+
+    assert run(main) == [42, 42]
+
+
+def test_who_gives_up_on_a_process_leaves_it_under_way(run: Run) -> None:
+    async def main(clock: Clock) -> int | None:
+        async def work() -> int:
+            await clock.sleep(3)
+            return 42
+
+        process = clock.start(work())
+
+        async def wait() -> None:
+            await process
+
+        clock.call_at(1.0, clock.start(wait()).cancel)
+        return await process
+
+    assert run(main) == 42
+
+
+def test_nobody_gets_the_result_of_a_process_that_crashed(run: Run) -> None:
+    seen: list[str] = []
+
+    async def main(clock: Clock) -> None:
+        async def crashes() -> None:
+            await clock.sleep(1)
+            raise FussyError(7, why="a bug")
+
+        try:
+            await clock.start(crashes())
+        except Exception:
+            seen.append("caught")
+
+    with pytest.raises(FussyError):
+        run(main)
+    assert not seen
+
+
+@pytest.mark.parametrize("reached", [0, 1], ids=["where it clears up", "having caught it"])
+def test_who_waits_on_when_the_run_is_over_waits_for_nothing(run: Run, reached: int) -> None:
+    log: list[str] = []
+
+    async def main(clock: Clock) -> str:
+        async def clears_up() -> None:
+            try:
+                await clock.sleep(inf)
+            finally:
+                log.append("clears up")
+                await clock.sleep(1)
+                log.append("not reached")
+
+        async def stubborn() -> None:
+            while True:
+                try:
+                    await clock.sleep(1)
+                except asyncio.CancelledError:
+                    log.append("stubborn")
+
+        clock.start((clears_up, stubborn)[reached]())
+        await clock.sleep(0.5)
+        return "over"
+
+    assert run(main) == "over"
+    assert log == [("clears up", "stubborn")[reached]]
+
+
+def test_what_is_under_way_is_cancelled_in_the_order_of_its_start_also_after_a_crash(
+    run: Run,
+) -> None:
+    log: list[object] = []
+
+    async def main(clock: Clock) -> None:
+        async def worker(number: int) -> None:
+            try:
+                await clock.sleep(inf)
+            finally:
+                log.append(number)
+                if number == 3:
+                    raise FussyError(3, why="in clearing up")
+
+        for number in range(20):
+            clock.start(worker(number))
+        await clock.sleep(1)
+        raise FussyError(7, why="the first error")
+
+    with pytest.raises(FussyError, match="7: the first error"):
+        run(main)
+    assert log == list(range(20))
+
+
+def test_an_error_in_clearing_up_is_raised_when_all_are_closed(run: Run) -> None:
+    log: list[int] = []
+
+    async def main(clock: Clock) -> None:
+        async def worker(number: int) -> None:
+            try:
+                await clock.sleep(inf)
+            finally:
+                log.append(number)
+                if number == 1:
+                    raise FussyError(1, why="in clearing up")
+
+        for number in range(3):
+            clock.start(worker(number))
+        await clock.sleep(1)
+
+    with pytest.raises(FussyError, match="1: in clearing up"):
+        run(main)
+    assert log == [0, 1, 2]
+
+
+def test_a_cancelled_line_at_a_gate_leaves_its_slots_free(run: Run) -> None:
+    async def main(clock: Clock) -> list[str]:
+        gate, log = clock.gate(1), []
+
+        async def customer(name: str) -> None:
+            async with gate:
+                log.append(name)
+                await clock.sleep(3)
+
+        inside = clock.start(customer("inside"))
+        waiting = [clock.start(customer(f"waiting {number}")) for number in range(3)]
+        await clock.sleep(1)
+        for process in (*waiting, inside):
+            process.cancel()
+        clock.start(customer("new"))
+        await clock.sleep(1)
+        return log
+
+    assert run(main) == ["inside", "new"]
+
+
 def test_waiting_for_what_never_comes_is_an_error_in_virtual_time() -> None:
     async def main(clock: Clock) -> None:
         await clock.sleep(4)
