@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
@@ -13,6 +14,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from sparq_sim.errors import PluginError, SparqError
+from sparq_sim.life import Life, at_once, started_landscape
 from sparq_sim.loop import Played
 from sparq_sim.messages import Matrix, Move, Points, Reply, Values
 from sparq_sim.models import (
@@ -24,7 +26,6 @@ from sparq_sim.models import (
     Setting,
     WithGaps,
 )
-from sparq_sim.streams import Streams
 from sparq_sim.threads import one_thread
 from sparq_sim.trace import WALL, Trace, first_difference
 
@@ -51,13 +52,22 @@ class Watched(Optimizer):
 
     def start(self, setting: Setting, rng: Generator) -> Agent:
         """Start the optimizer's own agent, and watch it."""
-        return _WatchedAgent(self.optimizer.start(setting, rng), self.looks)
+        return _WatchedAgent(self, self.optimizer.start(setting, rng))
 
 
 class _WatchedAgent:
-    def __init__(self, agent: Agent, looks: Callable[[Agent, float], None]) -> None:
+    def __init__(self, model: Watched, agent: Agent) -> None:
+        self._model = model
         self._agent = agent
-        self._looks = looks
+        self._looks = model.looks
+        self._life = Life()
+
+    def __enter__(self) -> None:
+        who = f"optimizer {type(self._model.optimizer).__name__}"
+        self._agent = at_once(self._life.enter(who, self._agent))
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        at_once(self._life.close(error))
 
     def ask(self, now: float) -> Move:
         move = self._agent.ask(now)
@@ -100,8 +110,8 @@ def belief_at(
     allow_import: bool = False,
 ) -> Belief:
     """Return what the agent believed in round *number*: see `Trace.belief_at`."""
-    again = _played_again(trace, points, [number], allow_import=allow_import)
-    (belief,) = again.beliefs
+    with _played_again(trace, points, [number], allow_import=allow_import) as again:
+        (belief,) = again.beliefs
     nothing = np.full(len(again.points), np.nan)
     return Belief(nothing, nothing, np.nan) if belief is None else belief
 
@@ -129,12 +139,11 @@ def belief_map(
         SparqError: As `Trace.belief_at` does.
     """
     chosen = range(1, len(trace) + 1) if rounds is None else rounds
-    again = _played_again(trace, places, chosen, allow_import=allow_import)
     numbers = np.array(chosen, dtype=np.int64)
-    times = trace.rounds["played_at"][numbers - 1]
-    nothing = np.full(len(again.points), np.nan)
-    with one_thread():
+    with _played_again(trace, places, chosen, allow_import=allow_import) as again, one_thread():
+        times = trace.rounds["played_at"][numbers - 1]
         truth = [_readings(again.landscape, again.points, time) for time in times.tolist()]
+    nothing = np.full(len(again.points), np.nan)
     shape = (len(numbers), len(again.points))
     return BeliefMap(
         rounds=numbers,
@@ -163,32 +172,43 @@ class _Again:
     beliefs: list[Belief | None]
 
 
+@contextmanager
 def _played_again(
     trace: Trace, points: ArrayLike | None, rounds: Sequence[int], *, allow_import: bool
-) -> _Again:
+) -> Iterator[_Again]:
+    """Play again, and yield what was seen, with the landscape as long as it may be asked."""
     numbers = range(1, len(trace) + 1)
     if wrong := [number for number in rounds if number not in numbers]:
         raise BeliefError(f"there is no round {wrong[0]}; the trace has rounds 1 to {len(trace)}")
     played = known_play(trace, allow_import=allow_import)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # They were given when it was played first.
-        landscape = started(played)
-        try:
-            given = landscape.domain.cover(COVER) if points is None else points
-            where = landscape.domain.check(given, "points of a belief")
-        except ValueError as error:
-            raise BeliefError(str(error)) from error
-        rows = np.array(rounds, dtype=np.intp) - 1
-        again, beliefs = watched_again(
-            played, where, rows, like=trace, landscape=landscape, strict=True
-        )
-    if not _same_play(trace, again):
-        raise BeliefError(
-            f"played again, optimizer {played.optimizer_name!r} does not play as in the trace, so "
-            "what it believed cannot be told: its code, its data or a library has changed since, "
-            f"or it is not the same each time. First difference: {difference(trace, again)}"
-        )
-    return _Again(landscape, where, beliefs)
+    with ExitStack() as stack:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # They were given when it was played first.
+            landscape = stack.enter_context(
+                started_landscape(played.environment, played.seed, played.replication)
+            )
+            where = _places(landscape, points)
+            rows = np.array(rounds, dtype=np.intp) - 1
+            again, beliefs = watched_again(
+                played, where, rows, like=trace, landscape=landscape, strict=True
+            )
+        if not _same_play(trace, again):
+            raise BeliefError(
+                f"played again, optimizer {played.optimizer_name!r} does not play as in the trace, "
+                "so what it believed cannot be told: its code, its data or a library has changed "
+                "since, or it is not the same each time. First difference: "
+                f"{difference(trace, again)}"
+            )
+        yield _Again(landscape, where, beliefs)
+
+
+def _places(landscape: Landscape, points: ArrayLike | None) -> Points:
+    """Return the *points* to look at, or a cover of the domain where none are given."""
+    try:
+        given = landscape.domain.cover(COVER) if points is None else points
+        return landscape.domain.check(given, "points of a belief")
+    except ValueError as error:
+        raise BeliefError(str(error)) from error
 
 
 def known_play(trace: Trace, *, allow_import: bool = False) -> Played:
@@ -217,13 +237,6 @@ def known_play(trace: Trace, *, allow_import: bool = False) -> Played:
         told["play"], seed=told["seed"], name=told["optimizer"], allow_import=allow_import
     )
     return scenario.played(told["optimizer"], told["replication"])
-
-
-def started(played: Played) -> Landscape:
-    """Start the landscape of a play."""
-    with one_thread():
-        rng = Streams(played.seed, played.replication).generator("environment")
-        return played.environment.start(rng)
 
 
 def watched_again(

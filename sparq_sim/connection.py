@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from math import inf, isnan
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.random import Generator, Philox
@@ -56,8 +57,11 @@ from sparq_sim.parcel import (
     examine,
     raised,
 )
+from sparq_sim.programs import Command, Program
 from sparq_sim.purse import Purse
 from sparq_sim.streams import RoundStream, Streams
+
+T = TypeVar("T")
 
 _Availability: TypeAlias = Callable[[Points, float], NDArray[np.bool_]]
 _Observation: TypeAlias = Callable[[Points, float, Generator], Values]
@@ -708,6 +712,38 @@ class QueryWorld:
         stage.connections[name].ask(query, asker, hear=hear)
         await complete
         return tuple(sorted(replies, key=lambda reply: int(reply.rows[0])))
+
+    async def compute(self, function: Callable[..., T], *arguments: Any, takes: float = 0.0) -> T:
+        """Call a *function* that computes for long, or blocks, and return its result."""
+        clock = self._connection.stage.clock
+        if not 0 <= takes < inf:
+            raise ValueError(f"takes must be a finite number from 0 on, not {takes!r}")
+        ends = (began := clock.now) + takes
+        try:
+            result = await clock.compute(lambda _: function(*arguments), began)
+        except Exception:
+            await clock.until(ends)
+            raise
+        if inspect.iscoroutine(result):
+            result.close()
+            raise TypeError(f"world.compute calls plain functions; await {function!r:.80} itself")
+        await clock.until(ends)
+        return result
+
+    async def run(
+        self,
+        command: Command,
+        *,
+        input: str | bytes | None = None,  # noqa: A002 - as subprocess.run calls it
+        takes: float = 0.0,
+        timeout: float | None = None,
+    ) -> str:
+        """Run another program to its end, and return what it writes to stdout."""
+        program = Program(command, input=input, timeout=timeout)
+        try:
+            return await self.compute(program.run, takes=takes)
+        finally:
+            program.kill()
 
     def open(self, points: Points) -> Query:
         """Open a query of the source's own."""

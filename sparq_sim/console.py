@@ -24,9 +24,9 @@ from rich.table import Table
 from rich.text import Text
 
 from sparq_sim.errors import visible
+from sparq_sim.life import started_landscape
 from sparq_sim.measures import HALF, References, references
 from sparq_sim.measures import Watch as WatchLevels
-from sparq_sim.streams import Streams
 
 if TYPE_CHECKING:
     from sparq_sim.analysis import Spread, Summary
@@ -62,10 +62,10 @@ def levels(
         if not one.levels or world in found:
             continue
         if world not in known:
-            landscape = environment.start(Streams(one.seed).generator("environment"))
             times = [t * rules.period for t in range(1, rules.most_rounds + 1)]
             budget = environment.level_evaluations
-            known[world] = references(landscape, times, budget=budget, watch=watch)
+            with started_landscape(environment, one.seed) as landscape:
+                known[world] = references(landscape, times, budget=budget, watch=watch)
         found[world] = setting, known[world]
     return list(found.values())
 

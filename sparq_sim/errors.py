@@ -23,6 +23,10 @@ class Unavailable(SparqError):  # noqa: N818 - what an expert says, not what wen
     """An expert that knows nothing of a query raises this: the query fails, and says why."""
 
 
+class ProgramError(SparqError):
+    """A program that an expert calls cannot be run, fails, or does not end in time."""
+
+
 class LiveOnlyError(SparqError):
     """A process awaited something that only passes in real time, under virtual time."""
 

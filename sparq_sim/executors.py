@@ -24,18 +24,20 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from importlib import import_module
 from multiprocessing import active_children, get_context, parent_process
+from multiprocessing.util import Finalize
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from sparq_sim import store
-from sparq_sim.errors import SparqError
+from sparq_sim.errors import PluginError, SparqError
 from sparq_sim.frames import account
 from sparq_sim.hooks import LANDSCAPE_HOOKS
+from sparq_sim.life import Life, at_once, close_all
 from sparq_sim.messages import Point
 from sparq_sim.models import Environment, Landscape
+from sparq_sim.programs import kill_all
 from sparq_sim.streams import Streams
-from sparq_sim.threads import one_thread
 
 if TYPE_CHECKING:
     from sparq_sim.scenario import Scenario
@@ -54,6 +56,8 @@ QUICK = 0.5
 """Seconds; a shorter play is worth handing out ahead."""
 LANDSCAPES = 2
 """How many started landscapes a worker keeps."""
+SECONDS_TO_CLOSE = 5.0
+"""For a worker whose coordinator has died, to close what it holds."""
 MOST_BESTS = 100_000
 """Of how many times a worker remembers the best point of a landscape: some 30 MB."""
 
@@ -136,17 +140,45 @@ class _Memory(threading.local):
 
     def __init__(self) -> None:
         self.scenarios: dict[bytes, Scenario] = {}
-        self.landscapes: deque[tuple[Environment, int, int, Landscape]] = deque(maxlen=LANDSCAPES)
+        self.landscapes: deque[_Kept] = deque()
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A started landscape, and what it holds."""
+
+    environment: Environment
+    seed: int
+    replication: int
+    landscape: Landscape
+    life: Life
+
+    def close(self) -> None:
+        """Leave what it holds; that this fails is no fault of the play at hand."""
+        try:
+            at_once(self.life.close())
+        except PluginError as error:
+            warnings.warn(str(error), NotClosedWarning, stacklevel=2)
+
+
+class NotClosedWarning(UserWarning):
+    """What a shared landscape holds could not be closed."""
 
 
 _memory = _Memory()
+_ends_with_study = False
+"""Whether this process is a worker of one study, and closes what it keeps when it ends."""
 
 
 def perform(order: Order) -> list[Outcome]:
     """Compute the plays of an order, and write each as soon as it is finished."""
     seen = (Path(order.folder) / order.mark).exists()
     home = store.Store(order.folder) if seen else None
-    return [_received(play, packed, home) for play, packed in order.steps]
+    try:
+        return [_received(play, packed, home) for play, packed in order.steps]
+    finally:
+        if not _ends_with_study:  # Nobody says here which order is the last.
+            _close_landscapes()
 
 
 def _received(play: Play, packed: bytes, home: store.Store | None) -> Outcome:
@@ -256,15 +288,27 @@ def _unpacked(packed: bytes) -> Scenario:
 
 
 def _landscape(environment: Environment, seed: int, replication: int) -> Landscape:
-    for kept, kept_seed, kept_replication, landscape in _memory.landscapes:
-        if (seed, replication) == (kept_seed, kept_replication) and _same(kept, environment):
-            return landscape
-    with one_thread():
-        started = environment.start(Streams(seed, replication).generator("environment"))
+    known = _memory.landscapes
+    for kept in known:
+        same = (seed, replication) == (kept.seed, kept.replication)
+        if same and _same(kept.environment, environment):
+            return kept.landscape
+    while len(known) >= LANDSCAPES:
+        known.popleft().close()
+    life = Life()
+    started = at_once(life.start_landscape(environment, Streams(seed, replication)))
     # What is no landscape is for the play to refuse, by name.
     shared = SharedLandscape(started) if isinstance(started, Landscape) else started
-    _memory.landscapes.append((environment, seed, replication, shared))
+    known.append(_Kept(environment, seed, replication, shared, life))
     return shared
+
+
+def _close_landscapes() -> None:
+    """Close landscapes that hold something; others may serve again."""
+    known = _memory.landscapes
+    for kept in [kept for kept in known if kept.life.holds]:
+        known.remove(kept)
+        kept.close()
 
 
 class SharedLandscape:
@@ -313,9 +357,12 @@ class InProcess:
 
     def outcomes(self, work: Work) -> Outcomes:
         """Compute all plays."""
-        for group in work.groups:
-            for play in group:
-                yield _performed(work.scenario(play), play, work.home)
+        try:
+            for group in work.groups:
+                for play in group:
+                    yield _performed(work.scenario(play), play, work.home)
+        finally:
+            _close_landscapes()
 
 
 # In processes of this machine
@@ -372,14 +419,30 @@ def _pool() -> ProcessPoolExecutor:
 
 
 def _settle() -> None:
-    """Leave Ctrl-C to the coordinator, and do not outlive it."""
+    """Leave Ctrl-C to the coordinator, do not outlive it, and close what is held at the end."""
+    global _ends_with_study
+    _ends_with_study = True
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _end)
+    Finalize(None, _close_landscapes, exitpriority=0)
     threading.Thread(target=_follow, daemon=True).start()
+
+
+def _end(number: int, _: object) -> None:
+    """Close what is held, and die of the signal as without it."""
+    try:
+        kill_all()
+        close_all(Terminated())
+    finally:
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
 
 
 def _follow() -> None:
     if (parent := parent_process()) is not None:
         parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+        sleep(SECONDS_TO_CLOSE)
         os._exit(1)
 
 

@@ -35,17 +35,18 @@ def place(error: BaseException) -> str:
 
 
 def account(error: BaseException, *, anywhere: bool = False) -> str:
-    """Return what to tell a user of *error*: its type, its message and its place in a plug-in.
+    """Return what to tell a user of *error*: its type, message, place in a plug-in, and notes.
 
     Args:
         error: One that was written for users is its message alone.
         anywhere: Whether one that no plug-in has to do with is placed where it was raised.
     """
+    notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
     if isinstance(error, SparqError):
-        return str(error)
+        return f"{error}{notes}"
     deepest = [f" ({_shown(frame)})" for frame in walk_tb(error.__traceback__)][-1:]
     where = place(error) or ("".join(deepest) if anywhere else "")
-    return f"{type(error).__name__}: {error}{where}"
+    return f"{type(error).__name__}: {error}{where}{notes}"
 
 
 def _shown(at: tuple[FrameType, int]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, inf, isfinite, nan
 from time import perf_counter
@@ -36,6 +36,7 @@ from sparq_sim.hooks import (
     misspelt,
     near_misses,
 )
+from sparq_sim.life import Life, at_once
 from sparq_sim.messages import (
     AGENT_NAME,
     REWARD,
@@ -163,6 +164,9 @@ class Played:
     name: str = ""
     """Of the optimizer, where it has one."""
 
+    def __post_init__(self) -> None:
+        _check_parts(self.optimizer, self.environment, self.rules, self.experts)
+
     @property
     def optimizer_name(self) -> str:
         """That of the optimizer, or else of its class."""
@@ -202,17 +206,15 @@ def play(
     two give the same trace. A started *landscape* of this environment and replication can be
     handed in, to share what is dear to compute.
     """
-    experts, feedback = experts or {}, feedback or Channel()
-    _check_parts(optimizer, environment, rules, experts)
+    played = Played(
+        optimizer, environment, rules, experts or {}, feedback or Channel(), seed, replication
+    )
     clock = SimClock(rules.period)
-    with one_thread():
-        table = _Table(rules, clock, Streams(seed, replication), environment, landscape, watch)
-        table.seat(optimizer, experts, feedback)
-    # Again, for the libraries that the plug-ins have loaded meanwhile.
-    with one_thread():
-        trace = clock.run(table.play())
-    played = Played(optimizer, environment, rules, experts, feedback, seed, replication)
-    return replace(trace, played=played)
+
+    async def run(main: Coroutine[Any, Any, Trace]) -> Trace:
+        return clock.run(main)
+
+    return at_once(_play(played, clock, run, landscape=landscape, watch=watch))
 
 
 async def play_live(
@@ -232,16 +234,31 @@ async def play_live(
 
     Channels apply in full; give those to real services as `Channel.to_real_source`.
     """
-    experts, feedback = experts or {}, feedback or Channel()
-    _check_parts(optimizer, environment, rules, experts)
+    given = (experts or {}, feedback or Channel())
+    played = Played(optimizer, environment, rules, *given, seed, replication, live=True)
     clock = LiveClock(rules.period, seconds=seconds)
-    with one_thread():
-        table = _Table(rules, clock, Streams(seed, replication), environment, landscape, watch)
-        table.seat(optimizer, experts, feedback)
-    with one_thread():
-        trace = await clock.run(table.play())
-    played = Played(optimizer, environment, rules, experts, feedback, seed, replication, live=True)
-    return replace(trace, played=played)
+    return await _play(played, clock, clock.run, landscape=landscape, watch=watch)
+
+
+async def _play(
+    played: Played,
+    clock: Clock,
+    run: Callable[[Coroutine[Any, Any, Trace]], Awaitable[Trace]],
+    *,
+    landscape: Landscape | None,
+    watch: Watch | None,
+) -> Trace:
+    """Start and enter all who take part, play, and leave what was entered, also on failure."""
+    streams = Streams(played.seed, played.replication)
+    async with Life() as life:
+        with one_thread():
+            if landscape is None:
+                landscape = await life.start_landscape(played.environment, streams)
+            table = _Table(played, clock, streams, landscape, watch)
+            await table.seat(life)
+        # Again, for the libraries that the plug-ins have loaded meanwhile.
+        with one_thread():
+            return replace(await run(table.play()), played=played)
 
 
 def _check_parts(optimizer: object, environment: object, rules: object, experts: object) -> None:
@@ -327,17 +344,16 @@ class _Table:
 
     def __init__(
         self,
-        rules: Rules,
+        parts: Played,
         clock: Clock,
         streams: Streams,
-        environment: Environment,
-        landscape: Landscape | None,
+        landscape: Landscape,
         watch: Watch | None,
     ) -> None:
-        if landscape is None:
-            landscape = environment.start(streams.generator("environment"))
-        self._environment = f"environment {type(environment).__name__}"
+        rules = parts.rules
+        self._environment = f"environment {type(parts.environment).__name__}"
         _check_started(self._environment, landscape, LANDSCAPE_HOOKS)
+        self._parts = parts
         self._rules = rules
         self._clock = clock
         self._watch = watch
@@ -363,8 +379,9 @@ class _Table:
         self._wall = 0.0
         self._agent: Agent
 
-    def seat(self, optimizer: Optimizer, experts: Experts, feedback: Channel) -> None:
-        """Start all who take part."""
+    async def seat(self, life: Life) -> None:
+        """Start all who take part, and enter what they hold."""
+        experts, feedback = self._parts.experts, self._parts.feedback
         if REWARD in experts or AGENT_NAME in experts or any(">" in name for name in experts):
             raise PluginError(
                 f"experts cannot be called {REWARD!r} or {AGENT_NAME!r} nor have '>' in a name; "
@@ -390,10 +407,15 @@ class _Table:
         self._source = _Reward(self._landscape)
         self._connect(REWARD, self._source, feedback)
         for name, (expert, channel) in pairs.items():
-            self._connect(name, expert.start(setting), channel)
+            who = f"expert {name!r} ({type(expert).__name__})"
+            source = await life.enter(who, expert.start(setting), may_await=True)
+            self._connect(name, source, channel)
         self._reward = self._stage.connections[REWARD]
-        self._agent = optimizer.start(setting, self._stage.streams.generator("optimizer"))
-        _check_started(f"optimizer {type(optimizer).__name__}", self._agent, AGENT_HOOKS)
+        optimizer = self._parts.optimizer
+        who = f"optimizer {type(optimizer).__name__}"
+        started = optimizer.start(setting, self._stage.streams.generator("optimizer"))
+        self._agent = await life.enter(who, started)
+        _check_started(who, self._agent, AGENT_HOOKS)
 
     def _connect(self, name: str, source: Answering, channel: Channel) -> None:
         connection = Connection(name, source, channel, self._stage)

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    runtime_checkable,
+)
 
 import numpy as np
 from numpy.random import Generator
@@ -20,6 +31,11 @@ from sparq_sim.origins import Source, loaded
 
 if TYPE_CHECKING:
     from sparq_sim.clock import Clock
+
+T = TypeVar("T")
+
+Holding: TypeAlias = T | AbstractContextManager[T] | AbstractAsyncContextManager[T]
+"""What takes part in a play, or a context manager that gives it when it is entered."""
 
 Access: TypeAlias = Literal["past", "domain"]
 """Where experts may be asked: at points already played, or anywhere."""
@@ -235,6 +251,41 @@ class World(Protocol):
     async def ask(self, name: str, points: Points) -> tuple[Reply, ...]:
         """Ask another expert, over its channel; all replies, in the order of the rows."""
 
+    async def compute(self, function: Callable[..., T], *arguments: Any, takes: float = 0.0) -> T:
+        """Call a *function* that computes for long, or blocks, and return its result.
+
+        In virtual time it is called on the spot, and then the declared time passes, however long
+        it took. In real time it runs in a thread, so that it holds up nobody, and lasts as long as
+        it takes, but no less than declared.
+
+        Args:
+            function: Not an `async def`; in real time it goes on to its end even if given up.
+            arguments: What it is called with.
+            takes: How long that is declared to last, in clock units, also if it fails.
+        """
+
+    async def run(
+        self,
+        command: Sequence[str | Path],
+        *,
+        input: str | bytes | None = None,  # noqa: A002 - as subprocess.run calls it
+        takes: float = 0.0,
+        timeout: float | None = None,
+    ) -> str:
+        """Run another program to its end, and return what it writes to stdout.
+
+        Time passes as for `compute`. When the answer is given up, or the play ends, it is killed.
+
+        Args:
+            command: The program and its arguments; no shell is involved.
+            input: What it reads from stdin.
+            takes: How long that is declared to last, in clock units.
+            timeout: How long it may take, in seconds of real time.
+
+        Raises:
+            ProgramError: It is missing, ends with another code than 0, or not in time.
+        """
+
     def open(self, points: Points) -> Query:
         """Open a query of the source's own, to send a reading that nobody asked for."""
 
@@ -268,7 +319,10 @@ class Broadcasting(Protocol):
 
 
 class Environment(Part):
-    """A drifting reward; its fields are its parameters, `start` makes one."""
+    """A drifting reward; its fields are its parameters, `start` makes one.
+
+    A landscape that holds something, such as a file, defines `__enter__` and `__exit__`.
+    """
 
     level_evaluations: ClassVar[int] = 10_000
     """How many points reference levels may evaluate; more, where a point costs next to nothing."""
@@ -288,7 +342,10 @@ class Environment(Part):
 
 
 class Optimizer(Part):
-    """A way to choose; its fields are its parameters, `start` gives the agent that learns."""
+    """A way to choose; its fields are its parameters, `start` gives the agent that learns.
+
+    An agent that holds something, such as a file, defines `__enter__` and `__exit__`.
+    """
 
     asks: ClassVar[Asks | None] = None
     """Whether it asks experts, by which a scenario is checked; None where that is not said."""
@@ -304,7 +361,9 @@ class Optimizer(Part):
 class Expert(Part):
     """A source of side information; its fields are its parameters.
 
-    Define `answer`, or, where there is state to hold, `start`, which gives what answers.
+    Define `answer`, or, where there is state to hold, `start`, which gives what answers. If that
+    holds something, such as a client, it defines `__enter__` and `__exit__`, or `__aenter__` and
+    `__aexit__`: it is entered before the play begins, and left when the play has ended or failed.
     """
 
     def check_play(self, until: float) -> None:
@@ -316,8 +375,11 @@ class Expert(Part):
             until: When the play ends, in clock units.
         """
 
-    def start(self, setting: Setting) -> Answering:
-        """Make what answers in a play with this *setting*; by default, the model itself."""
+    def start(self, setting: Setting) -> Holding[Answering]:
+        """Make what answers in a play with this *setting*; by default, the model itself.
+
+        It may be a context manager that gives what answers, as by `contextlib.contextmanager`.
+        """
         return self
 
     async def answer(self, query: Query, world: World) -> Estimate:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparq_sim.clock import Process
-from sparq_sim.errors import Unavailable
+from sparq_sim.errors import ProgramError, Unavailable
 from sparq_sim.faults import Fault
 from sparq_sim.frames import place
 from sparq_sim.messages import Answer, Estimate, Failure, Notes, Query, Reply, Values
@@ -99,12 +99,14 @@ def examine(given: object, count: int, now: float) -> Measured | Refused:
 
 def raised(error: Exception) -> str:
     """Return what a source did that raised *error*, and where in its own files."""
-    return f"raised {type(error).__name__}: {_shown(error, str)}{place(error)}"
+    # Of a program, the end tells most: what it wrote last.
+    length = 400 if isinstance(error, ProgramError) else 80
+    return f"raised {type(error).__name__}: {_shown(error, str, length)}{place(error)}"
 
 
-def _shown(given: object, show: Callable[[object], str]) -> str:
+def _shown(given: object, show: Callable[[object], str], length: int = 80) -> str:
     try:
-        return f"{show(given):.80}"
+        return f"{show(given):.{length}}"
     except Exception:
         return f"a {type(given).__name__} that cannot be shown"
 

@@ -17,7 +17,7 @@ from numpy.random import Generator
 from sparq_environments.synthetic import Synthetic
 from sparq_sim import executors
 from sparq_sim.executors import Dask, ExecutorError, InProcess, Processes, SharedLandscape
-from sparq_sim.messages import Point
+from sparq_sim.messages import Point, Points, Values
 from sparq_sim.models import Agent, Landscape, Optimizer, Setting
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.study import Progress, Study
@@ -37,17 +37,18 @@ class Dawdling(Optimizer):
 
 
 class Deadly(Optimizer):
-    """Kills its process as many *times* as it can count in a *folder*."""
+    """Kills its process, by a *signal*, as many *times* as it can count in a *folder*."""
 
     folder: str
     times: int
+    signal: int = signal.SIGKILL
 
     def start(self, setting: Setting, rng: Generator) -> Agent:
         deaths = len(list(Path(self.folder).iterdir()))
         if deaths < self.times:
             # A name of its own, for another worker may have counted at the same time.
             (Path(self.folder) / str(os.getpid())).touch()
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), self.signal)
         return Uniform().start(setting, rng)
 
 
@@ -74,6 +75,52 @@ class Counted(Synthetic):
     def start(self, rng: Generator) -> Landscape:
         (Path(self.folder) / f"{os.getpid()}-{time.time_ns()}").touch()
         return super().start(rng)
+
+
+class Opened(Synthetic):
+    """A landscape that must be entered; a *log* tells when it is, and when it is left."""
+
+    log: str
+    closes: bool = True
+
+    def start(self, rng: Generator) -> Landscape:
+        return OpenedLandscape(self, super().start(rng))
+
+
+class OpenedLandscape:
+    def __init__(self, model: Opened, inner: Landscape) -> None:
+        self.domain, self.best = inner.domain, inner.best
+        self._model, self._inner = model, inner
+        self._open = False
+
+    def rewards(self, points: Points, time: float) -> Values:
+        assert self._open
+        return self._inner.rewards(points, time)
+
+    def __enter__(self) -> None:
+        self._open = True
+        self._write("entered")
+
+    def __exit__(self, *_: object) -> None:
+        self._open = False
+        self._write("left")
+        if not self._model.closes:
+            raise OSError("the disk is full")
+
+    def _write(self, what: str) -> None:
+        with Path(self._model.log).open("a", encoding="utf-8") as file:
+            file.write(f"{what} {os.getpid()} {id(self)}\n")
+
+
+def entered_and_left(log: Path) -> list[int]:
+    """Count how often landscapes were entered, each of which was left once."""
+    lines = log.read_text(encoding="utf-8").splitlines()
+    times = [sum(line.startswith(what) for line in lines) for what in ("entered", "left")]
+    for line in lines:
+        what, _, who = line.partition(" ")
+        other = "left" if what == "entered" else "entered"
+        assert lines.count(line) == lines.count(f"{other} {who}"), lines
+    return times
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -284,3 +331,54 @@ def test_a_file_that_changes_while_it_is_played_is_named(tmp_path: Path) -> None
     told = rf"a file that it names has changed since it was loaded .* a str, not a Path.*: {log}"
     with pytest.raises(ExecutorError, match=told):
         Study(scenario(optimizers={"a": Logging(log=log)}), tmp_path / "out").run(InProcess())
+
+
+# What a landscape holds
+
+
+def opened(log: Path, **fields: Any) -> Any:
+    """Two optimizers against three landscapes that must be entered."""
+    environment = Opened(log=str(log), closes=fields.pop("closes", True))
+    chosen = {"a": Uniform(), "b": Dawdling(seconds=0.0)}
+    return scenario(environment=environment, replications=3, **{"optimizers": chosen} | fields)
+
+
+def test_a_landscape_that_plays_share_is_entered_once_and_left_after_the_last(
+    tmp_path: Path,
+) -> None:
+    report = Study(opened(tmp_path / "log"), tmp_path / "out").run(InProcess())
+    assert (report.done, report.troubles, report.notes) == (6, (), ())
+    assert entered_and_left(tmp_path / "log") == [3, 3]
+
+
+def test_workers_leave_the_landscapes_that_they_share(tmp_path: Path) -> None:
+    report = Study(opened(tmp_path / "log"), tmp_path / "out").run(Processes(2))
+    assert (report.done, report.troubles, report.notes) == (6, (), ())
+    entered, left = entered_and_left(tmp_path / "log")
+    assert 3 <= entered == left <= 6
+
+
+def test_workers_of_others_leave_a_landscape_with_each_order(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        report = Study(opened(tmp_path / "log"), tmp_path / "out").run(pool)
+        entered, left = entered_and_left(tmp_path / "log")
+    assert (report.done, report.troubles) == (6, ())
+    assert 3 <= entered == left <= 6
+
+
+def test_a_worker_that_is_told_to_end_leaves_what_it_holds(tmp_path: Path) -> None:
+    (tmp_path / "deaths").mkdir()
+    killer = Deadly(folder=str(tmp_path / "deaths"), times=1, signal=signal.SIGTERM)
+    study = Study(opened(tmp_path / "log", optimizers={"deadly": killer}), tmp_path / "out")
+    report = study.run(Processes(1))
+    assert (report.done, report.troubles) == (3, ())
+    assert len(list((tmp_path / "deaths").iterdir())) == 1
+    assert entered_and_left(tmp_path / "log") == [4, 4]
+
+
+def test_a_shared_landscape_that_cannot_be_closed_fails_no_play(tmp_path: Path) -> None:
+    study = Study(opened(tmp_path / "log", closes=False), tmp_path / "out")
+    told = r"environment Opened could not be closed: OSError: the disk is full"
+    with pytest.warns(executors.NotClosedWarning, match=told):
+        report = study.run(InProcess())
+    assert (report.done, report.troubles) == (6, ())

@@ -9,11 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from sparq_sim.errors import SparqError
+from sparq_sim.life import started_landscape
 from sparq_sim.models import Environment
 from sparq_sim.portraits.page import as_html
 from sparq_sim.portraits.picture import as_figure, need_matplotlib
 from sparq_sim.portraits.views import Portrait, sample
-from sparq_sim.streams import Streams
 
 __all__ = ["Portrait", "as_figure", "as_html", "portray", "sample"]
 
@@ -34,8 +34,8 @@ def portray(
         raise SparqError(f"cannot draw to {str(to)!r}: there is no folder {str(to.parent)!r}")
     if suffix != ".html":
         need_matplotlib()  # Said before the world is computed, which may take long.
-    landscape = environment.start(Streams(seed).generator("environment"))
-    portrait = sample(landscape, horizon, name=name)
+    with started_landscape(environment, seed) as landscape:
+        portrait = sample(landscape, horizon, name=name)
     if suffix == ".html":
         as_html(portrait, to)
     else:

@@ -6,6 +6,7 @@ import json
 import warnings
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from math import inf
@@ -14,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sparq_sim.beliefs import difference, known_play, started, watched_again
+from sparq_sim.beliefs import difference, known_play, watched_again
 from sparq_sim.domain import Domain, Sites
 from sparq_sim.errors import visible
+from sparq_sim.life import started_landscape
 from sparq_sim.loop import Played
 from sparq_sim.messages import AGENT_NAME, Points
 from sparq_sim.models import Belief, Environment, Landscape
@@ -199,8 +201,10 @@ def replays(study: Study, *, order: Sequence[str] = (), allow_import: bool = Fal
     for found in plays:
         first.setdefault(found.optimizer, found)
         settings.setdefault(found.optimizer, set()).add(repr(found.setting))
-    projector = _Projector(study, MOST_IN_ALL // max(1, len(first)), allow_import=allow_import)
-    shown = [projector.replay(found, len(settings[name])) for name, found in first.items()]
+    frames = MOST_IN_ALL // max(1, len(first))
+    with ExitStack() as started:
+        projector = _Projector(study, frames, started, allow_import=allow_import)
+        shown = [projector.replay(found, len(settings[name])) for name, found in first.items()]
     while sum(len(json.dumps(replay.data())) for replay in shown) > MOST_BYTES:
         if all(replay.film is None or replay.stride > len(replay.film.frames) for replay in shown):
             break
@@ -209,10 +213,13 @@ def replays(study: Study, *, order: Sequence[str] = (), allow_import: bool = Fal
 
 
 class _Projector:
-    """Plays again, sharing landscapes, which may be dear to start."""
+    """Plays again, sharing landscapes, which may be dear to start, the latest of *started*."""
 
-    def __init__(self, study: Study, frames: int, *, allow_import: bool) -> None:
+    def __init__(
+        self, study: Study, frames: int, started: ExitStack, *, allow_import: bool
+    ) -> None:
         self._study = study
+        self._stack = started
         self._frames = max(2, min(MOST_FRAMES, frames))
         self._allow_import = allow_import
         self._started: tuple[Environment, int, int, Landscape] | None = None
@@ -254,7 +261,9 @@ class _Projector:
     def _landscape(self, played: Played) -> Landscape:
         same = played.environment, played.seed, played.replication
         if self._started is None or self._started[:3] != same:
-            self._started = *same, started(played)
+            self._started = None
+            self._stack.close()
+            self._started = *same, self._stack.enter_context(started_landscape(*same))
         return self._started[3]
 
 

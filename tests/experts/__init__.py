@@ -12,7 +12,7 @@ from sparq_sim import Answer, Channel, Environment, Expert, Failure, Query, Sett
 from sparq_sim.clock import Clock
 from sparq_sim.connection import Connection, Stage
 from sparq_sim.messages import Points
-from sparq_sim.models import Landscape
+from sparq_sim.models import Answering, Landscape
 from sparq_sim.parcel import Record
 from sparq_sim.purse import Purse
 from sparq_sim.streams import Streams
@@ -75,7 +75,9 @@ def consult(
         heard = Heard([], 0.0, truth)
         stage = Stage(clock, Streams(0), truth, purse=Purse(), hear=heard.records.append)
         for name, (each, road) in pairs.items():
-            Connection(name, each.start(setting), road, stage).broadcast()
+            started = each.start(setting)
+            assert isinstance(started, Answering)
+            Connection(name, started, road, stage).broadcast()
         for number, moment in enumerate(moments, 1):
             await clock.until(moment)
             stage.round = number

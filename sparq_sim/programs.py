@@ -1,0 +1,122 @@
+"""Programs: other programs that an expert calls, killed with all they started if given up."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeAlias
+
+from sparq_sim.errors import ProgramError
+
+Command: TypeAlias = Sequence[str | Path]
+
+LAST_LINES = 3
+"""Of what a program that fails has written to stderr, shown in the error."""
+MOST_CHARACTERS = 200
+"""Of these."""
+
+_running: set[Program] = set()
+
+
+class Program:
+    """A *command* to run once, for at most *timeout* seconds."""
+
+    def __init__(
+        self,
+        command: Command,
+        *,
+        input: str | bytes | None = None,  # noqa: A002 - as subprocess.run calls it
+        timeout: float | None = None,
+    ) -> None:
+        if isinstance(command, str | bytes) or not command:
+            raise ProgramError(
+                "expected a list of a program and its arguments, as in ['solver', '-n', '3'], not "
+                f"{command!r:.80}"
+            )
+        self._command = [os.fspath(each) for each in command]
+        self._name = Path(self._command[0]).name
+        self._input = input.encode() if isinstance(input, str) else input
+        self._timeout = timeout
+        self._child: subprocess.Popen[bytes] | None = None
+        self._given_up = False
+        self._lock = threading.RLock()  # A handler of signals may come in between.
+
+    def run(self) -> str:
+        """Run it to its end and return what it writes to stdout.
+
+        Raises:
+            ProgramError: It cannot be run, does not end in time, or ends with another code than 0.
+        """
+        child = self._start()
+        try:
+            output, errors = child.communicate(self._input, self._timeout)
+        except BaseException as error:
+            self.kill()
+            child.communicate()
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            raise ProgramError(
+                f"{self._name} did not end within {self._timeout:g} s, and was killed"
+            ) from None
+        finally:
+            _running.discard(self)
+        if child.returncode:
+            raise ProgramError(f"{self._name} ended with {_code(child.returncode)}{_last(errors)}")
+        return output.decode(errors="replace")
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        with self._lock:
+            if self._given_up:
+                raise ProgramError(f"{self._name} was given up before it began")
+            try:
+                self._child = subprocess.Popen(
+                    self._command,
+                    stdin=subprocess.DEVNULL if self._input is None else subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    # Ctrl-C is for us to hear; and what it starts is killed with it.
+                    start_new_session=True,
+                )
+            except FileNotFoundError:
+                raise ProgramError(
+                    f"no program {self._command[0]!r} is found; install it, or give its full path"
+                ) from None
+            except OSError as error:
+                raise ProgramError(
+                    f"{self._command[0]!r} cannot be run: {error.strerror}"
+                ) from None
+            _running.add(self)
+            return self._child
+
+    def kill(self) -> None:
+        """End it, if it has not ended, and let it not begin, if it has not begun."""
+        with self._lock:
+            self._given_up = True
+            if self._child is not None and self._child.poll() is None:
+                with suppress(ProcessLookupError):
+                    if hasattr(os, "killpg"):
+                        os.killpg(self._child.pid, signal.SIGKILL)
+                    else:
+                        self._child.kill()
+
+
+def kill_all() -> None:
+    """End all that run."""
+    for program in list(_running):
+        program.kill()
+
+
+def _code(code: int) -> str:
+    return f"exit code {code}" if code > 0 else f"signal {-code}"
+
+
+def _last(errors: bytes) -> str:
+    """Return the last lines of what a program has written to stderr, to put behind a message."""
+    lines = [line.strip() for line in errors.decode(errors="replace").splitlines() if line.strip()]
+    told = " / ".join(lines[-LAST_LINES:])[-MOST_CHARACTERS:]
+    return f": {told}" if told else ", and nothing on stderr"
