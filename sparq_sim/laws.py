@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 from numpy.random import Generator, Philox
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from sparq_sim.computed import Computed, Tabulated
 from sparq_sim.hooks import LANDSCAPE_HOOKS, Hook, fault, has, misspelt, near_misses
+from sparq_sim.life import Life, at_once
 from sparq_sim.messages import Point, Points, Values
 from sparq_sim.models import Coarsening, Environment, Landscape, Observing, Part, WithGaps
 
@@ -76,7 +78,9 @@ def check_each(laws: Iterator[Law]) -> None:
             law.check()
 
 
-def law(model: Part, name: str, wrong: Wrong, *bases: Law, remedy: str = "") -> Law:
+def law(
+    model: Part, name: str, wrong: Wrong, *bases: Law, remedy: str | Callable[[], str] = ""
+) -> Law:
     """Return the law of a *model* that holds unless *wrong* returns what was seen.
 
     Args:
@@ -84,13 +88,14 @@ def law(model: Part, name: str, wrong: Wrong, *bases: Law, remedy: str = "") -> 
         name: What holds.
         wrong: Returns what breaks the law, or None.
         bases: The laws that it rests on.
-        remedy: How to obey it, told when it is broken.
+        remedy: How to obey it, told when it is broken; a function where that depends on how.
     """
 
     def test() -> None:
         __tracebackhide__ = True
         if (seen := wrong()) is not None:
-            told = f"{name}: {remedy}" if remedy else name
+            cure = remedy if isinstance(remedy, str) else remedy()
+            told = f"{name}: {cure}" if cure else name
             raise LawError(f"{name_of(model)}: {told}; seen: {seen!s:.300}")
 
     return Law(name, test, bases)
@@ -104,6 +109,15 @@ def name_of(model: Part) -> str:
 def stream(seed: int) -> Generator:
     """Return a generator of this *seed*."""
     return Generator(Philox(key=seed))
+
+
+def entered(keeper: object, who: str, started: Any, *, may_await: bool = False) -> Any:
+    """Return what was *started*, entered if it holds something, and left when *keeper* is gone."""
+    life = Life()
+    inside = at_once(life.enter(who, started, may_await=may_await))
+    if life.holds:
+        finalize(keeper, lambda: at_once(life.close()))
+    return inside
 
 
 # Models
@@ -214,7 +228,7 @@ def environment_laws(environment: Environment, *, horizon: float = 20.0) -> Iter
         horizon: Until when its landscape is looked at, in clock units.
     """
     yield from model_laws(environment)
-    survey = _Survey(environment, lambda: environment.start(stream(1)), horizon=horizon)
+    survey = _Survey(environment, _begin, horizon=horizon)
     yield (starts := survey.law("start gives a Landscape", survey.no_landscape))
     calls = call_laws(environment, lambda: survey.landscape, LANDSCAPE_HOOKS, starts)
     yield from calls.values()
@@ -227,11 +241,18 @@ def environment_laws(environment: Environment, *, horizon: float = 20.0) -> Iter
         yield from _coarse_laws(survey, calls["coarse"])
 
 
+def _begin(survey: _Survey) -> Landscape:
+    environment = survey.environment
+    who = f"environment {type(environment).__name__}"
+    landscape: Landscape = entered(survey, who, environment.start(stream(1)))
+    return landscape
+
+
 def _coarse_laws(survey: _Survey, basis: Law) -> Iterator[Law]:
     """Yield the laws of a coarse landscape: it is one, of the same domain."""
 
-    def start() -> Landscape:
-        fine = survey.environment.start(stream(1))
+    def start(coarse: _Survey) -> Landscape:
+        fine = _begin(coarse)
         assert isinstance(fine, Coarsening)  # As its law says.
         return fine.coarse(COARSE)
 
@@ -252,7 +273,8 @@ class _Survey:
     """A landscape that is asked at some points, forth and back in time."""
 
     environment: Environment
-    start: Callable[[], Landscape]
+    start: Callable[[_Survey], Landscape]
+    """Starts a landscape that may be used as long as the survey is there."""
     horizon: float
     prefix: str = ""
     """Of the names of its laws."""
@@ -304,7 +326,7 @@ class _Survey:
     @cached_property
     def landscape(self) -> Landscape:
         """The landscape, started once."""
-        return self.start()
+        return self.start(self)
 
     @cached_property
     def points(self) -> Points:
@@ -366,7 +388,7 @@ class _Survey:
         return self._unlike(self._forth, back[::-1])
 
     def _unequal(self) -> object:
-        again = self.start()
+        again = self.start(self)
         return self._unlike(
             self._forth, [self._rewards(self.points, time, again) for time in self.times]
         )

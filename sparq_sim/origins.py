@@ -24,6 +24,7 @@ NOT_COMPUTING = frozenset(
         "__main__",
         "analysis",
         "beliefs",
+        "blocking",
         "cautions",
         "cli",
         "console",

@@ -19,13 +19,13 @@ from functools import cached_property, partial
 from heapq import heappop, heappush
 from itertools import count, product
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, TypeVarTuple, Unpack
-from unittest.mock import patch
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from numpy.random import Generator
 from pydantic import PositiveInt, ValidationError
 
+from sparq_sim.blocking import noting_blocks
 from sparq_sim.channel import Channel
 from sparq_sim.clock import NotAwaitedWarning
 from sparq_sim.domain import Box, Domain, Sites
@@ -37,6 +37,7 @@ from sparq_sim.laws import (
     UncheckedError,
     call_laws,
     check_each,
+    entered,
     environment_laws,
     law,
     model_laws,
@@ -44,6 +45,7 @@ from sparq_sim.laws import (
     stream,
     usable,
 )
+from sparq_sim.life import started_landscape
 from sparq_sim.loop import Experts, Rules, Watch, play
 from sparq_sim.messages import Estimate, Move, Point, Points, Query, Reply, Values
 from sparq_sim.models import (
@@ -198,8 +200,8 @@ def expert_laws(
     yield (whole_plays := law(expert, whole, trial.unplayed, calls_work))
     remedy = "`await world.clock.sleep(...)`"
     yield (plays := law(expert, "awaits every wait", trial.forgotten, whole_plays, remedy=remedy))
-    blocks = "await world.clock.sleep, not time.sleep"
-    yield law(expert, "blocks nobody", lambda: trial.slept or None, plays, remedy=blocks)
+    remedies = lambda: "; ".join(trial.blocks)  # noqa: E731 - known once it has played
+    yield law(expert, "blocks nobody", trial.blocking, plays, remedy=remedies)
     for batch in trial.batches:
         sound = f"answers an Estimate of {batch} finite values, measured by now"
         yield law(expert, sound, partial(trial.invalid, batch), plays)
@@ -238,15 +240,19 @@ class _Trial:
     environment: Environment
     others: Experts
     batches: ClassVar = (1, 4)
-    slept: list[float] = field(default_factory=list)
+    blocks: dict[str, str] = field(default_factory=dict)
+    """What it was seen to do in real time while it answered, by the remedy."""
     before: Expert | None = None
 
     @cached_property
     def started(self) -> Answering:
         """What answers, outside of a play."""
-        domain = self.environment.start(stream(1)).domain
+        with started_landscape(self.environment, 1) as landscape:
+            domain = landscape.domain
         names = [*self.others, "expert"]
-        return self.expert.start(Setting(domain, experts=dict.fromkeys(names, Terms())))
+        setting = Setting(domain, experts=dict.fromkeys(names, Terms()))
+        source: Answering = entered(self, "expert", self.expert.start(setting), may_await=True)
+        return source
 
     @cached_property
     def _traces(self) -> dict[int, list[Trace]]:
@@ -254,7 +260,7 @@ class _Trial:
         return {batch: [self._play(batch) for _ in range(2)] for batch in self.batches}
 
     def _play(self, batch: int) -> Trace:
-        with _sleepless() as slept, _awaiting():
+        with noting_blocks() as blocks, _awaiting():
             trace = play(
                 Asker(batch=batch),
                 self.environment,
@@ -262,7 +268,7 @@ class _Trial:
                 experts={**self.others, "expert": self.expert},
                 seed=3,
             )
-        self.slept += slept
+        self.blocks |= blocks
         return trace
 
     def not_started(self) -> object:
@@ -279,6 +285,10 @@ class _Trial:
             return None if self._traces else "no play"
         except NotAwaitedWarning as warning:
             return warning
+
+    def blocking(self) -> object:
+        """Return what it does that holds up others in real time, if it does."""
+        return [*self.blocks.values()] or None
 
     def _told(self, batch: int, *, own: bool) -> tuple[set[str], list[str]]:
         """Return fates and reasons of its answers, or of what it sent of its *own* accord."""
@@ -374,7 +384,8 @@ class _Season:
     def started(self) -> Agent:
         """The agent, outside of a play."""
         setting = Setting(Box(0.0, 1.0), experts={"expert": Terms()}, rounds=self.rounds)
-        return self.optimizer.start(setting, stream(1))
+        agent: Agent = entered(self, "optimizer", self.optimizer.start(setting, stream(1)))
+        return agent
 
     def _outcome(self, place: Place, road: str) -> tuple[set[str], bool]:
         """Return the digests of two plays, and whether they have used numpy.random."""
@@ -616,14 +627,6 @@ class _WaitlessSelector(selectors.DefaultSelector):
 
     def select(self, timeout: float | None = None) -> Any:
         return super().select(self._loop.pass_time(timeout))
-
-
-@contextmanager
-def _sleepless() -> Iterator[list[float]]:
-    """Let nobody sleep in real time; gather for how long they would have."""
-    slept: list[float] = []
-    with patch("time.sleep", slept.append):
-        yield slept
 
 
 @contextmanager

@@ -28,12 +28,20 @@ from sparq_sim import (
     play,
     play_live,
 )
+from sparq_sim.beliefs import Watched, replays
+from sparq_sim.console import levels
 from sparq_sim.errors import LiveOnlyError
+from sparq_sim.executors import InProcess
 from sparq_sim.frames import account
 from sparq_sim.life import close_all, started_landscape
 from sparq_sim.messages import Reply
 from sparq_sim.models import Agent, Answering, Landscape
-from sparq_sim.testing import Asker, Slope, Teller, WaitlessLoop
+from sparq_sim.optimizers.fixed import Fixed
+from sparq_sim.optimizers.uniform import Uniform
+from sparq_sim.portraits import portray
+from sparq_sim.scenario import Scenario
+from sparq_sim.study import Study
+from sparq_sim.testing import Asker, Slope, Teller, WaitlessLoop, check_environment
 
 LOG: list[str] = []
 """What has happened in the test at hand."""
@@ -378,3 +386,43 @@ def test_a_process_that_must_end_leaves_all_that_it_holds() -> None:
         close_all(KeyboardInterrupt())
         assert LOG == ["world entered"] * 2 + ["world left by KeyboardInterrupt"] * 2
     assert len(LOG) == 4
+
+
+# Wherever a landscape is started, it is closed.
+
+
+def test_a_landscape_that_is_portrayed_is_closed(tmp_path: Path) -> None:
+    portray(HeldWorld(), tmp_path / "world.html", name="held", horizon=3.0)
+    assert LOG == ["world entered", "world left"]
+
+
+def test_a_landscape_whose_levels_are_computed_is_closed() -> None:
+    scenario = Scenario(environment=HeldWorld(), optimizers={"a": Uniform()}, rounds=2)
+    assert len(levels(scenario)) == 1
+    assert LOG == ["world entered", "world left"]
+
+
+def test_an_agent_that_is_watched_for_the_report_is_left_by_its_own_name() -> None:
+    watched = Watched(optimizer=HeldAsker(), looks=lambda agent, now: LOG.append(f"at {now:g}"))
+    virtually(optimizer=watched, rules=Rules(rounds=2))
+    assert LOG == ["agent entered", "at 1", "at 2", "agent left"]
+
+
+def test_replays_of_a_study_enter_and_leave_its_landscapes(tmp_path: Path) -> None:
+    scenario = Scenario(
+        environment=HeldWorld(),
+        optimizers={"a": Uniform(), "b": Fixed(point=(0.5,))},
+        rounds=2,
+        replications=1,
+    )
+    study = Study(scenario, tmp_path)
+    study.run(InProcess())
+    LOG.clear()
+    shown = replays(study, allow_import=True)
+    assert [replay.missing for replay in shown] == ["", ""]
+    assert LOG == ["world entered", "world left"]
+
+
+def test_the_laws_are_checked_on_a_landscape_that_is_entered_and_left() -> None:
+    check_environment(HeldWorld())
+    assert LOG == ["world entered"] * 2 + ["world left"] * 2

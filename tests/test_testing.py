@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import asyncio
 import re
+import subprocess
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import count, pairwise
 from math import inf, nan
@@ -535,6 +537,38 @@ class Sleepy(Teller):
         return await super().answer(query, world)
 
 
+class Delegating(Teller):
+    """Runs a program, and waits for it in real time, as long as it takes or for some seconds."""
+
+    timeout: float | None = None
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        subprocess.run(["true"], timeout=self.timeout, check=True)
+        return await super().answer(query, world)
+
+
+class Calling(Teller):
+    """Runs programs and sleeps where nobody is held up."""
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        await world.run(["true"], takes=0.1)
+        await world.compute(partial(subprocess.run, ["true"], timeout=60.0, check=True))
+        await world.compute(time.sleep, 1e-6)
+        return await super().answer(query, world)
+
+
+class Keeping(Teller):
+    """Keeps a program for as long as a play lasts."""
+
+    @contextmanager
+    def start(self, setting: Setting) -> Iterator[Answering]:
+        with subprocess.Popen(["sleep", "600"]) as child:
+            time.sleep(1e-6)
+            yield self
+            child.terminate()
+            child.wait(timeout=60.0)
+
+
 class Impatient(Teller):
     """Forgets to await."""
 
@@ -562,6 +596,8 @@ class Unique(Teller):
         (Silent(), "answers at least once in 12 rounds"),
         (Impatient(), r"awaits every wait: `await world.clock.sleep\(...\)`"),
         (Sleepy(), "blocks nobody: await world.clock.sleep, not time.sleep"),
+        (Delegating(), r"blocks nobody: .* waits for it in real time; write `await world\.run\("),
+        (Delegating(timeout=60.0), "blocks nobody: it runs a program and waits for it"),
         (Counting(), "keeps no state on the model"),
         (SecretlyCounting(), "keeps no state on the model"),
         (Tiring(), "the same play gives the same answers"),
@@ -574,6 +610,11 @@ class Unique(Teller):
 def test_an_expert_that_breaks_a_law_is_told_which(expert: Expert, law: str) -> None:
     with pytest.raises(LawError, match=rf"{type(expert).__name__}: {law}.*; seen: "):
         check_expert(expert)
+
+
+@pytest.mark.parametrize("expert", [Calling(), Keeping()])
+def test_an_expert_that_blocks_where_it_holds_up_nobody_obeys_the_laws(expert: Expert) -> None:
+    check_expert(expert)
 
 
 def test_an_expert_that_cannot_be_pickled_is_refused() -> None:
