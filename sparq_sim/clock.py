@@ -60,7 +60,7 @@ def _warn_of_blocking(who: str, seconds: float) -> None:
     warnings.warn(
         f"{who} held up all others for {seconds:.1f} s; expected to await: "
         "`await world.clock.sleep(...)` instead of time.sleep, an asynchronous client instead of a "
-        "blocking one, and `await asyncio.to_thread(...)` for long computing",
+        "blocking one, and `await world.compute(...)` for long computing",
         BlockingWarning,
         stacklevel=2,
     )

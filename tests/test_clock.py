@@ -320,7 +320,9 @@ def test_a_process_cancelled_before_it_began_never_runs(run: Run) -> None:
         async def work() -> None:
             log.append("ran")
 
-        clock.start(work()).cancel()
+        process = clock.start(work())
+        process.cancel()
+        await process
         await clock.sleep(1)
         return log
 

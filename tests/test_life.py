@@ -28,7 +28,7 @@ from sparq_sim import (
     play,
     play_live,
 )
-from sparq_sim.beliefs import Watched, replays
+from sparq_sim.beliefs import Watched
 from sparq_sim.console import levels
 from sparq_sim.errors import LiveOnlyError
 from sparq_sim.executors import InProcess
@@ -39,6 +39,7 @@ from sparq_sim.models import Agent, Answering, Landscape
 from sparq_sim.optimizers.fixed import Fixed
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.portraits import portray
+from sparq_sim.report.replay import replays
 from sparq_sim.scenario import Scenario
 from sparq_sim.study import Study
 from sparq_sim.testing import Asker, Slope, Teller, WaitlessLoop, check_environment
