@@ -161,7 +161,7 @@ def test_a_world_of_each_base_obeys_the_laws(world: Environment) -> None:
 
 
 def test_a_tolerance_that_is_not_kept_is_broken_by_name() -> None:
-    with pytest.raises(LawError, match=r"Chemostat: .* tolerance of 0\.02; .* more nodes"):
+    with pytest.raises(LawError, match=r"Chemostat: .* tolerance of 0\.02: .* more nodes"):
         check_environment(Chemostat(nodes=9))
 
 
