@@ -590,7 +590,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         app(arguments)
     except SparqError as error:
-        _say(f"Error: {error}", err=True)
+        _say(f"Error: {account(error)}", err=True)
         sys.exit(2)
     except Exception as error:
         if not place(error):

@@ -403,14 +403,15 @@ class _SimProcess:
             except AttributeError:
                 event = self._refuse(target)
                 continue
+            if callbacks is None:
+                event = target
+                continue
             if self._cancelled:  # By itself, before it came to wait.
                 self._schedule_cancellation()
-                return
-            if callbacks is not None:
+            else:
                 callbacks.append(self._resume)
                 self._target = target
-                return
-            event = target
+            return
 
     def _refuse(self, target: object) -> simpy.Event:
         return self._failed(
@@ -556,15 +557,15 @@ class SimClock(Aligned):
         try:
             while not process.done:
                 step()
-        except EmptySchedule:
+        except BaseException as error:
+            self._close()
+            if not isinstance(error, EmptySchedule):
+                raise
             raise StuckError(
                 f"at {self.now} nothing is left to happen, yet {_name(main)} waits"
             ) from None
-        except BaseException:
-            self._close()
-            raise
-        if (error := self._close()) is not None:
-            raise error
+        if (late := self._close()) is not None:
+            raise late
         return process.result  # type: ignore[no-any-return] # _SimProcess is not generic
 
     def _close(self) -> BaseException | None:
@@ -773,7 +774,7 @@ class LiveClock(Aligned):
         self._loop = asyncio.get_running_loop()
         self._epoch = self._loop.time()
         self._changed, self._ended = asyncio.Event(), asyncio.Event()
-        self._crash = None
+        self._crash, self._over = None, False
         self._begin(self._pace())
         task = self._begin(main)
         task.add_done_callback(lambda _: self._ended.set())
@@ -783,7 +784,8 @@ class LiveClock(Aligned):
             await self._close()
         if self._crash is not None:
             raise self._crash
-        return None if task.cancelled() else task.result()  # type: ignore[return-value] # by itself
+        # None as of any process, where main was cancelled, which it can be by itself only.
+        return None if task.cancelled() else task.result()  # type: ignore[return-value]
 
     async def _close(self) -> None:
         """Cancel all that is under way, also what that starts, and wait for its end."""

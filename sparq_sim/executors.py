@@ -143,7 +143,7 @@ class _Memory(threading.local):
         self.landscapes: deque[_Kept] = deque()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Kept:
     """A started landscape, and what it holds."""
 

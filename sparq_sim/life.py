@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
 from sparq_sim.errors import LiveOnlyError, PluginError
@@ -25,11 +26,29 @@ _open: list[Life] = []
 """All that hold something now, in this process."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Held:
+    """What was entered, asynchronously if *awaited*."""
+
+    who: str
+    manager: Any
+    awaited: bool
+
+    async def leave(self, error: BaseException | None) -> None:
+        """Leave it, because of *error* if there is one."""
+        told = (None, None, None) if error is None else (type(error), error, error.__traceback__)
+        if self.awaited:
+            with _naming(f"{self.who}.__aexit__"):
+                await self.manager.__aexit__(*told)
+        else:
+            self.manager.__exit__(*told)
+
+
 class Life:
     """What was entered, to be left in reverse order at the end of an `async with`."""
 
     def __init__(self) -> None:
-        self._held: list[tuple[str, Any]] = []
+        self._held: list[_Held] = []
 
     @property
     def holds(self) -> bool:
@@ -52,7 +71,8 @@ class Life:
             LiveOnlyError: It awaits what passes in real time only, in virtual time.
         """
         kind = type(started)
-        if may_await and hasattr(kind, "__aenter__"):
+        awaited = may_await and hasattr(kind, "__aenter__")
+        if awaited:
             with _naming(f"{who}.__aenter__"):
                 entered = await started.__aenter__()
         elif hasattr(kind, "__enter__"):
@@ -66,7 +86,7 @@ class Life:
             return started
         if not self._held:
             _open.append(self)
-        self._held.append((who, started))
+        self._held.append(_Held(who, started, awaited))
         return started if entered is None else entered
 
     async def start_landscape(self, environment: Environment, streams: Streams) -> Landscape:
@@ -85,14 +105,14 @@ class Life:
         """
         first = error
         while self._held:
-            who, started = self._held.pop()
+            held = self._held.pop()
             try:
-                await _leave(who, started, error)
+                await held.leave(error)
             except BaseException as trouble:
                 if not isinstance(trouble, Exception):  # Ctrl-C, once more.
                     first = trouble
                 elif trouble is not error:
-                    told = f"{who} could not be closed: {account(trouble)}"
+                    told = f"{held.who} could not be closed: {account(trouble)}"
                     if first is None:
                         first = PluginError(told)
                         first.__cause__ = trouble
@@ -108,15 +128,6 @@ class Life:
 
     async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         await self.close(error)
-
-
-async def _leave(who: str, started: Any, error: BaseException | None) -> None:
-    told = type(error) if error is not None else None, error, getattr(error, "__traceback__", None)
-    if hasattr(type(started), "__aexit__"):
-        with _naming(f"{who}.__aexit__"):
-            await started.__aexit__(*told)
-    else:
-        started.__exit__(*told)
 
 
 @contextmanager

@@ -646,6 +646,24 @@ def test_waiting_for_what_never_comes_is_an_error_in_virtual_time() -> None:
         on_sim_clock(main)
 
 
+def test_who_is_stuck_with_another_is_cancelled_too() -> None:
+    log: list[str] = []
+
+    async def main(clock: Clock) -> None:
+        async def other() -> None:
+            try:
+                await clock.sleep(inf)
+            finally:
+                log.append("cancelled")
+
+        clock.start(other())
+        await clock.signal()
+
+    with pytest.raises(StuckError):
+        on_sim_clock(main)
+    assert log == ["cancelled"]
+
+
 def test_a_real_await_under_virtual_time_says_so() -> None:
     async def main(clock: Clock) -> None:
         await asyncio.sleep(0)

@@ -369,6 +369,28 @@ def test_an_asynchronous_context_manager_that_does_not_wait_serves_both_clocks(
     assert LOG == ["entered", "left"]
 
 
+class HeldBothWays(HeldSlope):
+    """Is both kinds of context manager."""
+
+    async def __aenter__(self) -> None:
+        raise AssertionError
+
+    async def __aexit__(self, *_: object) -> None:
+        raise AssertionError
+
+
+class BothWays(Environment):
+    """A landscape that is both kinds of context manager."""
+
+    def start(self, rng: Generator) -> Landscape:
+        return HeldBothWays(Slope().start(rng))
+
+
+def test_who_may_not_wait_is_left_as_it_was_entered(played: Played) -> None:
+    played(environment=BothWays())
+    assert LOG == ["world entered", "world left"]
+
+
 class AsyncAsker(Asker):
     """An optimizer whose agent is an asynchronous context manager."""
 
