@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sparq_sim import measures
 from sparq_sim.errors import SparqError, did_you_mean
+from sparq_sim.settings import Setting, agree
 from sparq_sim.store import Found, Kind, canonical
 from sparq_sim.study import Label, Study, label
 from sparq_sim.trace import Trace
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from sparq_sim.monitoring import Monitored
 
 Curve: TypeAlias = Literal["average_regret", "cumulative_regret", "regret", "spent"]
-Setting: TypeAlias = Mapping[str, object]
 CONFIDENCE = 0.95
 
 _CURVES = {
@@ -220,8 +220,7 @@ def paired(study: Study, a: str, b: str) -> list[Difference]:
     compared = []
     for first in (group for group in groups.values() if group[0].optimizer == a):
         for second in (group for group in groups.values() if group[0].optimizer == b):
-            one, other = first[0].setting, second[0].setting
-            if all(one[path] == other[path] for path in one.keys() & other.keys()):
+            if agree(first[0].setting, second[0].setting):
                 compared.append(_difference(first, second))
     return [each for each in compared if each.difference.count]
 

@@ -15,26 +15,31 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sparq_sim.analysis import Band, Setting, Spread
+from sparq_sim.analysis import Band, Spread
 from sparq_sim.errors import SparqError, did_you_mean, visible
 from sparq_sim.report.charts import (
     REFERENCES,
     Material,
     Track,
-    agree,
-    fullest,
-    in_words,
-    is_number,
     levels_in,
     named,
     pareto,
     pooled,
-    short,
-    shown,
-    swept,
     swept_values,
 )
 from sparq_sim.report.page import gathered
+from sparq_sim.settings import (
+    Setting,
+    agree,
+    fullest,
+    in_words,
+    is_number,
+    path_called,
+    short,
+    shown,
+    swept,
+    value_among,
+)
 from sparq_sim.store import canonical, write_whole
 from sparq_sim.study import Study
 
@@ -284,16 +289,8 @@ def _chosen(material: Material, where: Setting) -> Material:
 def _place(material: Material, name: str, value: object) -> tuple[str, object]:
     """Find the parameter that is called so, in full or by its last word, and its value."""
     paths = swept(found.setting for found in material.found)
-    matching = [path for path in paths if name == path] or [p for p in paths if name == short(p)]
-    if not matching:
-        raise SparqError(f"{name!r} is not swept: {did_you_mean(name, paths)}")
-    if len(matching) > 1:
-        raise SparqError(f"{name!r} may be any of {', '.join(matching)}; write it in full")
-    values = swept_values(material, matching[0])
-    if value not in values:
-        there = ", ".join(map(shown, values))
-        raise SparqError(f"{matching[0]} was never {value!r}; there are: {there}")
-    return matching[0], values[values.index(value)]  # 2 is written 2.0, say.
+    path = path_called(name, paths)
+    return path, value_among(value, swept_values(material, path), path)
 
 
 def _more(lines: Mapping[str, Line], kind: str) -> Lines:

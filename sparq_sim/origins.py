@@ -39,6 +39,7 @@ NOT_COMPUTING = frozenset(
         "report",
         "scenario_files",
         "sense",
+        "settings",
         "store",
         "study",
         "templates",

@@ -16,9 +16,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sparq_sim.analysis import Band, Setting, Spread, Summary, spread
+from sparq_sim.analysis import Band, Spread, Summary, spread
 from sparq_sim.errors import visible
 from sparq_sim.measures import References
+from sparq_sim.settings import Setting, agree, brief, in_words, is_number, shown, swept, values_of
 from sparq_sim.store import Found, canonical
 
 Figure: TypeAlias = dict[str, Any]
@@ -85,68 +86,11 @@ class Chart:
 # Settings
 
 
-def swept(settings: Iterable[Setting]) -> list[str]:
-    """List the swept paths."""
-    return list(dict.fromkeys(path for setting in settings for path in setting))
-
-
-def agree(one: Setting, other: Setting) -> bool:
-    """Tell whether two settings have equal values wherever both have one."""
-    return all(canonical(one[path]) == canonical(other[path]) for path in one.keys() & other.keys())
-
-
-def fullest(settings: Iterable[Setting]) -> list[Setting]:
-    """Leave out settings of which others are special cases."""
-    unique = {canonical(dict(setting)): setting for setting in settings}
-    kinds: dict[frozenset[str], list[Setting]] = {}
-    for setting in unique.values():
-        kinds.setdefault(frozenset(setting), []).append(setting)
-    kept = []
-    for paths, alike in kinds.items():
-        special = {
-            canonical({path: wider[path] for path in paths})
-            for others, more in kinds.items()
-            if others > paths
-            for wider in more
-        }
-        kept += [setting for setting in alike if canonical(dict(setting)) not in special]
-    return kept
-
-
 def some(settings: Sequence[Setting], most: int) -> list[Setting]:
     """Choose at most *most* settings, evenly."""
     if len(settings) <= most:
         return list(settings)
     return [settings[i] for i in np.linspace(0, len(settings) - 1, max(1, most)).astype(int)]
-
-
-def short(path: str) -> str:
-    """Give the last word of a path, which tells most."""
-    return path.rpartition(".")[2] or path
-
-
-def brief(paths: Iterable[str]) -> dict[str, str]:
-    """Call each path by its last word, or by as many as tell it from the others."""
-    parts = {path: path.split(".") for path in paths}
-    names = {}
-    for path, words in parts.items():
-        others = [each for each in parts.values() if each != words]
-        own = (k for k in range(1, len(words)) if all(o[-k:] != words[-k:] for o in others))
-        names[path] = ".".join(words[-next(own, len(words)) :])
-    return names
-
-
-def shown(value: object) -> str:
-    """Write a swept value."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:g}" if isinstance(value, int | float) else str(value)
-
-
-def in_words(setting: Setting) -> str:
-    """Write a setting on one line."""
-    names = brief(setting)
-    return ", ".join(f"{names[path]} {shown(value)}" for path, value in setting.items())
 
 
 # Numbers and text as figures have them
@@ -482,19 +426,8 @@ def sweeps(material: Material) -> list[Chart]:
 
 
 def swept_values(material: Material, path: str) -> list[object]:
-    """Give the values that were swept, numbers by their size."""
-    values = {
-        canonical(found.setting[path]): found.setting[path]
-        for found in material.found
-        if path in found.setting
-    }
-    numeric = all(is_number(value) for value in values.values())
-    return sorted(values.values(), key=lambda v: v if numeric else canonical(v))  # type: ignore[arg-type, return-value]
-
-
-def is_number(value: object) -> bool:
-    """Tell whether a value has a place on an axis."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """List the values that a path takes in what charts are made of."""
+    return values_of((found.setting for found in material.found), path)
 
 
 def _places(values: Sequence[object]) -> tuple[list[Any], dict[str, Any]]:

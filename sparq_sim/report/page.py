@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 import sparq_sim
 from sparq_sim import measures, store
-from sparq_sim.analysis import Band, Difference, Setting, Summary, paired, spread, summary
+from sparq_sim.analysis import Band, Difference, Summary, paired, spread, summary
 from sparq_sim.cautions import cautions
 from sparq_sim.errors import visible
 from sparq_sim.measures import References, cumulative_regret
@@ -31,19 +31,14 @@ from sparq_sim.report.charts import (
     Chart,
     Material,
     Track,
-    agree,
     binned,
-    brief,
     everything,
-    fullest,
-    in_words,
-    shown,
     some,
-    swept,
     thinned,
 )
 from sparq_sim.report.embed import embedded
 from sparq_sim.report.words import Paragraph, Verdict, number
+from sparq_sim.settings import Setting, agree, brief, fullest, in_words, shown, swept
 from sparq_sim.store import Found, Provenance, StoreError
 from sparq_sim.study import Label, Study, label
 from sparq_sim.trace import NOTE, Columns, Trace

@@ -23,7 +23,7 @@ from sparq_sim.loop import Played
 from sparq_sim.messages import AGENT_NAME, Points
 from sparq_sim.models import Belief, Environment, Landscape
 from sparq_sim.parcel import FATES
-from sparq_sim.report.charts import in_words
+from sparq_sim.settings import in_words
 from sparq_sim.threads import one_thread
 from sparq_sim.trace import Columns, Trace
 

@@ -12,11 +12,11 @@ from typing import Any, TypeAlias
 
 from pydantic import BaseModel
 
-from sparq_sim.analysis import Difference, Setting, Summary
+from sparq_sim.analysis import Difference, Summary
 from sparq_sim.errors import PluginError
 from sparq_sim.models import Part
 from sparq_sim.plugins import Kind, load
-from sparq_sim.report.charts import shown
+from sparq_sim.settings import Setting, shown
 
 Data: TypeAlias = Mapping[str, Any]
 """A part of a scenario as it is written down: see `Scenario.fingerprint`."""

@@ -14,17 +14,16 @@ from sparq_sim.report.charts import (
     MOST_POINTS,
     Chart,
     Material,
-    agree,
     binned,
     digits,
     everything,
-    fullest,
     pareto,
     some,
     text,
     thinned,
 )
 from sparq_sim.report.page import Gathered
+from sparq_sim.settings import agree, fullest
 from sparq_sim.study import Study
 
 NUMBERS = st.floats(0, 10)
