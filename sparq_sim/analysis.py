@@ -67,11 +67,15 @@ def spread(numbers: Iterable[float | None]) -> Spread:
 
 def _reach(stds: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """Give half the width of the interval of each mean; NaN for fewer than two numbers."""
+    reach = student(counts) * stds / np.sqrt(np.maximum(counts, 1))
+    return np.where(counts > 1, reach, nan)
+
+
+def student(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return how many standard errors the interval of a mean of so many numbers reaches."""
     from scipy.special import stdtrit  # The whole of scipy.stats takes half a second to load.
 
-    freedom = np.maximum(counts - 1, 1)
-    reach = stdtrit(freedom, (1 + CONFIDENCE) / 2) * stds / np.sqrt(np.maximum(counts, 1))
-    return np.where(counts > 1, reach, nan)
+    return np.asarray(stdtrit(np.maximum(counts - 1, 1), (1 + CONFIDENCE) / 2), dtype=float)
 
 
 @dataclass(frozen=True)
@@ -132,10 +136,11 @@ def flat(row: Summary | Monitored) -> dict[str, object]:
             told |= {f"{field.name}_{n}": getattr(value, n) for n in ("std", "low", "high")}
         else:
             told[field.name] = value
-    return {name: _finite(value) for name, value in told.items()}
+    return {name: finite(value) for name, value in told.items()}
 
 
-def _finite(value: object) -> object:
+def finite(value: object) -> object:
+    """Return a value as JSON can write it: None in place of a number that is not finite."""
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
@@ -226,12 +231,11 @@ def paired(study: Study, a: str, b: str) -> list[Difference]:
 
 
 def _difference(first: Sequence[Found], second: Sequence[Found]) -> Difference:
-    theirs = {(play.seed, play.replication): play.measures["average_regret"] for play in second}
     gaps = [
-        mine - other
-        for play in first
-        if (mine := play.measures["average_regret"]) is not None
-        and (other := theirs.get((play.seed, play.replication))) is not None
+        mine - theirs
+        for one, other in together(first, second)
+        if (mine := one.measures["average_regret"]) is not None
+        and (theirs := other.measures["average_regret"]) is not None
     ]
     return Difference(
         a=first[0].optimizer,
@@ -240,6 +244,16 @@ def _difference(first: Sequence[Found], second: Sequence[Found]) -> Difference:
         difference=spread(gaps),
         better=float(np.mean([gap < 0 for gap in gaps])) if gaps else nan,
     )
+
+
+def together(first: Iterable[Found], second: Iterable[Found]) -> list[tuple[Found, Found]]:
+    """Pair plays that met the same chance: those of one seed and replication."""
+    theirs = {(play.seed, play.replication): play for play in second}
+    return [
+        (play, theirs[play.seed, play.replication])
+        for play in first
+        if (play.seed, play.replication) in theirs
+    ]
 
 
 @dataclass(frozen=True)
@@ -359,7 +373,7 @@ def _to_json(table: pa.Table, path: Path) -> None:
         between = "\n"
         for batch in table.to_batches(max_chunksize=10_000):
             for row in batch.to_pylist():
-                plain: dict[str, Any] = {name: _finite(value) for name, value in row.items()}
+                plain: dict[str, Any] = {name: finite(value) for name, value in row.items()}
                 file.write(between + json.dumps(plain, ensure_ascii=False))
                 between = ",\n"
         file.write("\n]\n")
@@ -375,4 +389,4 @@ def as_json(rows: Sequence[Difference | Summary]) -> str:
 def _plain(thing: Any) -> Any:
     if isinstance(thing, Mapping):
         return {name: _plain(value) for name, value in thing.items()}
-    return _finite(thing)
+    return finite(thing)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +18,7 @@ from sparq_sim.frames import account, place
 
 if TYPE_CHECKING:
     from sparq_sim.console import Level
+    from sparq_sim.contrasts import Contrast
     from sparq_sim.executors import PlayExecutor
     from sparq_sim.measures import References
     from sparq_sim.models import Part
@@ -42,6 +43,10 @@ Set = Annotated[
 ]
 AllowImport = Annotated[
     bool, typer.Option("--allow-import", help="Let a file name code to import, module:Class.")
+]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Processes; all cores if not given.")]
+ExecutorName = Annotated[
+    str, typer.Option(help="processes, in-process, dask, or tcp://HOST:PORT of a Dask cluster.")
 ]
 Folder = Annotated[Path, typer.Argument(help="The folder of a study.")]
 PlayFile = Annotated[Path, typer.Argument(help="A play: a file in the rounds folder of a study.")]
@@ -104,12 +109,8 @@ def run(
         Path | None, typer.Option(help="The folder of the study; studies/NAME unless given.")
     ] = None,
     overrides: Set = None,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Processes; all cores if not given.")
-    ] = None,
-    executor: Annotated[
-        str, typer.Option(help="processes, in-process, dask, or tcp://HOST:PORT of a Dask cluster.")
-    ] = "processes",
+    jobs: Jobs = None,
+    executor: ExecutorName = "processes",
     into: Annotated[
         bool, typer.Option("--into", help="Play into the folder even if it holds another scenario.")
     ] = False,
@@ -311,8 +312,35 @@ def check(
 def compare(
     folders: Annotated[list[Path], typer.Argument(help="Folders of studies.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects.")] = False,
+    between: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="Compare the values of a swept field, pair by pair."),
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="EXPERT",
+            help="Play without an expert too, and compare; may be given several times.",
+        ),
+    ] = None,
+    price: Annotated[
+        float | None,
+        typer.Option(help="Compare regret plus what is spent, a unit of cost at this price."),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VALUE",
+            help="With --between, the value to compare with; with --price, the optimizer.",
+        ),
+    ] = None,
+    jobs: Jobs = None,
+    executor: ExecutorName = "processes",
+    allow_import: AllowImport = False,
 ) -> None:
-    """Compare the optimizers of one or more studies."""
+    """Compare the optimizers of one or more studies, or what a setting, price or expert changes."""
+    from functools import partial
+
     from rich.console import Console
 
     from sparq_sim.analysis import summary
@@ -320,7 +348,21 @@ def compare(
     from sparq_sim.console import summary_table
     from sparq_sim.study import Study
 
+    if between is not None and without:
+        raise SparqError("--between and --without are two questions; ask one at a time")
+    if against is not None and (without or (between is None and price is None)):
+        raise SparqError("--against goes with --between PATH, or with --price alone")
     studies = [Study.open(folder) for folder in folders]
+    if between is not None or without or price is not None:
+        if without:
+            play = partial(_without, executor=_executor(executor, jobs), allow_import=allow_import)
+            asked = [partial(play, expert=expert, price=price or 0.0) for expert in without]
+        elif between is not None:
+            asked = [partial(_between, path=between, against=against, price=price or 0.0)]
+        else:
+            asked = [partial(_priced, price=price or 0.0, against=against)]
+        _show_contrasts(studies, asked, price=price, as_json=as_json)
+        return
     if as_json:
         rows = [row for study in studies for row in noted_rows(study)]
         typer.echo(json.dumps(rows, indent=2))
@@ -405,6 +447,95 @@ def new(
         typer.echo(str(path))
 
 
+def _show_contrasts(
+    studies: Sequence[Study],
+    asked: Sequence[Callable[[Study], tuple[list[Contrast], list[str]]]],
+    *,
+    price: float | None,
+    as_json: bool,
+) -> None:
+    """Print what was *asked* of each study: paired differences, and remarks on them."""
+    from rich.console import Console
+
+    from sparq_sim.console import contrast_table
+
+    console, rows = Console(), []
+    for study in studies:
+        for ask in asked:
+            contrasts, remarks = ask(study)
+            if as_json:
+                rows += [each.flat() for each in contrasts]
+                continue
+            name = study.title or str(study.folder)
+            priced = price is not None
+            console.print(contrast_table(name, contrasts, priced=priced, width=console.width))
+            for remark in remarks:
+                _say(remark)
+            if price is not None:
+                _say(
+                    "Regret + price is the average regret plus what is spent a round, a unit of "
+                    f"cost at {price:g}.\nBelow the break-even price, the one that spends more is "
+                    "the better; in brackets is its 95 % interval."
+                )
+        _note(study)
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2))
+
+
+def _between(
+    study: Study, *, path: str, against: str | None, price: float
+) -> tuple[list[Contrast], list[str]]:
+    """Compare the values of a swept path."""
+    from sparq_sim.contrasts import between, moving_with
+    from sparq_sim.settings import path_called, swept
+
+    found = study.found()
+    value = None if against is None else _value(against)
+    rows = between(found, path, against=value, price=price)
+    path = path_called(path, swept(each.setting for each in found))
+    remarks = [f"Compared with {path} = {rows[0].against}, all else being equal."]
+    if others := moving_with(found, path):
+        remarks.append(f"Along with it goes {', '.join(others)}.")
+    names = {each.optimizer for each in rows}
+    if same := sorted({each.optimizer for each in found} - names):
+        remarks.append(f"It makes no difference to: {', '.join(same)}.")
+    return rows, remarks
+
+
+def _priced(study: Study, *, price: float, against: str | None) -> tuple[list[Contrast], list[str]]:
+    """Compare optimizers by regret plus price."""
+    from sparq_sim.contrasts import priced
+
+    rows = priced(study.found(), price, against=against)
+    why = ", which spends least" if against is None else ""
+    return rows, [f"Compared with {rows[0].against}{why}."]
+
+
+def _without(
+    study: Study, *, expert: str, price: float, executor: PlayExecutor, allow_import: bool
+) -> tuple[list[Contrast], list[str]]:
+    """Play what is missing without an expert, and compare."""
+    from rich.console import Console
+
+    from sparq_sim.ablation import without
+    from sparq_sim.console import expert_in_words, watching
+    from sparq_sim.contrasts import left_out
+    from sparq_sim.executors import terminable
+
+    other = without(study, expert, allow_import=allow_import)
+    with watching(Console(stderr=True)) as watch, terminable():
+        done = other.run(executor, watch=watch)
+    for note in done.notes:
+        _say(f"Note: {note}", err=True)
+    if done.troubles:
+        reasons = "; ".join(dict.fromkeys(trouble.reason for trouble in done.troubles))
+        raise SparqError(
+            f"{len(done.troubles)} plays without the expert {expert!r} failed: {reasons}"
+        )
+    rows = left_out(study.found(), other.found(), expert, price=price)
+    return rows, expert_in_words(expert, rows)
+
+
 def _note(study: Study) -> None:
     """Print what must be known of a folder and its results, apart from what was asked for."""
     from sparq_sim.cautions import cautions
@@ -441,12 +572,18 @@ def _report(study: Study, to: Path, *, allow_import: bool, known: dict[str, Refe
 
 def _assigned(text: str) -> tuple[str, object]:
     """Read FIELD=VALUE; a field is one of those swept, in full or its last word."""
-    from sparq_sim.scenario_files import overridden
-
     name, equals, value = text.partition("=")
     if not equals:
         raise SparqError(f"--where {text}: expected FIELD=VALUE, as in transit=2")
-    return name.strip(), overridden([f"value={value}"]).values["value"]
+    return name.strip(), _value(value)
+
+
+def _value(text: str) -> object:
+    """Read a value as --set does."""
+    from sparq_sim.scenario_files import overridden
+
+    value: object = overridden([f"value={text}"]).values["value"]
+    return value
 
 
 def _stored(file: Path) -> StoredPlay:

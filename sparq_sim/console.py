@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from math import isfinite
+from math import inf, isfinite
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -27,9 +27,11 @@ from sparq_sim.errors import visible
 from sparq_sim.life import started_landscape
 from sparq_sim.measures import HALF, References, references
 from sparq_sim.measures import Watch as WatchLevels
+from sparq_sim.settings import brief, in_words, swept
 
 if TYPE_CHECKING:
     from sparq_sim.analysis import Spread, Summary
+    from sparq_sim.contrasts import BreakEven, Contrast
     from sparq_sim.scenario import Scenario
     from sparq_sim.study import Progress as StudyProgress
     from sparq_sim.study import Watch
@@ -96,13 +98,22 @@ def summary_table(
 
     What tells rows apart is always shown; other columns as far as a *width* allows.
     """
-    left_out = 0
-    while True:
-        table = _table(title, summaries, reference_levels, without=OPTIONAL[:left_out])
-        needed = Console(width=10**6).measure(table).maximum
-        if needed <= width or left_out == len(OPTIONAL):
+    return _fitting(
+        lambda without: _table(title, summaries, reference_levels, without=without),
+        OPTIONAL,
+        width=width,
+    )
+
+
+def _fitting(
+    made: Callable[[Sequence[str]], Table], optional: Sequence[str], *, width: int
+) -> Table:
+    """Make a table without so many of its *optional* columns as a width asks for."""
+    for left_out in range(len(optional)):
+        table = made(optional[:left_out])
+        if Console(width=10**6).measure(table).maximum <= width:
             return table
-        left_out += 1
+    return made(optional)
 
 
 def _table(
@@ -112,23 +123,23 @@ def _table(
     *,
     without: Sequence[str],
 ) -> Table:
-    swept = sorted({path for each in summaries for path in each.setting})
+    paths = sorted(swept(each.setting for each in summaries))
     table = Table(title=_safe(title) or None, box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("optimizer", no_wrap=True)
-    for path in swept:
+    for path in paths:
         table.add_column(_safe(path.rsplit(".", 1)[-1]), justify="right", no_wrap=True)
     numbers = [_numbers(each) for each in summaries]
     headings = [name for name in _headings(summaries) if name not in without]
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
-    for each, shown in zip(summaries, numbers, strict=True):
-        setting = [_safe(_shown(each.setting.get(path, ""))) for path in swept]
-        table.add_row(_safe(each.optimizer), *setting, *(shown[name] for name in headings))
+    for each, cells in zip(summaries, numbers, strict=True):
+        setting = [_safe(_shown(each.setting.get(path, ""))) for path in paths]
+        table.add_row(_safe(each.optimizer), *setting, *(cells[name] for name in headings))
     table.add_section()
     for setting_of, level in reference_levels:
-        setting = [_safe(_shown(setting_of.get(path, ""))) for path in swept]
+        setting = [_safe(_shown(setting_of.get(path, ""))) for path in paths]
         if len(reference_levels) == 1:
-            setting = [""] * len(swept)
+            setting = [""] * len(paths)
         for label, number in (
             ("uniform, expected", level.uniform),
             ("best fixed point", level.fixed),
@@ -136,7 +147,8 @@ def _table(
         ):
             table.add_row(label, *setting, f"{number:.4f}         ", style="dim")
     if not reference_levels and summaries:
-        table.caption = _played([each.plays for each in summaries])
+        count = _count([each.plays for each in summaries], "play")
+        table.caption = f"{count} a row: mean ± half its 95 % interval"
     return table
 
 
@@ -172,10 +184,10 @@ def _numbers(each: Summary) -> dict[str, str]:
     }
 
 
-def _played(plays: Sequence[int]) -> str:
-    few, many = min(plays), max(plays)
+def _count(numbers: Sequence[int], thing: str) -> str:
+    few, many = min(numbers), max(numbers)
     count = f"{few}" if few == many else f"{few} to {many}"
-    return f"{count} play{'' if many == 1 else 's'} a row: mean ± half its 95 % interval"
+    return f"{count} {thing}{'' if many == 1 else 's'}"
 
 
 _MEANINGS = {
@@ -213,9 +225,127 @@ def legend(table: Table, *, replications: int, marked: bool) -> str:
     return "\n".join(lines)
 
 
-def _with_reach(spread: Spread, digits: int) -> str:
+# What a setting, a price or an expert changes
+
+
+def contrast_table(
+    title: str, contrasts: Sequence[Contrast], *, priced: bool, width: int = 10**6
+) -> Table:
+    """Lay out paired differences: what plays come to here and there, and which is the better.
+
+    Args:
+        title: Of the study.
+        contrasts: One a row.
+        priced: Whether a price is asked about: then there is a column of break-even prices.
+        width: Columns that it does not allow are left out.
+    """
+    return _fitting(
+        lambda without: _contrast_table(title, contrasts, priced=priced, without=without),
+        ("there", "here"),
+        width=width,
+    )
+
+
+def _contrast_table(
+    title: str, contrasts: Sequence[Contrast], *, priced: bool, without: Sequence[str]
+) -> Table:
+    names = brief(swept(each.setting for each in contrasts))
+    headings = {
+        "here": "regret + price" if priced else "average regret",
+        "there": "against",
+        "difference": "difference",
+        "verdict": "verdict",
+    } | ({"break-even": "break-even"} if priced else {})
+    headings = {key: heading for key, heading in headings.items() if key not in without}
+    table = Table(title=_safe(title) or None, box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("optimizer", no_wrap=True)
+    for name in names.values():
+        table.add_column(_safe(name), justify="right", no_wrap=True)
+    for key, heading in headings.items():
+        table.add_column(heading, justify="right", no_wrap=key != "break-even")
+    for each in contrasts:
+        cells = {
+            "here": f"{each.here:.4f}",
+            "there": f"{each.there:.4f}",
+            "difference": _with_reach(each.difference, 4, sign="+"),
+            "verdict": each.verdict,
+            "break-even": _prices(each.break_even),
+        }
+        setting = [_safe(_shown(each.setting.get(path, ""))) for path in names]
+        table.add_row(_safe(each.optimizer), *setting, *(cells[key] for key in headings))
+    count = _count([each.difference.count for each in contrasts], "pair")
+    table.caption = f"{count} a row: mean difference ± half its 95 % interval"
+    return table
+
+
+def _prices(found: BreakEven) -> str:
+    price = "none" if found.price is None else f"{found.price:.3g}"
+    pieces = [
+        "all"
+        if (low, high) == (0, inf)
+        else f"{low:.3g} {'on' if high == inf else f'to {high:.3g}'}"
+        for low, high in found.ranges
+    ]
+    return f"{price} ({' or '.join(pieces)})" if pieces else price
+
+
+def expert_in_words(expert: str, contrasts: Sequence[Contrast]) -> list[str]:
+    """Say, for each optimizer, whether an *expert* helps or harms."""
+    by_optimizer: dict[str, list[Contrast]] = {}
+    for each in contrasts:
+        by_optimizer.setdefault(each.optimizer, []).append(each)
+    return [
+        _one_in_words(expert, found[0]) if len(found) == 1 else _all_in_words(expert, found)
+        for found in by_optimizer.values()
+    ]
+
+
+def _one_in_words(expert: str, found: Contrast) -> str:
+    what = "regret plus price" if found.price else "average regret"
+    gap, name = found.difference, found.optimizer
+    match found.verdict:
+        case "equal":
+            return f"The expert {expert!r} makes no difference to {name}."
+        case "unclear" if not isfinite(gap.low):
+            return f"Whether the expert {expert!r} helps {name} cannot be said: there is one pair."
+        case "unclear":
+            return (
+                f"Whether the expert {expert!r} helps {name} cannot be said: the 95 % interval of "
+                f"the difference, {gap.low:.4f} to {gap.high:.4f}, includes 0."
+            )
+        case "better":
+            verb, more, low, high = "helps", "lower", -gap.high, -gap.low
+        case "worse":
+            verb, more, low, high = "harms", "higher", gap.low, gap.high
+    return (
+        f"The expert {expert!r} {verb} {name}: with it, {what} is {abs(gap.mean):.4f} {more} "
+        f"(95 % interval {low:.4f} to {high:.4f})."
+    )
+
+
+def _all_in_words(expert: str, found: Sequence[Contrast]) -> str:
+    where = {
+        verdict: [in_words(each.setting) for each in found if each.verdict == verdict]
+        for verdict in ("worse", "better", "equal", "unclear")
+    }
+    told = []
+    if where["worse"]:
+        told.append(f"harms in {len(where['worse'])} ({'; '.join(where['worse'])})")
+    if where["better"]:
+        told.append(f"helps in {len(where['better'])}")
+    if where["equal"]:
+        told.append(f"makes no difference in {len(where['equal'])}")
+    if where["unclear"]:
+        told.append(f"in {len(where['unclear'])} nothing can be said, for the interval includes 0")
+    return (
+        f"The expert {expert!r} and {found[0].optimizer}, in {len(found)} settings: "
+        f"{', '.join(told)}."
+    )
+
+
+def _with_reach(spread: Spread, digits: int, *, sign: str = "") -> str:
     reach = (spread.high - spread.low) / 2
-    mean = f"{spread.mean:.{digits}f}"
+    mean = f"{spread.mean:{sign}.{digits}f}"
     return f"{mean} ± {reach:.{digits}f}" if isfinite(reach) else mean
 
 

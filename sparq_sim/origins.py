@@ -22,12 +22,14 @@ MOST_BYTES = 500_000
 NOT_COMPUTING = frozenset(
     {
         "__main__",
+        "ablation",
         "analysis",
         "beliefs",
         "blocking",
         "cautions",
         "cli",
         "console",
+        "contrasts",
         "executors",
         "figures",
         "holdings",

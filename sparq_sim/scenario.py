@@ -394,8 +394,31 @@ class Scenario(Rules):
         left_out = ("optimizer", "contents")
         data = {key: value for key, value in fingerprint.items() if key not in left_out}
         data |= {"optimizers": {name: fingerprint["optimizer"]}, "seed": seed}
+        return cls._validated(data, context={"allow_import": allow_import, "played": True})
+
+    def without(self, expert: str, *, optimizer: str) -> Scenario:
+        """Return this scenario with one *optimizer* alone, and without an *expert*.
+
+        All others meet the same chance as with it. A sweep is left out: see `settings`.
+
+        Raises:
+            ScenarioError: There is no such expert or optimizer, or something needs the expert.
+        """
+        if expert not in self.experts:
+            raise ScenarioError(
+                f"no expert of this scenario is called {expert!r}: "
+                f"{did_you_mean(expert, self.experts)}"
+            )
+        fields = {name: getattr(self, name) for name in self.model_fields_set - {"sweep"}}
+        fields["experts"] = {name: e for name, e in self.experts.items() if name != expert}
+        fields["optimizers"] = {optimizer: self._called(optimizer)}
+        # Whoever asks experts may be left with none: that is what is to be seen.
+        return self._validated(fields, context={"played": True})
+
+    @classmethod
+    def _validated(cls, data: Mapping[str, Any], *, context: Mapping[str, Any]) -> Self:
         try:
-            return cls.model_validate(data, context={"allow_import": allow_import, "played": True})
+            return cls.model_validate(data, context=dict(context))
         except ValidationError as error:
             told = [f"{dotted([str(k) for k in e['loc']])}: {e['msg']}" for e in error.errors()]
             raise ScenarioError(*told) from error

@@ -69,9 +69,10 @@ def value_among(value: object, values: Sequence[object], path: str) -> object:
     Raises:
         SparqError: There is none.
     """
-    if value not in values:
-        raise SparqError(f"{path} was never {value!r}; there are: {', '.join(map(shown, values))}")
-    return values[values.index(value)]
+    for written in (value, canonical(value)):  # Lists and tables are kept as their JSON.
+        if written in values:
+            return values[values.index(written)]
+    raise SparqError(f"{path} was never {value!r}; there are: {', '.join(map(shown, values))}")
 
 
 def short(path: str) -> str:

@@ -170,7 +170,9 @@ class Study:
         self._into = into
         self._identity = scenario.identity() if scenario is not None else ""
         self._scenario = scenario
-        self._recipes = _recipes(scenario) if scenario is not None else {}
+        self._recipes = (
+            _recipes(scenario.settings(), self._identity) if scenario is not None else {}
+        )
         self._title = scenario.title if scenario is not None else ""
         self._opened: list[Play] | None = None
 
@@ -214,6 +216,33 @@ class Study:
             key=lambda play: (*_order(play), play.seed, play.replication),
         )
         return study
+
+    @classmethod
+    def of(
+        cls,
+        settings: Sequence[tuple[Mapping[str, object], Scenario]],
+        folder: Path | str,
+        *,
+        identity: str,
+        title: str = "",
+    ) -> Study:
+        """Return a study of scenarios that need not be those of one sweep, beside what is there.
+
+        Args:
+            settings: The values that tell them apart, by path, and the scenarios.
+            folder: That of the study.
+            identity: Twelve digits that stand for all of them, as by `Scenario.identity`.
+            title: What to call it.
+        """
+        study = cls(None, folder, into=True)
+        study._identity, study._title = identity, title
+        study._recipes = _recipes(settings, identity)
+        return study
+
+    @property
+    def scenarios(self) -> dict[Label, Scenario]:
+        """What is played, by optimizer and setting; nothing in an opened study."""
+        return {name: recipe.scenario for name, recipe in self._recipes.items()}
 
     @property
     def title(self) -> str:
@@ -271,9 +300,10 @@ class Study:
         beginning and after each play. Where data are missing, unreadable or too short, nothing is
         played: see `Scenario.check_data`.
         """
-        if self._scenario is None:
+        if not self._recipes:
             raise StoreError("a study opened without its scenario cannot be run")
-        self._scenario.check_data()
+        if self._scenario is not None:
+            self._scenario.check_data()
         self.store.prepare()
         self._describe()
         plays = self.plays()
@@ -567,13 +597,15 @@ class _Tally:
 # From a scenario to plays
 
 
-def _recipes(scenario: Scenario) -> dict[Label, _Recipe]:
-    """Give what is to be played, each once.
+def _recipes(
+    settings: Sequence[tuple[Mapping[str, object], Scenario]], identity: str
+) -> dict[Label, _Recipe]:
+    """Give what is to be played in the *settings* of a scenario, each once.
 
     A swept value that makes no difference to an optimizer is left out of its setting.
     """
     kin: dict[tuple[str, str, str, int], list[tuple[Values, Scenario]]] = {}
-    for values, variant in _comparable(scenario.settings()):
+    for values, variant in _comparable(settings):
         for optimizer in variant.optimizers:
             fingerprint = variant.fingerprint(optimizer)
             used = store.plugins_used(variant, optimizer)
@@ -581,7 +613,6 @@ def _recipes(scenario: Scenario) -> dict[Label, _Recipe]:
             like = optimizer, name, store.code(used), variant.seed
             kin.setdefault(like, []).append((values, variant))
     recipes: dict[Label, _Recipe] = {}
-    identity = scenario.identity()
     for (optimizer, name, code, _), variants in kin.items():
         first, *others = (values for values, _ in variants)
         same = {
