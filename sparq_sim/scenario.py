@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from itertools import product
@@ -35,7 +35,9 @@ from sparq_sim.messages import AGENT_NAME, REWARD
 from sparq_sim.models import Environment, Expert, Landscape, Optimizer, Part
 from sparq_sim.plugins import Kind, load, name_of, names
 from sparq_sim.scenario_files import (
+    DEFAULTS,
     FILE_FIELDS,
+    WITHOUT,
     Keys,
     Layer,
     Layers,
@@ -111,7 +113,30 @@ def _expert(given: Any, info: ValidationInfo) -> Any:
 
 
 def _optimizer(given: Any, info: ValidationInfo) -> Any:
-    return _plugged("optimizer", given, info)
+    """Read an optimizer, with the defaults of the scenario for the fields that it does not set."""
+    defaults: Mapping[str, Any] = (info.data or {}).get(DEFAULTS) or {}
+    match given:
+        case Optimizer():
+            model, own = type(given), {key: getattr(given, key) for key in given.model_fields_set}
+        case {"kind": str() as kind} if defaults:
+            allow_import = bool((info.context or {}).get("allow_import", False))
+            try:
+                model, own = load("optimizer", kind, allow_import=allow_import), dict(given)
+            except PluginError:
+                return _plugged("optimizer", given, info)
+        case _:
+            return _plugged("optimizer", given, info)
+    fields = model.model_fields.keys() - own.keys()
+    more = {key: value for key, value in defaults.items() if key in fields}
+    if not more:
+        return _plugged("optimizer", given, info)
+    if isinstance(given, Optimizer):
+        made = model.model_validate(own | more, context=info.context)
+    else:
+        made = _plugged("optimizer", own | more, info)
+    # Only its own: where a sweep changes a default, the optimizer takes the new one.
+    object.__setattr__(made, "__pydantic_fields_set__", own.keys() - {"kind"})
+    return made
 
 
 class Engaged(Part):
@@ -243,6 +268,8 @@ class Scenario(Rules):
     feedback: Channel = Channel()
     """Over which the reward arrives."""
     experts: dict[str, Engaged] = Field(default_factory=dict)
+    optimizer_defaults: dict[str, Any] = Field(default_factory=dict)
+    """Fields of all optimizers that have such a field and do not set it themselves."""
     optimizers: Annotated[
         dict[str, Annotated[Optimizer, BeforeValidator(_optimizer)]],
         Field(min_length=1),
@@ -274,10 +301,11 @@ class Scenario(Rules):
         as well, as by `Scenario.check_data`.
         """
         layers = read(source, overrides)
-        values, context = layers.values, {"allow_import": allow_import}
+        values = layers.values
         found = Problems(layers, values, partial(_known_fields, allow_import=allow_import))
         # What is wrong elsewhere may hide behind what is wrong first: look again without it.
         for _ in range(MOST_LOOKS):
+            context = {"allow_import": allow_import, "again": bool(found.told)}
             try:
                 scenario = cls.model_validate(values, context=context)
             except ValidationError as error:
@@ -409,7 +437,8 @@ class Scenario(Rules):
                 f"no expert of this scenario is called {expert!r}: "
                 f"{did_you_mean(expert, self.experts)}"
             )
-        fields = {name: getattr(self, name) for name in self.model_fields_set - {"sweep"}}
+        left_out = {"sweep", DEFAULTS}  # The optimizer has taken its defaults.
+        fields = {name: getattr(self, name) for name in self.model_fields_set - left_out}
         fields["experts"] = {name: e for name, e in self.experts.items() if name != expert}
         fields["optimizers"] = {optimizer: self._called(optimizer)}
         # Whoever asks experts may be left with none: that is what is to be seen.
@@ -461,6 +490,17 @@ class Scenario(Rules):
             check_fallbacks({REWARD: self.feedback, **roads})
         except PluginError as error:
             raise _refusal(str(error), "experts") from error
+        return self
+
+    @model_validator(mode="after")
+    def _defaults_fit(self, info: ValidationInfo) -> Self:
+        # What is wrong in the first place may have been the only optimizer with such a field.
+        if (info.context or {}).get("again", False):
+            return self
+        known = {field for each in self.optimizers.values() for field in type(each).model_fields}
+        for name in self.optimizer_defaults.keys() - known:
+            reason = f"no optimizer of this scenario has such a field; {did_you_mean(name, known)}"
+            raise _refusal(reason, DEFAULTS, name)
         return self
 
     @model_validator(mode="after")
@@ -562,9 +602,9 @@ def _changed(thing: Any, changes: Mapping[str, Any], at: tuple[str, ...]) -> Any
         )
     parts = _parts_of(thing)
     for key in changes:
-        if key not in parts:
+        if key not in parts and at != (DEFAULTS,):  # Any field may get a default.
             raise _refusal(_missed(thing, key, at), *at, key)
-    new = {key: _new(parts[key], change, (*at, key)) for key, change in changes.items()}
+    new = {key: _new(parts.get(key), change, (*at, key)) for key, change in changes.items()}
     if isinstance(thing, dict):
         return thing | new
     if isinstance(thing, tuple | list):
@@ -623,16 +663,24 @@ def _blamed(error: ValidationError, setting: Mapping[str, Any]) -> Iterator[tupl
     """Tell which swept paths an error is about, with their values and the reason."""
     for detail in error.errors():
         keys = tuple(str(key) for key in detail["loc"])
-        swept = [
-            path
-            for path in setting
-            if (own := undotted(path)) == keys[: len(own)] or own[: len(keys)] == keys
-        ]
+        swept = _about(keys, setting)
+        if not swept and keys[:1] == ("optimizers",):
+            keys = (DEFAULTS, *keys[2:])
+            swept = _about(keys, setting)
         path = max(swept or setting, key=lambda path: len(undotted(path)) if swept else 0)
         own = undotted(path)
         text = detail["msg"].removeprefix("Value error, ")
         inner = dotted(keys[len(own) :]) if keys[: len(own)] == own else ""
         yield path, setting[path], f"{inner}: {text}" if inner else text
+
+
+def _about(keys: Keys, setting: Mapping[str, Any]) -> list[str]:
+    """List the swept paths that *keys* are at, within or around."""
+    return [
+        path
+        for path in setting
+        if (own := undotted(path)) == keys[: len(own)] or own[: len(keys)] == keys
+    ]
 
 
 # Writing
@@ -723,7 +771,7 @@ def _known_fields(
         # Keys of a mapping and places in a list have the type of their like.
         annotation = fields.get(key, annotation)
         fields = _fields(annotation, value, allow_import=allow_import)
-    return [*fields, *(() if keys or model else ("extends",))]
+    return [*fields, *(() if keys or model else ("extends", WITHOUT))]
 
 
 def _fields(annotation: Any, value: Any, *, allow_import: bool) -> dict[str, Any]:
@@ -802,9 +850,20 @@ def schema() -> dict[str, Any]:
     kinds = {"type": "array", "items": {"enum": [*installed["optimizer"]]}, "minItems": 1}
     properties = whole["properties"] | {
         "extends": {"type": "string", "description": "A file beside this one, or a scenario."},
+        WITHOUT: {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Paths to take out of what is extended, as optimizers.uniform.",
+        },
         "environment": choices["environment"],
         "experts": {"type": "object", "additionalProperties": choices["expert"]},
         "optimizers": {"anyOf": [tables, kinds]},
+        DEFAULTS: {
+            "type": "object",
+            "properties": _shared(installed["optimizer"].values(), definition),
+            "additionalProperties": False,
+            "description": "Fields of all optimizers that do not set them themselves.",
+        },
         "sweep": {"type": "object", "description": Sweep.__doc__},
     }
     required = [{"required": ["extends"]}, {"required": ["environment", "optimizers"]}]
@@ -816,6 +875,18 @@ def schema() -> dict[str, Any]:
         "anyOf": required,
         "$defs": definitions,
     }
+
+
+def _shared(
+    models: Iterable[type[BaseModel]], definition: Callable[[type[BaseModel]], dict[str, Any]]
+) -> dict[str, Any]:
+    """Return the schemas of the fields of several models; one that differs may be any of them."""
+    found: dict[str, list[Any]] = {}
+    for model in models:
+        for name, own in definition(model).get("properties", {}).items():
+            if own not in found.setdefault(name, []):
+                found[name].append(own)
+    return {name: each[0] if len(each) == 1 else {"anyOf": each} for name, each in found.items()}
 
 
 def _loaded(kind: Kind) -> dict[str, type[BaseModel]]:

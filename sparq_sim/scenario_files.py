@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import lru_cache, reduce
 from glob import glob
@@ -29,6 +29,10 @@ Keys: TypeAlias = tuple[str, ...]
 """Where a value is: keys of tables, and places in arrays from "0" on."""
 Table: TypeAlias = dict[str, Any]
 
+DEFAULTS = "optimizer_defaults"
+"""The table of fields that all optimizers of a scenario share."""
+WITHOUT = "without"
+"""The field of a file that lists what is taken out of what it extends."""
 MOST_BYTES = 1_000_000
 MOST_LEVELS = 50
 LARGEST_WHOLE = 2**1024
@@ -46,6 +50,8 @@ class Layer:
     name: str
     values: Table
     lines: Mapping[Keys, int] = field(default_factory=dict)
+    left_out: Sequence[Keys] = ()
+    """What is taken out of the layers below before its own values are laid on them."""
 
     def line(self, keys: Keys) -> int:
         """Give the line of *keys*, or of the nearest table around them."""
@@ -75,7 +81,9 @@ class Layers:
     @property
     def values(self) -> Table:
         """All values together."""
-        table: Table = reduce(merged, (layer.values for layer in self.layers), {})
+        table: Table = {}
+        for layer in self.layers:
+            table = merged(reduce(_taken_out, layer.left_out, table), layer.values)
         return table
 
     def giver(self, keys: Keys) -> Layer:
@@ -181,7 +189,73 @@ def read(source: str | Path, overrides: Sequence[str] = ()) -> Layers:
             refused += error.problems
     if refused:
         raise ScenarioError(*refused)
-    return Layers(layers)
+    whole = Layers(())
+    for layer in layers:
+        whole = Layers([*whole.layers, _leaving_out(layer, whole)])
+    return whole
+
+
+# What is taken out of what is extended
+
+
+def _leaving_out(layer: Layer, base: Layers) -> Layer:
+    """Read which parts of its *base* a layer is `without`."""
+    if WITHOUT not in layer.values:
+        return layer
+    given = layer.values[WITHOUT]
+    if not base.layers:
+        raise ScenarioError(
+            f"{layer.where((WITHOUT,))}: {WITHOUT}: goes with `extends`; there is nothing to take "
+            "out of"
+        )
+    if not isinstance(given, list) or not all(isinstance(path, str) for path in given):
+        raise ScenarioError(
+            f"{layer.where((WITHOUT,))}: {WITHOUT}: {shown(given)}: expected a list of paths, as "
+            'in ["optimizers.uniform"]'
+        )
+    problems, found, values = [], [], base.values
+    for place, path in enumerate(given):
+        written, known = _sought(values, undotted(path))
+        if written is None:
+            problems.append(
+                f"{layer.where((WITHOUT, str(place)))}: {WITHOUT}: {str(path)!r}: is not in what "
+                f"is extended; {did_you_mean(path, known)}"
+            )
+        else:
+            found.append(written)
+    if problems:
+        raise ScenarioError(*problems)
+    rest = {key: value for key, value in layer.values.items() if key != WITHOUT}
+    return replace(layer, values=rest, left_out=found)
+
+
+def _sought(values: Table, keys: Keys) -> tuple[Keys | None, list[str]]:
+    """Find where in a table *keys* are written; if nowhere, list the paths that there are."""
+    sweep = values.get("sweep")
+    if keys[0] == "sweep" and isinstance(sweep, dict) and keys != ("sweep", "settings"):
+        lists = {key: value for key, value in sweep.items() if key != "settings"}
+        paths = {("sweep", *path): at for at, path in _swept(lists, ("sweep",))}
+        leaves = [path for path in paths if not any(path == p[: len(path)] != p for p in paths)]
+        return {("sweep",): ("sweep",), **paths}.get(keys), [dotted(path) for path in leaves]
+    inner: Any = values
+    for depth, key in enumerate(keys):
+        outer = named(inner) if keys[:depth] == ("optimizers",) else inner
+        inner = entry(outer, key)
+        if inner is ABSENT:
+            others = outer if isinstance(outer, dict) else {}
+            return None, [dotted((*keys[:depth], other)) for other in others]
+    return keys, []
+
+
+def _taken_out(values: Table, keys: Keys) -> Table:
+    """Return a table without what is at *keys*, and without tables of a sweep that it empties."""
+    if keys[0] == "optimizers" and keys[1:]:
+        values = values | {"optimizers": named(values["optimizers"])}
+    rest: Table = _without(values, keys)
+    inner: Any = rest
+    for key in keys[:-1]:
+        inner = entry(inner, key)
+    return _taken_out(rest, keys[:-1]) if keys[0] == "sweep" and keys[1:] and not inner else rest
 
 
 def bundled() -> dict[str, Path]:
@@ -590,7 +664,7 @@ class Problems:
 
     def _keys(self, detail: ErrorDetails) -> tuple[Keys, Keys]:
         """Find where in the values an error is, and which field it is about."""
-        loc = [str(key) for key in detail["loc"]]
+        loc = self._given_at([str(key) for key in detail["loc"]])
         if loc[:1] == ["sweep"] and len(loc) > 1:
             for written, path in _swept(self._values.get("sweep"), ("sweep",)):
                 if path in (undotted(loc[1]), undotted(loc[-1])):
@@ -609,6 +683,15 @@ class Problems:
         if detail["type"].startswith("union_tag") and isinstance(value, dict):
             keys = (*keys, "kind")
         return keys, keys
+
+    def _given_at(self, loc: list[str]) -> list[str]:
+        """Find a field of an optimizer where it was given: with it, or for all of them."""
+        if loc[:1] == ["optimizers"] and len(loc) > 2:
+            own = entry(named(self._values.get("optimizers")), loc[1])
+            shared = self._values.get(DEFAULTS)
+            if entry(own, loc[2]) is ABSENT and entry(shared, loc[2]) is not ABSENT:
+                return [DEFAULTS, *loc[2:]]
+        return loc
 
     def _line(self, detail: ErrorDetails, keys: Keys) -> str:
         given: Any = self._values

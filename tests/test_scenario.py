@@ -23,7 +23,9 @@ from sparq_experts.truth import Truth
 from sparq_sim import Channel, Estimate, Expert, Query, Rules, World, from_process, play
 from sparq_sim.cli import main
 from sparq_sim.errors import ScenarioError, SparqError
+from sparq_sim.optimizers.gp_ucb import GPUCB
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
+from sparq_sim.optimizers.tv_gp_ucb import TVGPUCB
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.plugins import names
 from sparq_sim.scenario import MOST_SETTINGS, Engaged, Scenario, environment, schema
@@ -365,6 +367,156 @@ def test_files_that_extend_each_other_are_refused(tmp_path: Path) -> None:
 def test_what_cannot_be_extended_is_told_with_the_line(tmp_path: Path, extends: str) -> None:
     file = write(tmp_path, f"{SMALL}extends = {extends}\n")
     assert problem(file).startswith(f"{file}:4: extends: ")
+
+
+# Taking out what is extended
+
+SWEPT = """
+[optimizers]
+one.kind = "gp-ucb"
+two.kind = "uniform"
+[sweep]
+"feedback.noise" = [0.1, 0.2]
+feedback.loss = [0.0, 0.5]
+"""
+
+
+def test_a_sweep_axis_and_an_optimizer_of_a_base_can_be_taken_out(tmp_path: Path) -> None:
+    write(tmp_path, SMALL.replace('optimizers = ["uniform"]\n', "") + SWEPT, "base.toml")
+    child = 'extends = "base.toml"\nwithout = ["optimizers.one", "sweep.feedback.{}"]\n'
+    for axis, left in (("noise", "feedback.loss"), ("loss", "feedback.noise")):
+        scenario = Scenario.load(write(tmp_path, child.format(axis)))
+        assert [*scenario.optimizers] == ["two"]
+        assert [*scenario.sweep.values] == [left]
+
+
+def test_all_axes_of_a_sweep_can_be_taken_out(tmp_path: Path) -> None:
+    write(tmp_path, SMALL.replace('optimizers = ["uniform"]\n', "") + SWEPT, "base.toml")
+    for paths in ('"sweep"', '"sweep.feedback.loss", "sweep.feedback.noise"'):
+        child = f'extends = "base.toml"\nwithout = [{paths}]\n'
+        assert len(Scenario.load(write(tmp_path, child)).settings()) == 1
+
+
+def test_what_is_taken_out_can_be_given_anew(tmp_path: Path) -> None:
+    write(tmp_path, SMALL + "[feedback]\nnoise = 0.1\nloss = 0.5\n", "base.toml")
+    child = 'extends = "base.toml"\nwithout = ["feedback"]\n[feedback]\ntransit = 2\n'
+    assert Scenario.load(write(tmp_path, child)).feedback == Channel(transit=2)
+
+
+def test_one_of_a_list_of_kinds_can_be_taken_out_also_for_one_run(tmp_path: Path) -> None:
+    file = write(tmp_path, SMALL.replace('["uniform"]', '["uniform", "gp-ucb"]'))
+    scenario = Scenario.load(file, overrides=['without=["optimizers.uniform"]'])
+    assert [*scenario.optimizers] == ["gp-ucb"]
+
+
+@pytest.mark.parametrize(
+    ("without", "words"),
+    [
+        ('["optimizers.tow"]', ":2: without: 'optimizers.tow': is not in what is extended; did "),
+        ('["rounds",\n"sweep.feedback.nois"]', ":3: without: 'sweep.feedback.nois': is not in "),
+        ('["optimizers.tow"]', "did you mean 'optimizers.two'?"),
+        ('["sweep.feedback.nois"]', "did you mean 'sweep.feedback.noise'?"),
+        ('"optimizers.one"', ":2: without: 'optimizers.one': expected a list of paths, as in ["),
+        ("[3]", ":2: without: [3]: expected a list of paths"),
+    ],
+)
+def test_what_cannot_be_taken_out_is_told_with_the_line(
+    tmp_path: Path, without: str, words: str
+) -> None:
+    write(tmp_path, SMALL.replace('optimizers = ["uniform"]\n', "") + SWEPT, "base.toml")
+    file = write(tmp_path, f'extends = "base.toml"\nwithout = {without}\n')
+    assert words in problem(file)
+
+
+def test_nothing_can_be_taken_out_where_nothing_is_extended(tmp_path: Path) -> None:
+    file = write(tmp_path, f'{SMALL}without = ["optimizers.uniform"]\n')
+    assert problem(file) == (
+        f"{file}:4: without: goes with `extends`; there is nothing to take out of"
+    )
+
+
+# Defaults that optimizers share
+
+SHARED = """
+rounds = 5
+environment = { kind = "synthetic" }
+[optimizer_defaults]
+width = 2.0
+epsilon = 0.2
+[optimizers]
+gp.kind = "gp-ucb"
+tv = { kind = "tv-gp-ucb", width = 3.0 }
+uniform.kind = "uniform"
+"""
+WRITTEN = """
+rounds = 5
+environment = { kind = "synthetic" }
+[optimizers]
+gp = { kind = "gp-ucb", width = 2.0 }
+tv = { kind = "tv-gp-ucb", width = 3.0, epsilon = 0.2 }
+uniform.kind = "uniform"
+"""
+
+
+def test_a_default_is_that_of_each_optimizer_that_has_the_field_and_does_not_set_it(
+    tmp_path: Path,
+) -> None:
+    shared = Scenario.load(write(tmp_path, SHARED))
+    written = Scenario.load(write(tmp_path, WRITTEN))
+    assert shared.optimizers == written.optimizers
+    assert shared.fingerprint("tv") == written.fingerprint("tv")
+    assert shared.resolved()["optimizers"] == written.resolved()["optimizers"]
+
+
+def test_defaults_go_to_models_and_to_lists_of_kinds_too() -> None:
+    world = {"rounds": 5, "environment": Synthetic(), "optimizer_defaults": {"width": 2.0}}
+    given = Scenario(**world, optimizers={"gp-ucb": GPUCB()})
+    listed = Scenario(**world, optimizers=["gp-ucb"])
+    assert given.optimizers == listed.optimizers == {"gp-ucb": GPUCB(width=2.0)}
+
+
+def test_defaults_can_be_extended_overridden_and_swept(tmp_path: Path) -> None:
+    write(tmp_path, SHARED, "base.toml")
+    child = (
+        'extends = "base.toml"\n[optimizer_defaults]\nmean = 1.5\n'
+        '[sweep]\n"optimizer_defaults.width" = [1.0, 4.0]\n"optimizers.tv.mean" = [0.0]\n'
+    )
+    scenario = Scenario.load(write(tmp_path, child), overrides=["optimizer_defaults.epsilon=0.4"])
+    found = [each.optimizers for _, each in scenario.settings()]
+    assert found == [
+        {
+            "gp": GPUCB(width=width, mean=1.5),
+            "tv": TVGPUCB(width=3.0, mean=0.0, epsilon=0.4),
+            "uniform": Uniform(),
+        }
+        for width in (1.0, 4.0)
+    ]
+
+
+def test_a_default_that_is_wrong_is_told_once_and_where_it_is_given(tmp_path: Path) -> None:
+    text = SHARED.replace("width = 2.0", "width = -2.0") + 'more.kind = "gp-ucb"\n'
+    file = write(tmp_path, text.lstrip())
+    assert problem(file).startswith(f"{file}:4: optimizer_defaults.width: -2.0: ")
+
+
+def test_a_default_that_no_optimizer_has_is_refused(tmp_path: Path) -> None:
+    file = write(tmp_path, SHARED.replace("epsilon", "epsilom").lstrip())
+    assert problem(file) == (
+        f"{file}:5: optimizer_defaults.epsilom: 0.2: no optimizer of this scenario has such a "
+        "field; did you mean 'epsilon'?"
+    )
+
+
+def test_a_kind_that_is_wrong_does_not_make_its_defaults_wrong(tmp_path: Path) -> None:
+    file = write(tmp_path, SHARED.replace('"tv-gp-ucb"', '"tv-gp-ucp"').lstrip())
+    (told,) = problems(file)
+    assert "did you mean 'tv-gp-ucb'?" in told
+
+
+def test_a_swept_default_that_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
+    sweep = '[sweep]\n"feedback.noise" = [0.1]\n"optimizer_defaults.epsilon" = [0.1, 7]\n'
+    file = write(tmp_path, SHARED.lstrip() + sweep)
+    assert problem(file).startswith(f'{file}:12: sweep."optimizer_defaults.epsilon": [0.1, 7]: ')
 
 
 # Overrides
@@ -1037,7 +1189,7 @@ def test_the_schema_knows_the_plug_ins_and_is_json() -> None:
     assert found["$defs"]["optimizer: tv-gp-ucb"]["properties"]["kind"] == {"const": "tv-gp-ucb"}
     assert "channel" in found["$defs"]["expert: truth"]["properties"]
     assert {"$ref": "#/$defs/environment: synthetic"} in found["properties"]["environment"]["oneOf"]
-    assert set(Scenario.model_fields) | {"extends"} == found["properties"].keys()
+    assert set(Scenario.model_fields) | {"extends", "without"} == found["properties"].keys()
 
 
 def test_each_reference_of_the_schema_leads_somewhere() -> None:
@@ -1057,7 +1209,7 @@ def test_the_schema_allows_a_bare_number_only_where_one_is_read() -> None:
 
 def test_what_the_schema_describes_is_what_files_say() -> None:
     jsonschema = pytest.importorskip("jsonschema")
-    for file in (FULL, bundled()["synthetic"]):
+    for file in (FULL, *(bundled()[name] for name in ("synthetic", "questions/price"))):
         jsonschema.validate(tomllib.loads(file.read_text(encoding="utf-8")), schema())
 
 
