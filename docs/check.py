@@ -2,9 +2,10 @@
 
 - Python blocks run in order, in one namespace a page, on event loops that do not wait. An `output`
   block right after one must be what it printed.
-- A TOML block is a whole scenario, or a part of one, which is laid over a small one: it must load
-  and play. Or it is a part of a pyproject.toml: the plug-ins that it announces must be classes of
-  the page, under names that are free, and scenarios of the page may use them.
+- A TOML block is a whole scenario, or a part of one, which is laid over a small one unless it
+  extends another: it must load and play. Or it is a part of a pyproject.toml: the plug-ins that it
+  announces must be classes of the page, under names that are free, and scenarios of the page may
+  use them.
 - A TOML block that opens with `toml refused` must be refused.
 
 The reference must list every public name. The first failure of a page is told with its line, and
@@ -191,7 +192,8 @@ class Page:
             if table.keys() & {"project", "build-system"}:
                 self._announce(block, table.get("project", {}).get("entry-points", {}))
             else:
-                self._play(block, whole={"environment", "optimizers"} <= table.keys())
+                whole = {"environment", "optimizers"} <= table.keys() or "extends" in table
+                self._play(block, whole=whole)
         except (SparqError, tomllib.TOMLDecodeError) as error:
             raise WrongError(block.line, str(error)) from error
 

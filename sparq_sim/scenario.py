@@ -46,6 +46,7 @@ from sparq_sim.scenario_files import (
     contents,
     dotted,
     entry,
+    merged,
     named,
     overridden,
     read,
@@ -113,7 +114,10 @@ def _expert(given: Any, info: ValidationInfo) -> Any:
 
 
 def _optimizer(given: Any, info: ValidationInfo) -> Any:
-    """Read an optimizer, with the defaults of the scenario for the fields that it does not set."""
+    """Read an optimizer, with the defaults of the scenario for the fields that it does not set.
+
+    A table that it has itself is laid over that of the defaults, as over that of a file extended.
+    """
     defaults: Mapping[str, Any] = (info.data or {}).get(DEFAULTS) or {}
     match given:
         case Optimizer():
@@ -121,16 +125,17 @@ def _optimizer(given: Any, info: ValidationInfo) -> Any:
         case {"kind": str() as kind} if defaults:
             allow_import = bool((info.context or {}).get("allow_import", False))
             try:
-                model, own = load("optimizer", kind, allow_import=allow_import), dict(given)
+                model = load("optimizer", kind, allow_import=allow_import)
             except PluginError:
                 return _plugged("optimizer", given, info)
+            own = {key: merged(defaults.get(key), value) for key, value in given.items()}
         case _:
             return _plugged("optimizer", given, info)
     fields = model.model_fields.keys() - own.keys()
     more = {key: value for key, value in defaults.items() if key in fields}
-    if not more:
-        return _plugged("optimizer", given, info)
     if isinstance(given, Optimizer):
+        if not more:
+            return given
         made = model.model_validate(own | more, context=info.context)
     else:
         made = _plugged("optimizer", own | more, info)

@@ -493,6 +493,15 @@ def test_defaults_can_be_extended_overridden_and_swept(tmp_path: Path) -> None:
     ]
 
 
+def test_a_table_of_an_optimizer_is_laid_over_that_of_the_defaults(tmp_path: Path) -> None:
+    kernel = 'kernel = { kind = "matern-3/2", length_scale = 2.0, variance = 4.0 }'
+    file = write(tmp_path, SHARED.replace("width = 2.0", kernel))
+    scenario = Scenario.load(file, overrides=["optimizers.gp.kernel.length_scale=3"])
+    kernels = [scenario.resolved()["optimizers"][name]["kernel"] for name in ("gp", "tv")]  # type: ignore[index] # JSON
+    assert [each["length_scale"] for each in kernels] == [3.0, 2.0]
+    assert [each["variance"] for each in kernels] == [4.0, 4.0]
+
+
 def test_a_default_that_is_wrong_is_told_once_and_where_it_is_given(tmp_path: Path) -> None:
     text = SHARED.replace("width = 2.0", "width = -2.0") + 'more.kind = "gp-ucb"\n'
     file = write(tmp_path, text.lstrip())
