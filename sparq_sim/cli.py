@@ -496,8 +496,8 @@ def _between(
     remarks = [f"Compared with {path} = {rows[0].against}, all else being equal."]
     if others := moving_with(found, path):
         remarks.append(f"Along with it goes {', '.join(others)}.")
-    names = {each.optimizer for each in rows}
-    if same := sorted({each.optimizer for each in found} - names):
+    changed = {each.optimizer for each in found if path in each.setting}
+    if same := sorted({each.optimizer for each in found} - changed):
         remarks.append(f"It makes no difference to: {', '.join(same)}.")
     return rows, remarks
 
@@ -529,9 +529,8 @@ def _without(
         _say(f"Note: {note}", err=True)
     if done.troubles:
         reasons = "; ".join(dict.fromkeys(trouble.reason for trouble in done.troubles))
-        raise SparqError(
-            f"{len(done.troubles)} plays without the expert {expert!r} failed: {reasons}"
-        )
+        count = f"{len(done.troubles)} of {len(other.plays())} plays"
+        raise SparqError(f"{count} without the expert {expert!r} failed: {reasons}")
     rows = left_out(study.found(), other.found(), expert, price=price)
     return rows, expert_in_words(expert, rows)
 

@@ -173,8 +173,8 @@ def priced(found: Sequence[Found], price: float, *, against: str | None = None) 
         raise AnalysisError(f"no optimizer is called {against!r}: {did_you_mean(against, names)}")
     if len(names) < 2:
         raise AnalysisError(
-            f"{names[0]!r} is the only optimizer, and there is none to compare it with; see what "
-            "a swept field or an expert changes at this price by `--between` or `--without`"
+            f"two optimizers are compared, and there is {' '.join(map(repr, names)) or 'none'}; "
+            "see what a swept field or an expert changes at a price by --between or --without"
         )
     reference = _cheapest(found) if against is None else against
     rows = list(grouped(found).values())
@@ -193,12 +193,8 @@ def _cheapest(found: Sequence[Found]) -> str:
     for play in found:
         if (told := _numbers(play)) is not None:
             numbers.setdefault(play.optimizer, []).append((told[1], told[0]))
-    return min(numbers or {found[0].optimizer: [(0.0, 0.0)]}, key=lambda n: _means(numbers[n]))
-
-
-def _means(numbers: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    spent, regret = np.mean(numbers, axis=0)
-    return float(spent), float(regret)
+    means = {name: tuple(np.mean(column, axis=0)) for name, column in numbers.items()}
+    return min(means, key=lambda name: means[name], default=found[0].optimizer)
 
 
 # With and without an expert
@@ -211,7 +207,7 @@ def left_out(
 
     Args:
         found: Plays of a study, as `Study.found` lists them.
-        without: Those of `Study.without`.
+        without: Those of the study that `sparq_sim.ablation.without` makes.
         expert: Its name.
         price: Of a unit of cost, in units of regret.
 

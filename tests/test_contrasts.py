@@ -145,7 +145,7 @@ def test_what_cannot_be_compared_is_refused(study: Study) -> None:
         priced(found, -1)
     with pytest.raises(AnalysisError, match="did you mean 'uniform'"):
         priced(found, 1, against="unifrom")
-    with pytest.raises(AnalysisError, match="the only optimizer"):
+    with pytest.raises(AnalysisError, match="two optimizers are compared, and there is 'uniform'"):
         priced([play for play in found if play.optimizer == "uniform"], 1)
 
 
@@ -384,6 +384,14 @@ def test_compare_prints_what_is_between_settings(study: Study) -> None:
     ]
 
 
+def test_compare_names_whom_a_setting_does_not_concern(tmp_path: Path) -> None:
+    swept = {"optimizer_defaults.width": [1.0, 2.0]}
+    run(small(optimizers=["uniform", "gp-ucb"], rounds=5, sweep=swept), tmp_path)
+    text = printed(str(tmp_path), "--between", "width")
+    assert "Compared with optimizer_defaults.width = 1.0, all else being equal." in text
+    assert "It makes no difference to: uniform." in text
+
+
 def test_compare_prints_prices(study: Study) -> None:
     text = printed(str(study.folder), "--price", "0.5")
     assert "Compared with uniform, which spends least." in text
@@ -406,7 +414,7 @@ def test_an_expert_that_another_asks_cannot_be_left_out(
     with pytest.raises(SystemExit) as end:
         main(["compare", str(tmp_path), "--without", "sage", "--executor", "in-process"])
     assert end.value.code == 2
-    failed = "2 plays without the expert 'sage' failed: "
+    failed = "2 of 2 plays without the expert 'sage' failed: "
     assert f"{failed}committee: no expert is called 'sage'" in capsys.readouterr().err
 
 
