@@ -8,7 +8,7 @@ from typing import Literal, Self, TypeAlias
 from pydantic import PositiveFloat, PositiveInt, field_validator, model_validator
 
 from sparq_sim.draws import AnyDraw, Constant
-from sparq_sim.faults import Fault
+from sparq_sim.faults import AnyFault, FaultModel
 from sparq_sim.models import Part, Terms
 from sparq_sim.noise import AnyLoss, AnyNoise, Gaussian, Random
 from sparq_sim.policy import Policy
@@ -52,7 +52,7 @@ class Channel(Part):
     """Whether each point of a query travels on its own."""
     policy: Policy = Policy()
     """What is done about failures, haste and repetition before the asker hears of them."""
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[AnyFault, ...] = ()
     """What goes wrong, injected for a share of the queries each."""
 
     @field_validator("outages")
@@ -65,7 +65,7 @@ class Channel(Part):
 
     @field_validator("faults")
     @classmethod
-    def _at_most_all(cls, faults: tuple[Fault, ...]) -> tuple[Fault, ...]:
+    def _at_most_all(cls, faults: tuple[FaultModel, ...]) -> tuple[FaultModel, ...]:
         if (total := sum(fault.share for fault in faults)) > 1 + 1e-9:
             raise ValueError(f"shares of faults sum to {total:g}; at most 1 of 1 can go wrong")
         return faults
@@ -74,9 +74,8 @@ class Channel(Part):
     def _noticed(self) -> Self:
         """Refuse what could never happen, because nobody would notice."""
         for fault in self.faults:
-            if fault.kind == "given-up" and self.patience == inf:
-                raise ValueError("the fault given-up needs a finite patience, to end before it")
-        silent = any(fault.kind in ("lost", "hang") for fault in self.faults)
+            fault.check(self.patience)
+        silent = any(fault.silent for fault in self.faults)
         unnoticed = self.patience == inf and (silent or not self.loss.lossless)
         if unnoticed and self.policy.retries:
             raise ValueError("a loss is noticed when patience ends: give a patience, to retry then")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sparq_sim.executors import PlayExecutor
     from sparq_sim.measures import References
     from sparq_sim.models import Part
-    from sparq_sim.plugins import Kind
+    from sparq_sim.plugins import AnyKind
     from sparq_sim.scenario import Scenario
     from sparq_sim.store import StoredPlay
     from sparq_sim.study import Study
@@ -32,7 +32,22 @@ app = typer.Typer(
 )
 
 REPORT = "report.html"
-KINDS: tuple[Kind, ...] = ("environment", "expert", "optimizer")
+KINDS: dict[str, AnyKind] = {
+    "environments": "environment",
+    "experts": "expert",
+    "optimizers": "optimizer",
+    "draws": "draw",
+    "noises": "noise",
+    "losses": "loss",
+    "faults": "fault",
+    "kernels": "kernel",
+    "priors": "prior",
+    "widths": "width",
+    "lengths": "length",
+    "schedules": "schedule",
+    "routings": "routing",
+}
+"""What can be plugged in, by what several of it are called."""
 
 Source = Annotated[str, typer.Argument(help="A scenario file, or the name of a bundled one.")]
 Set = Annotated[
@@ -60,6 +75,15 @@ class Listed(StrEnum):
     OPTIMIZERS = "optimizers"
     SCENARIOS = "scenarios"
     DRAWS = "draws"
+    NOISES = "noises"
+    LOSSES = "losses"
+    FAULTS = "faults"
+    KERNELS = "kernels"
+    PRIORS = "priors"
+    WIDTHS = "widths"
+    LENGTHS = "lengths"
+    SCHEDULES = "schedules"
+    ROUTINGS = "routings"
 
 
 class Made(StrEnum):
@@ -255,9 +279,9 @@ def list_all(
 
 @app.command()
 def show(
-    what: Annotated[str, typer.Argument(help="A scenario; or environment, expert, optimizer.")],
+    what: Annotated[str, typer.Argument(help="A scenario; or environment, expert, kernel ...")],
     kind: Annotated[
-        str | None, typer.Argument(help="Which environment, expert or optimizer.")
+        str | None, typer.Argument(help="Which environment, expert, kernel ...")
     ] = None,
     overrides: Set = None,
     plot: Annotated[
@@ -269,14 +293,14 @@ def show(
     allow_import: AllowImport = False,
 ) -> None:
     """Show a scenario with all its defaults, or the fields of a plug-in, or draw an environment."""
-    what = what.removesuffix("s") if what.removesuffix("s") in KINDS else what
-    if plot is not None and what != "environment":
+    sort = KINDS.get(what) or next((each for each in KINDS.values() if each == what), None)
+    if plot is not None and sort != "environment":
         raise SparqError(f"--plot draws environments: `show environment KIND --plot {plot}`")
-    if what in KINDS:
+    if sort is not None:
         if kind is None:
-            raise SparqError(f"say which {what}; there are: {', '.join(_plugin_names(what))}")
+            raise SparqError(f"say which {sort}; there are: {', '.join(_plugin_names(sort))}")
         if plot is None:
-            _show_plugin(what, kind, allow_import=allow_import)
+            _show_plugin(sort, kind, allow_import=allow_import)
         else:
             from sparq_sim.portraits import portray
             from sparq_sim.scenario import environment
@@ -632,9 +656,7 @@ def _names(what: Listed) -> list[str]:
         from sparq_sim.scenario_files import bundled
 
         return sorted(bundled())
-    if what is Listed.DRAWS:
-        return list(_draws())
-    return _plugin_names(what.value.removesuffix("s"))
+    return _plugin_names(KINDS[what.value])
 
 
 def _line_about(what: Listed, name: str) -> str:
@@ -646,46 +668,28 @@ def _line_about(what: Listed, name: str) -> str:
             from sparq_sim.scenario_files import read
 
             return str(read(name).values.get("title", ""))
-        model = _draws()[name] if what is Listed.DRAWS else _model(what.value[:-1], name)
+        from sparq_sim.plugins import load
+
+        model = load(KINDS[what.value], name)
     except SparqError as error:
         return str(error).splitlines()[0]
     return (getdoc(model) or "").partition("\n")[0]
 
 
-def _draws() -> dict[str, type[Part]]:
-    from sparq_sim import draws
-
-    return {kind.model_fields["kind"].default: kind for kind in draws.Draw.__subclasses__()}
-
-
-def _plugin_names(kind: str) -> list[str]:
+def _plugin_names(kind: AnyKind) -> list[str]:
     from sparq_sim import plugins
 
-    return plugins.names(_kind(kind))
+    return plugins.names(kind)
 
 
-def _kind(kind: str) -> Kind:
-    return next(known for known in KINDS if known == kind)
-
-
-def _model(kind: str, name: str, *, allow_import: bool = False) -> type[Part]:
-    from sparq_sim import plugins
-
-    match _kind(kind):
-        case "environment":
-            return plugins.load("environment", name, allow_import=allow_import)
-        case "expert":
-            return plugins.load("expert", name, allow_import=allow_import)
-        case "optimizer":
-            return plugins.load("optimizer", name, allow_import=allow_import)
-
-
-def _show_plugin(kind: str, name: str, *, allow_import: bool) -> None:
+def _show_plugin(kind: AnyKind, name: str, *, allow_import: bool) -> None:
     from inspect import getdoc
 
     from pydantic_core import PydanticUndefined
 
-    model = _model(kind, name, allow_import=allow_import)
+    from sparq_sim.plugins import load
+
+    model = load(kind, name, allow_import=allow_import)
     typer.echo(f"{name}\n\n{getdoc(model)}\n")
     docs = _field_docs(model)
     for field, info in model.model_fields.items():

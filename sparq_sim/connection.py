@@ -17,7 +17,7 @@ from sparq_sim.clock import DEADLINE, Clock, Gate, LentClock
 from sparq_sim.domain import Domain
 from sparq_sim.draws import Constant, Draw
 from sparq_sim.errors import HookError, LiveOnlyError, PluginError, Unavailable, did_you_mean
-from sparq_sim.faults import Fault
+from sparq_sim.faults import FaultModel
 from sparq_sim.hooks import EXPERT_HOOKS, check_hooks, check_one_each
 from sparq_sim.messages import (
     AGENT_NAME,
@@ -233,7 +233,7 @@ class Connection:
         """Charge a parcel and send it on its way, now."""
         now = self.stage.clock.now
         out = bool(self.channel.outages) and self.channel.out_at(now)
-        if out or (parcel.fault is not None and parcel.fault.kind == "outage"):
+        if out or (parcel.fault is not None and parcel.fault.refuses):
             self.refuse(parcel, OUTAGE)
         elif self._paid(parcel):
             parcel.process = self.stage.clock.start(self._carry(parcel, now))
@@ -392,7 +392,7 @@ class Connection:
             before.attempt + 1,
         )
 
-    def _faults(self, rng: Generator, count: int) -> list[Fault | None]:
+    def _faults(self, rng: Generator, count: int) -> list[FaultModel | None]:
         """Draw which fault strikes each of *count* parcels."""
         struck = np.searchsorted(self._shares, rng.random(count), side="right").tolist()
         return [(*self.channel.faults, None)[fault] for fault in struck]
@@ -537,8 +537,8 @@ def _part(query: Query, rows: NDArray[np.intp]) -> Query:
     return Query(query.id, query.source, query.points[rows], query.asked_at)
 
 
-def _loses(fault: Fault | None) -> bool:
-    return fault is not None and fault.kind == "lost"
+def _loses(fault: FaultModel | None) -> bool:
+    return fault is not None and fault.loses
 
 
 def _nothing(draw: Draw) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from abc import abstractmethod
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -16,9 +17,9 @@ from pydantic import (
     model_validator,
 )
 
-from sparq_sim.fields import BareNumber
 from sparq_sim.messages import Values
 from sparq_sim.models import Part
+from sparq_sim.parts import Open
 
 Amount = Annotated[NonNegativeFloat, Field(allow_inf_nan=False)]
 Positive = Annotated[PositiveFloat, Field(allow_inf_nan=False)]
@@ -28,18 +29,18 @@ class Draw(Part):
     """A quantity that is never negative: a duration in clock units, or a cost."""
 
     @property
+    @abstractmethod
     def expected(self) -> float:
         """What is expected."""
-        raise NotImplementedError
 
     @property
     def least(self) -> float:
         """What no draw falls below; 0 unless more is known."""
         return 0.0
 
+    @abstractmethod
     def sample(self, rng: Generator, count: int) -> Values:
         """Draw *count* of them; the first of many is the same as one alone."""
-        raise NotImplementedError
 
 
 class Constant(Draw):
@@ -227,10 +228,11 @@ def read_column(file: Path, column: str) -> tuple[float, ...]:
 
 
 AnyDraw: TypeAlias = Annotated[
-    Annotated[
-        Constant | Uniform | Exponential | Lognormal | Gamma | Pareto | Empirical,
-        Field(discriminator="kind"),
-    ],
-    BareNumber("constant", "value"),
+    Draw,
+    Open(
+        "draw",
+        *(Constant, Uniform, Exponential, Lognormal, Gamma, Pareto, Empirical),
+        number=("constant", "value"),
+    ),
 ]
-"""A draw as a field: a number, or a table with a `kind`."""
+"""A draw as a field: a number, a table with a `kind`, or a model."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from math import inf
 from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
@@ -13,6 +14,8 @@ from sparq_sim.clock import AGENT
 from sparq_sim.draws import Amount, Positive
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.models import Part, World
+from sparq_sim.parts import Open
+from sparq_sim.plugins import name_of
 
 FaultKind: TypeAlias = Literal[
     "raise",
@@ -32,8 +35,69 @@ FaultKind: TypeAlias = Literal[
 ]
 
 
-class Fault(Part):
-    """Something that goes wrong with a *share* of what is put to a source.
+class FaultModel(Part):
+    """Something that goes wrong with a *share* of what is put to a source: the base of faults.
+
+    One of your own overrides what it changes; by default nothing goes wrong.
+    """
+
+    share: Annotated[float, Field(ge=0, le=1)] = 0.1
+    """Of the queries, or of their points where the channel splits."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in a trace."""
+        return name_of(type(self))
+
+    @property
+    def refuses(self) -> bool:
+        """Whether nobody is there to be asked."""
+        return False
+
+    @property
+    def loses(self) -> bool:
+        """Whether the answer is lost on the road."""
+        return False
+
+    @property
+    def silent(self) -> bool:
+        """Whether no answer may ever come."""
+        return self.loses
+
+    @property
+    def held_back(self) -> float:
+        """How much longer than others it is on the road."""
+        return 0.0
+
+    @property
+    def claimed_share(self) -> float:
+        """What the claimed std is of the true one."""
+        return 1.0
+
+    def check(self, patience: float) -> None:
+        """Refuse, by ValueError, a channel of such a *patience*; by default, none."""
+
+    async def answer(
+        self,
+        answer: Callable[[Query, World], Awaitable[object]],
+        query: Query,
+        world: World,
+        *,
+        deadline: float,
+    ) -> object:
+        """Let the source *answer* in the way of this fault.
+
+        Args:
+            answer: Puts a query to the source and returns its estimate.
+            query: What was asked.
+            world: What the source may use.
+            deadline: When the asker gives up.
+        """
+        return await answer(query, world)
+
+
+class Fault(FaultModel):
+    """A fault that is known by its *kind*.
 
     `raise`: an exception. `hang`: no answer, for ever. `nan`, `infinity`: no numbers.
     `wrong-shape`: one value too many. `wrong-point`: values of other points. `late`: measured
@@ -43,17 +107,45 @@ class Fault(Part):
     """
 
     kind: FaultKind
-    share: Annotated[float, Field(ge=0, le=1)] = 0.1
-    """Of the queries, or of their points where the channel splits."""
     delay: Amount = 3.0
     """In clock units."""
     factor: Positive = 0.1
     """What a wrong std is of the true one."""
 
     @property
+    def name(self) -> str:
+        """What it is called in a trace: its kind."""
+        return self.kind
+
+    @property
+    def refuses(self) -> bool:
+        """Whether nobody is there to be asked."""
+        return self.kind == "outage"
+
+    @property
+    def loses(self) -> bool:
+        """Whether the answer is lost on the road."""
+        return self.kind == "lost"
+
+    @property
+    def silent(self) -> bool:
+        """Whether no answer ever comes."""
+        return self.kind in ("lost", "hang")
+
+    @property
     def held_back(self) -> float:
         """How much longer than others it is on the road."""
         return self.delay if self.kind == "out-of-order" else 0.0
+
+    @property
+    def claimed_share(self) -> float:
+        """What the claimed std is of the true one."""
+        return self.factor if self.kind == "wrong-std" else 1.0
+
+    def check(self, patience: float) -> None:
+        """Refuse what would come after an end of patience that there is not."""
+        if self.kind == "given-up" and patience == inf:
+            raise ValueError("the fault given-up needs a finite patience, to end before it")
 
     async def answer(
         self,
@@ -109,3 +201,7 @@ class InjectedError(Exception):
 
 def _measured_at(estimate: Estimate, world: World) -> float:
     return world.clock.now if estimate.measured_at is None else estimate.measured_at
+
+
+AnyFault: TypeAlias = Annotated[FaultModel, Open("fault", Fault)]
+"""A fault as a field: a table with a `kind`, or a model."""

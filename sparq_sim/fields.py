@@ -5,14 +5,14 @@ Pydantic alone would read "5" and true as the whole numbers 5 and 1, and "yes" a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path, PurePath
 from typing import Any, Self
 
-from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler
-from pydantic_core import CoreSchema, PydanticCustomError
+from pydantic import BaseModel
+from pydantic_core import PydanticCustomError
 from pydantic_core.core_schema import no_info_before_validator_function
 
 NOT_FINITE = ("inf", "-inf", "nan")
@@ -22,28 +22,6 @@ NOT_FINITE = ("inf", "-inf", "nan")
 def is_number(given: Any) -> bool:
     """Return whether *given* is a number; true and false are none."""
     return isinstance(given, int | float) and not isinstance(given, bool)
-
-
-@dataclass(frozen=True)
-class BareNumber:
-    """Annotates a union of tagged models: a bare number is read as the *field* of a *kind*."""
-
-    kind: str
-    field: str
-
-    def __call__(self, given: Any) -> Any:
-        """Return the table that a bare number stands for, and anything else as it is."""
-        return {"kind": self.kind, self.field: given} if is_number(given) else given
-
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        return no_info_before_validator_function(self, handler(source))
-
-    def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        return {"anyOf": [{"type": "number"}, handler(schema)]}
 
 
 class Written(str):
@@ -117,21 +95,30 @@ def _sought(given: Any) -> Any:
     return given.path if isinstance(given, Written) else given
 
 
+def no_table(given: Any, kinds: Sequence[str], *, number: bool = False) -> PydanticCustomError:
+    """Return the refusal of what is no table, where one of several *kinds* is wanted.
+
+    Args:
+        given: What was given in its place.
+        kinds: All that there are.
+        number: Whether a bare number is read as one of them.
+    """
+    wanted = "a number, or a table with a kind" if number else "a table with a kind"
+    if isinstance(given, str) and given in kinds:
+        return _refusal(f'should be {wanted}: write {{ kind = "{given}" }}')
+    return _refusal(f"should be {wanted}; the kinds are: {', '.join(kinds)}")
+
+
 @dataclass(frozen=True)
 class _Table:
     """Refuses what is no table, where a table has one of several *kinds*."""
 
     kinds: tuple[str, ...]
-    number: bool
-    """Whether a bare number is read as one of them."""
 
     def __call__(self, given: Any) -> Any:
         if isinstance(given, Mapping | BaseModel):
             return given
-        wanted = "a number, or a table with a kind" if self.number else "a table with a kind"
-        if isinstance(given, str) and given in self.kinds:
-            raise _refusal(f'should be {wanted}: write {{ kind = "{given}" }}')
-        raise _refusal(f"should be {wanted}; the kinds are: {', '.join(self.kinds)}")
+        raise no_table(given, self.kinds)
 
 
 # Where it is checked
@@ -144,14 +131,13 @@ _INNER = (
 """Under what pydantic keeps the schemas that a schema is made of."""
 
 
-def guard(schema: Any, *, number: bool = False) -> Any:
+def guard(schema: Any) -> Any:
     """Return a pydantic core *schema* that checks numbers, truth values, paths and tagged unions.
 
     Changed in place. Models within are left alone: they have been guarded, or are not ours.
 
     Args:
         schema: A schema, or a list, tuple or dictionary of schemas.
-        number: Whether a bare number is read before the schema sees it.
     """
     if isinstance(schema, list | tuple):
         return type(schema)(guard(inner) for inner in schema)
@@ -159,9 +145,6 @@ def guard(schema: Any, *, number: bool = False) -> Any:
         return schema
     match schema:
         case {"type": "function-before", "function": {"function": check}} if _is_ours(check):
-            return schema
-        case {"type": "function-before", "function": {"function": BareNumber()}}:
-            schema["schema"] = guard(schema["schema"], number=True)
             return schema
         case {"type": "int" | "float" | "bool" as kind}:
             return no_info_before_validator_function(_CHECKS[kind], schema)
@@ -172,7 +155,7 @@ def guard(schema: Any, *, number: bool = False) -> Any:
         if key in schema:
             schema[key] = guard(schema[key])
     if schema.get("type") == "tagged-union":
-        check = _Table(tuple(map(str, schema["choices"])), number)
+        check = _Table(tuple(map(str, schema["choices"])))
         return no_info_before_validator_function(check, schema)
     return schema
 

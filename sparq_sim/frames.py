@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import sysconfig
 from functools import lru_cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from traceback import walk_tb
 from types import CodeType, FrameType
 
 from sparq_sim.errors import SparqError
+from sparq_sim.origins import entries
 
 MOST_FRAMES = 3
 """Of those that are shown, the deepest."""
-GROUPS = ("sparq_sim.environments", "sparq_sim.experts", "sparq_sim.optimizers")
-"""The entry points of plug-ins."""
 
 
 def place(error: BaseException) -> str:
@@ -84,5 +82,4 @@ def _is_installed(file: str) -> bool:
 @lru_cache(maxsize=1024)
 def _has_plugins(package: str) -> bool:
     """Return whether an installed *package* has plug-ins."""
-    entries = (entry for group in GROUPS for entry in entry_points(group=group))
-    return any(entry.module.partition(".")[0] == package for entry in entries)
+    return any(entry.module.partition(".")[0] == package for entry in entries())

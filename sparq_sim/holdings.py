@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import sparq_sim
 from sparq_sim.origins import CORE, core, qualified
-from sparq_sim.plugins import name_of
+from sparq_sim.plugins import kind_of, name_of
 from sparq_sim.scenario_files import ABSENT, dotted, shown, without
-from sparq_sim.store import Provenance, StoreError, canonical, plugins_used
+from sparq_sim.store import Provenance, StoreError, canonical, models_used, plugins_used
 
 if TYPE_CHECKING:
     from sparq_sim.scenario import Scenario
@@ -256,10 +256,8 @@ def _changed(before: Sequence[Mapping[str, Any]], scenario: Scenario, optimizer:
 
 def _called(scenario: Scenario, optimizer: str) -> dict[str, str]:
     """Return what users call the plug-ins of a scenario, by class."""
-    experts = [each.expert for each in scenario.experts.values()]
-    found = [
-        ("environment", scenario.environment),
-        *(("expert", expert) for expert in experts),
-        ("optimizer", scenario.optimizers[optimizer]),
-    ]
-    return {qualified(type(part)): f"{kind} {name_of(type(part))!r}" for kind, part in found}
+    return {
+        qualified(model): f"{kind} {name_of(model)!r}"
+        for model in models_used(scenario, optimizer)
+        if isinstance(model, type) and (kind := kind_of(model)) is not None
+    }

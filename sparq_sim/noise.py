@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from bisect import bisect_right
 from typing import Annotated, Literal, Protocol, TypeAlias
 
@@ -11,9 +12,9 @@ from numpy.random import Generator
 from pydantic import Field, FiniteFloat, model_validator
 
 from sparq_sim.draws import Amount, Positive
-from sparq_sim.fields import BareNumber
 from sparq_sim.messages import Points, Values
 from sparq_sim.models import Part
+from sparq_sim.parts import Open
 
 
 class Noise(Part):
@@ -30,17 +31,17 @@ class Noise(Part):
         return False
 
     @property
+    @abstractmethod
     def expected_std(self) -> float:
         """What is told beforehand of the std of an answer."""
-        raise NotImplementedError
 
     def units(self, rng: Generator, count: int) -> Values:
         """Draw *count* errors of unit variance."""
         return rng.standard_normal(count)
 
+    @abstractmethod
     def stds(self, points: Points, values: Values) -> Values | float:
         """Give the true std at each of *points*, where the *values* were measured."""
-        raise NotImplementedError
 
 
 class _EvenNoise(Noise):
@@ -143,12 +144,12 @@ class Loss(Part):
 
     @property
     def lossless(self) -> bool:
-        """Whether nothing is ever lost."""
-        raise NotImplementedError
+        """Whether nothing is ever lost; not so unless it is known."""
+        return False
 
+    @abstractmethod
     def start(self, rng: Generator) -> Chances:
         """Make the chances of one play; *rng* is theirs alone."""
-        raise NotImplementedError
 
 
 class Random(Loss):
@@ -220,15 +221,14 @@ class _Spells:
 
 
 AnyNoise: TypeAlias = Annotated[
-    Annotated[
-        Gaussian | StudentT | Bounded | ValueDependent | DistanceDependent,
-        Field(discriminator="kind"),
-    ],
-    BareNumber("gaussian", "std"),
+    Noise,
+    Open(
+        "noise",
+        *(Gaussian, StudentT, Bounded, ValueDependent, DistanceDependent),
+        number=("gaussian", "std"),
+    ),
 ]
-"""Noise as a field: a std, or a table with a `kind`."""
+"""Noise as a field: a std, a table with a `kind`, or a model."""
 
-AnyLoss: TypeAlias = Annotated[
-    Annotated[Random | Bursts, Field(discriminator="kind")], BareNumber("random", "probability")
-]
-"""Loss as a field: a probability, or a table with a `kind`."""
+AnyLoss: TypeAlias = Annotated[Loss, Open("loss", Random, Bursts, number=("random", "probability"))]
+"""Loss as a field: a probability, a table with a `kind`, or a model."""

@@ -9,7 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from hashlib import blake2b
-from importlib.metadata import PackageNotFoundError, entry_points, packages_distributions
+from importlib.metadata import (
+    EntryPoint,
+    PackageNotFoundError,
+    entry_points,
+    packages_distributions,
+)
 from importlib.metadata import version as distribution_version
 from types import CodeType, FunctionType
 from typing import TypeAlias
@@ -154,14 +159,18 @@ def _origin(name: str, source: Source) -> Origin:
     return Origin(name, distribution, version, source.covers, source.hash)
 
 
+def entries() -> list[EntryPoint]:
+    """List all entry points by which something is plugged in here."""
+    groups = [group for group in entry_points().groups if group.startswith(f"{_HOME}.")]
+    return [entry for group in sorted(groups) for entry in entry_points(group=group)]
+
+
 @cache
 def _announced() -> dict[str, tuple[str | None, str | None]]:
     """Return the distribution and version behind each class that an entry point names."""
-    groups = [f"sparq_sim.{kind}s" for kind in ("environment", "expert", "optimizer")]
     return {
         entry.value: (entry.dist.name, entry.dist.version)
-        for group in groups
-        for entry in entry_points(group=group)
+        for entry in entries()
         if entry.dist is not None
     }
 

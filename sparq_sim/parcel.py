@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sparq_sim.clock import Process
 from sparq_sim.errors import ProgramError, Unavailable
-from sparq_sim.faults import Fault
+from sparq_sim.faults import FaultModel
 from sparq_sim.frames import place
 from sparq_sim.messages import Answer, Estimate, Failure, Notes, Query, Reply, Values
 from sparq_sim.noise import Noise
@@ -165,7 +165,7 @@ class Parcel:
     units: Values | None
     """Unit noise for each row; None where there is no noise."""
     hear: Hear
-    fault: Fault | None = None
+    fault: FaultModel | None = None
     attempt: int = 1
     open: bool = True
     answered: bool = False
@@ -189,8 +189,8 @@ class Parcel:
             # A third of the time of np.full.
             stds, std = np.empty(len(values)), stds
             stds.fill(std)
-        if self.fault is not None and self.fault.kind == "wrong-std":
-            stds = stds * self.fault.factor
+        if self.fault is not None and self.fault.claimed_share != 1.0:
+            stds = stds * self.fault.claimed_share
         if bad is not None:
             good = ~bad
             rows, values, stds = rows[good], values[good], stds[good]
@@ -249,6 +249,6 @@ class Parcel:
                 self.served_at,
                 self.sent_at,
                 self.attempt,
-                "" if self.fault is None else self.fault.kind,
+                "" if self.fault is None else self.fault.name,
             )
         )

@@ -1,29 +1,79 @@
-"""Plug-ins: environments, experts and optimizers found by entry point, loaded when asked for."""
+"""Plug-ins: what is found by entry point and loaded when asked for.
+
+Environments, experts and optimizers, and the parts that these are made of: see `sparq_sim.parts`.
+"""
 
 from __future__ import annotations
 
 import sys
-from functools import lru_cache
+from collections.abc import Iterable, Mapping
+from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Literal, TypeAlias, overload
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args, overload
 
+import sparq_sim
 from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.frames import account
-from sparq_sim.models import Environment, Expert, Optimizer
+from sparq_sim.models import Environment, Expert, Optimizer, Part
 from sparq_sim.origins import qualified
 
 Kind: TypeAlias = Literal["environment", "expert", "optimizer"]
+PartKind: TypeAlias = Literal[
+    "draw",
+    "noise",
+    "loss",
+    "fault",
+    "kernel",
+    "prior",
+    "width",
+    "length",
+    "schedule",
+    "routing",
+]
 
-_BASES: dict[Kind, type[Environment] | type[Expert] | type[Optimizer]] = {
-    "environment": Environment,
-    "expert": Expert,
-    "optimizer": Optimizer,
+AnyKind: TypeAlias = Kind | PartKind
+
+# Named, not imported: each imports this module, and only what is used is to be loaded.
+_HOMES: dict[AnyKind, str] = {
+    "environment": "sparq_sim.models:Environment",
+    "expert": "sparq_sim.models:Expert",
+    "optimizer": "sparq_sim.models:Optimizer",
+    "draw": "sparq_sim.draws:AnyDraw",
+    "noise": "sparq_sim.noise:AnyNoise",
+    "loss": "sparq_sim.noise:AnyLoss",
+    "fault": "sparq_sim.faults:AnyFault",
+    "kernel": "sparq_sim.gp.kernels:AnyKernel",
+    "prior": "sparq_sim.gp.priors:AnyPrior",
+    "width": "sparq_sim.optimizers.widths:AnyWidth",
+    "length": "sparq_sim.optimizers.lengths:AnyLength",
+    "schedule": "sparq_sim.optimizers.schedules:QuerySchedule",
+    "routing": "sparq_sim.optimizers.routing:AnyRouting",
 }
 
 
-def names(kind: Kind) -> list[str]:
-    """List the plug-ins of a *kind* that are installed, without loading any."""
+class Family(NamedTuple):
+    """All plug-ins of a kind: their base, and those that are known without an entry point."""
+
+    base: type[Part]
+    bundled: Mapping[str, type[Part]]
+
+
+@cache
+def family(kind: AnyKind) -> Family:
+    """Return the base and the bundled classes of a *kind*, by name."""
+    home = EntryPoint(kind, _HOMES[kind], _group(kind)).load()
+    base, *annotations = get_args(home) or (home,)
+    return Family(base, annotations[0].bundled if annotations else {})
+
+
+def names(kind: AnyKind) -> list[str]:
+    """List the plug-ins of a *kind* that are there, without loading any that is installed."""
     _check_kind(kind)
+    return sorted({*family(kind).bundled, *installed(kind)})
+
+
+def installed(kind: AnyKind) -> list[str]:
+    """List the names of a *kind* that entry points give."""
     return sorted({entry.name for entry in _entries(kind)})
 
 
@@ -37,9 +87,9 @@ def load(kind: Literal["expert"], name: str, *, allow_import: bool = False) -> t
 def load(
     kind: Literal["optimizer"], name: str, *, allow_import: bool = False
 ) -> type[Optimizer]: ...
-def load(
-    kind: Kind, name: str, *, allow_import: bool = False
-) -> type[Environment] | type[Expert] | type[Optimizer]:
+@overload
+def load(kind: AnyKind, name: str, *, allow_import: bool = False) -> type[Part]: ...
+def load(kind: AnyKind, name: str, *, allow_import: bool = False) -> type[Part]:
     """Load the plug-in called *name*.
 
     With *allow_import*, a name of the form `module:Class` imports that class: code that a file
@@ -53,19 +103,35 @@ def load(
                 "--allow-import, or in Python allow_import=True"
             )
         return _checked(kind, name, EntryPoint(name, name, _group(kind)))
+    bundled = family(kind).bundled.get(name)
     claims = [entry for entry in _entries(kind) if entry.name == name]
+    _check_claims(kind, name, claims)
+    if bundled is not None:
+        return bundled
     if not claims:
         raise PluginError(f"no {kind} is called {name!r}: {did_you_mean(name, names(kind))}")
-    if len(claims) > 1:
-        owners = ", ".join(sorted(f"{claim.value} ({_distribution(claim)})" for claim in claims))
-        raise PluginError(f"{kind} {name!r} is claimed twice: {owners}; uninstall or rename one")
     return _checked(kind, name, claims[0])
 
 
 @lru_cache(maxsize=1024)
-def name_of(plugin: type[Environment] | type[Expert] | type[Optimizer]) -> str:
-    """Give the name under which a class is installed, or else `module:Class`."""
-    (kind,) = (kind for kind, base in _BASES.items() if issubclass(plugin, base))
+def kind_of(model: type) -> AnyKind | None:
+    """Return of which kind a class is, or None for a model that is no plug-in."""
+    for kind, home in _HOMES.items():
+        # Who derives from a base has loaded its module.
+        if home.partition(":")[0] in sys.modules and issubclass(model, family(kind).base):
+            return kind
+    return None
+
+
+@lru_cache(maxsize=1024)
+def name_of(plugin: type[Part]) -> str:
+    """Give the name under which a class is known, or else `module:Class`."""
+    kind = kind_of(plugin)
+    if kind is None:
+        raise PluginError(f"{qualified(plugin)} is no plug-in")
+    for name, bundled in family(kind).bundled.items():
+        if bundled is plugin:
+            return name
     path = qualified(plugin)
     for entry in sorted(_entries(kind), key=lambda entry: entry.name):
         # An entry point may name a package that only passes the class on.
@@ -75,16 +141,35 @@ def name_of(plugin: type[Environment] | type[Expert] | type[Optimizer]) -> str:
     return path
 
 
+def kind_written(model: object) -> str | None:
+    """Return what is written as the `kind` of a *model*, or None where it is no plug-in."""
+    if not isinstance(model, Part):
+        return None
+    plugin = type(model)
+    if (kind := kind_of(plugin)) is None:
+        return None
+    if plugin in family(kind).bundled.values():
+        return str(getattr(model, "kind"))  # noqa: B009 - of bundled parts alone
+    return name_of(plugin)
+
+
+def with_kind(fields: dict[str, Any], kind: object) -> dict[str, Any]:
+    """Return *fields* with the *kind* that is written beside them, if any."""
+    if kind is None:
+        return fields
+    return ({} if "kind" in fields else {"kind": kind}) | fields | {"kind": kind}
+
+
 def _check_kind(kind: str) -> None:
-    if kind not in _BASES:
-        raise PluginError(f"no kind of plug-in is called {kind!r}: {did_you_mean(kind, _BASES)}")
+    if kind not in _HOMES:
+        raise PluginError(f"no kind of plug-in is called {kind!r}: {did_you_mean(kind, _HOMES)}")
 
 
-def _group(kind: Kind) -> str:
-    return f"sparq_sim.{kind}s"
+def _group(kind: AnyKind) -> str:
+    return f"sparq_sim.{kind}{'es' if kind.endswith('s') else 's'}"
 
 
-def _entries(kind: Kind) -> list[EntryPoint]:
+def _entries(kind: AnyKind) -> list[EntryPoint]:
     # The same distribution can be found twice on one path: an editable install, say.
     unique = {(e.name, e.value, _distribution(e)): e for e in entry_points(group=_group(kind))}
     return list(unique.values())
@@ -94,19 +179,32 @@ def _distribution(entry: EntryPoint) -> str:
     return entry.dist.name if entry.dist is not None else "unknown"
 
 
-def _checked(
-    kind: Kind, name: str, entry: EntryPoint
-) -> type[Environment] | type[Expert] | type[Optimizer]:
+def _check_claims(kind: AnyKind, name: str, claims: Iterable[EntryPoint]) -> None:
+    """Refuse a *name* that is claimed more than once."""
+    owners = [f"{claim.value} ({_distribution(claim)})" for claim in claims]
+    if (bundled := family(kind).bundled.get(name)) is not None:
+        owners.append(f"{qualified(bundled)} (sparq-sim)")
+    if len(owners) > 1:
+        told = ", ".join(sorted(owners))
+        raise PluginError(f"{kind} {name!r} is claimed twice: {told}; uninstall or rename one")
+
+
+def _checked(kind: AnyKind, name: str, entry: EntryPoint) -> type[Part]:
     try:
         loaded = entry.load()
     except (Exception, SystemExit) as error:
         raise PluginError(
             f"{kind} {name!r} ({entry.value}) cannot be loaded: {account(error)}"
         ) from error
-    base = _BASES[kind]
+    base = family(kind).base
     if not (isinstance(loaded, type) and issubclass(loaded, base)):
+        home = "sparq_sim" if base.__name__ in sparq_sim.__all__ else base.__module__
         raise PluginError(
-            f"{kind} {name!r} ({entry.value}) is no subclass of sparq_sim.{base.__name__}; "
+            f"{kind} {name!r} ({entry.value}) is no subclass of {home}.{base.__name__}; "
             "an entry point reads `name = module:Class`"
+        )
+    if missing := getattr(loaded, "__abstractmethods__", ()):
+        raise PluginError(
+            f"{kind} {name!r} ({entry.value}) does not define {', '.join(sorted(missing))}"
         )
     return loaded

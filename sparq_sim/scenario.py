@@ -33,7 +33,18 @@ from sparq_sim.frames import account
 from sparq_sim.loop import Played, Rules, Watch
 from sparq_sim.messages import AGENT_NAME, REWARD
 from sparq_sim.models import Environment, Expert, Landscape, Optimizer, Part
-from sparq_sim.plugins import Kind, load, name_of, names
+from sparq_sim.plugins import (
+    AnyKind,
+    Kind,
+    PartKind,
+    family,
+    installed,
+    kind_of,
+    kind_written,
+    load,
+    names,
+    with_kind,
+)
 from sparq_sim.scenario_files import (
     DEFAULTS,
     FILE_FIELDS,
@@ -57,11 +68,6 @@ from sparq_sim.scenario_files import (
 from sparq_sim.sense import nonsense
 from sparq_sim.trace import Trace
 
-PLUGINS: dict[Kind, type[BaseModel]] = {
-    "environment": Environment,
-    "expert": Expert,
-    "optimizer": Optimizer,
-}
 MOST_SETTINGS = 10_000
 MOST_LOOKS = 4
 
@@ -648,8 +654,7 @@ def _parts_of(thing: Any) -> dict[str, Any]:
         fields = {key: getattr(thing, key) for key in type(thing).model_fields}
         if isinstance(thing, Scenario):
             del fields["sweep"]
-        kind = {"kind": None} if isinstance(thing, Environment | Expert | Optimizer) else {}
-        return fields | kind
+        return fields | ({} if kind_of(type(thing)) is None else {"kind": None})
     if isinstance(thing, dict):
         return dict(thing)
     if isinstance(thing, tuple | list):
@@ -709,15 +714,14 @@ def _plain(value: Any, at: tuple[str, ...], unwritten: list[str]) -> Any:
                 "channel": inner(value.channel, "channel"),
             }
         case BaseModel():
-            kind: dict[str, Any] = {}
-            if isinstance(value, Environment | Expert | Optimizer):
-                kind["kind"] = name_of(type(value))
-                if kind["kind"].startswith("__main__:") or "<locals>" in kind["kind"]:
-                    unwritten.append(dotted((*at, "kind")))
-            fields = type(value).model_fields
-            return kind | {
-                field.alias or key: inner(getattr(value, key), key) for key, field in fields.items()
+            kind = kind_written(value)
+            if kind and (kind.startswith("__main__:") or "<locals>" in kind):
+                unwritten.append(dotted((*at, "kind")))
+            fields = {
+                field.alias or key: inner(getattr(value, key), key)
+                for key, field in type(value).model_fields.items()
             }
+            return with_kind(fields, kind)
         case Mapping():
             return {str(key): inner(item, key) for key, item in value.items()}
         case tuple() | list():
@@ -787,14 +791,14 @@ def _fields(annotation: Any, value: Any, *, allow_import: bool) -> dict[str, Any
         if model is Engaged:
             own = _fields(Expert, value, allow_import=allow_import)
             return {**own, "channel": Channel}
-        for name, base in PLUGINS.items():
-            if model is base:
-                try:
-                    plugin = load(name, str(kind), allow_import=allow_import)
-                except PluginError:
-                    return {"kind": str}
-                own = {key: field.annotation for key, field in plugin.model_fields.items()}
-                return {"kind": str, **own}
+        sort = kind_of(model)
+        if sort is not None and model is family(sort).base:
+            try:
+                plugin = load(sort, str(kind), allow_import=allow_import)
+            except PluginError:
+                return {"kind": str}
+            own = {key: field.annotation for key, field in plugin.model_fields.items()}
+            return {"kind": str, **own}
     tagged = [
         m for m in models if "kind" in m.model_fields and m.model_fields["kind"].default == kind
     ]
@@ -829,8 +833,8 @@ def environment(
 
 def schema() -> dict[str, Any]:
     """Give the JSON Schema of scenario files, with the plug-ins that are installed."""
-    installed = {kind: _loaded(kind) for kind in PLUGINS}
-    models = {m for found in installed.values() for m in found.values()} | {Scenario, Channel}
+    loaded = {kind: _loaded(kind) for kind in (*get_args(Kind), *get_args(PartKind))}
+    models = {m for found in loaded.values() for m in found.values()} | {Scenario, Channel}
     ordered = sorted(models, key=lambda model: (model.__module__, model.__name__))
     inputs: list[Any] = [(model, "validation") for model in ordered]
     refs, defs = models_json_schema(inputs, ref_template="#/$defs/{model}")
@@ -841,18 +845,19 @@ def schema() -> dict[str, Any]:
         return found
 
     choices: dict[str, Any] = {}
-    for kind, found in installed.items():
+    for kind, found in loaded.items():
         more = {"channel": refs[Channel, "validation"]} if kind == "expert" else {}
         for name, model in found.items():
             own = definition(model)
             definitions[f"{kind}: {name}"] = own | {
-                "properties": {"kind": {"const": name}, **own.get("properties", {}), **more},
+                "properties": with_kind(own.get("properties", {}) | more, {"const": name}),
                 "required": ["kind", *own.get("required", [])],
             }
         choices[kind] = {"oneOf": [{"$ref": f"#/$defs/{kind}: {name}"} for name in found]}
+    definitions = _with_installed(definitions, choices)
     whole = definition(Scenario)
     tables = {"type": "object", "additionalProperties": choices["optimizer"], "minProperties": 1}
-    kinds = {"type": "array", "items": {"enum": [*installed["optimizer"]]}, "minItems": 1}
+    kinds = {"type": "array", "items": {"enum": [*loaded["optimizer"]]}, "minItems": 1}
     properties = whole["properties"] | {
         "extends": {"type": "string", "description": "A file beside this one, or a scenario."},
         WITHOUT: {
@@ -865,7 +870,7 @@ def schema() -> dict[str, Any]:
         "optimizers": {"anyOf": [tables, kinds]},
         DEFAULTS: {
             "type": "object",
-            "properties": _shared(installed["optimizer"].values(), definition),
+            "properties": _shared(loaded["optimizer"].values(), definition),
             "additionalProperties": False,
             "description": "Fields of all optimizers that do not set them themselves.",
         },
@@ -894,10 +899,22 @@ def _shared(
     return {name: each[0] if len(each) == 1 else {"anyOf": each} for name, each in found.items()}
 
 
-def _loaded(kind: Kind) -> dict[str, type[BaseModel]]:
-    """Load the plug-ins of a *kind*, but for the broken ones and those that no schema describes."""
+def _with_installed(node: Any, choices: Mapping[str, Any]) -> Any:
+    """Add the installed parts to the bundled ones, wherever one may be chosen."""
+    if isinstance(node, list):
+        return [_with_installed(item, choices) for item in node]
+    if not isinstance(node, dict):
+        return node
+    node = {key: _with_installed(value, choices) for key, value in node.items()}
+    if "oneOf" in node and node.get("title") in choices:
+        node["oneOf"] = [*node["oneOf"], *choices[node["title"]]["oneOf"]]
+    return node
+
+
+def _loaded(kind: AnyKind) -> dict[str, type[BaseModel]]:
+    """Load what is installed of a *kind*, but for what is broken and what no schema describes."""
     found: dict[str, type[BaseModel]] = {}
-    for name in names(kind):
+    for name in installed(kind):
         try:
             model: type[BaseModel] = load(kind, name)
             model.model_json_schema()

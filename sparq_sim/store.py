@@ -103,12 +103,19 @@ def key(family: str, seed: int, replication: int) -> str:
 
 def plugins_used(scenario: Scenario, optimizer: str) -> list[dict[str, object]]:
     """List the classes and functions that take part in a play, and what their code is known by."""
+    return [origin.told() for origin in origins(models_used(scenario, optimizer))]
+
+
+def models_used(scenario: Scenario, optimizer: str) -> list[Plugin]:
+    """List the classes of all models that take part in a play, and the functions."""
     taking_part = (
         scenario.environment,
         getattr(scenario, "experts", {}),
         scenario.optimizers[optimizer],
+        scenario.feedback,
+        scenario.thinking,
     )
-    return [origin.told() for origin in origins(dict.fromkeys(_plugins(taking_part)))]
+    return [*dict.fromkeys(_plugins(taking_part))]
 
 
 def _plugins(thing: object) -> Iterator[Plugin]:

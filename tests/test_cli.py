@@ -175,6 +175,8 @@ def test_list_names_what_is_installed() -> None:
         ("scenarios", "synthetic", "The paper's synthetic function"),
         ("experts", "truth", "Knows the reward as it is"),
         ("draws", "constant", "Always *value*."),
+        ("losses", "bursts", "Loss in bursts"),
+        ("kernels", "matern-1/2", "Rough rewards"),
     ],
 )
 def test_a_list_of_one_sort_has_a_line_about_each(sort: str, name: str, about: str) -> None:
@@ -192,6 +194,8 @@ def test_show_tells_the_fields_of_a_plugin_and_the_whole_of_a_scenario() -> None
     assert resolved["rounds"] == 7
     assert resolved["period"] == 1.0
     assert runner.invoke(app, ["show", "optimizers", "sparq-gp-ucb"]).output == shown
+    assert "length_scale = 1.0" in runner.invoke(app, ["show", "kernel", "matern-5/2"]).output
+    assert "lost_in_bad = 1.0" in runner.invoke(app, ["show", "losses", "bursts"]).output
 
 
 def test_check_accepts_what_is_sound_and_tells_all_that_is_wrong(tmp_path: Path) -> None:

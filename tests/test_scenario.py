@@ -860,7 +860,7 @@ epsilom = 0.1
         "5: experts.sensor.kind: 'trut': no expert is called 'trut': did you mean 'truth'?",
         "8: experts.other.channel.loss: 3: should be less than or equal to 1",
         "8: experts.other.channel.service.kind: 'exponentail': "
-        "no such kind; did you mean 'exponential'?",
+        "no draw is called 'exponentail': did you mean 'exponential'?",
         "11: optimizers.a.epsilom: 0.1: no such field; did you mean 'epsilon'?",
         "12: optimizers.b.kind: missing; say which optimizer: ",
     ]
@@ -1054,6 +1054,10 @@ def test_a_play_is_known_by_what_is_in_the_files_of_any_field(tmp_path: Path) ->
         (
             'optimizers.a = { kind = "sparq-gp-ucb", schedule = 5 }',
             "optimizers.a.schedule: 5: should be a table with a kind; the kinds are: logarithmic, ",
+        ),
+        (
+            'environment = { kind = "plume", wind = [{ kind = "gust" }] }',
+            "environment.wind.0.kind: 'gust': no such kind; did you mean 'gusts'?",
         ),
     ],
 )

@@ -5,40 +5,56 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from math import log1p, prod
-from typing import Annotated, Any, Literal, Self, cast
+from typing import Annotated, Any, Literal, Self, TypeAlias, cast
 
 import numpy as np
 from pydantic import Field
 
 from sparq_sim.messages import Matrix, Point, Points, Values
 from sparq_sim.models import Part
+from sparq_sim.parts import Open
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, lt=1)]
+STEP = 1e-5
+"""Of central differences: near the cube root of the rounding error, where they are best."""
 LengthScale = Positive | Annotated[tuple[Positive, ...], Field(min_length=1)]
 
 
 class Kernel(Part):
-    """A covariance k(a, b) between rewards; every number in it is positive and may be fitted."""
+    """A covariance k(a, b) between rewards; every number in it is positive and may be fitted.
+
+    One of your own need define no more than `__call__`. The rest follows from it, by central
+    differences where derivatives are asked for; define them as well where speed matters.
+    """
 
     @abstractmethod
     def __call__(self, a: Points, b: Points) -> Matrix:
         """Give k between the rows of *a* (n, d) and of *b* (m, d), as (n, m)."""
 
-    @abstractmethod
     def diagonal(self, points: Points) -> Values:
         """Give k(p, p) for each row p of *points*, as (n,)."""
+        return np.array([self(row, row)[0, 0] for row in points[:, None]])
 
-    @abstractmethod
     def gradient(self, point: Point, points: Points) -> Matrix:
         """Give the derivative of k(point, p) by *point* for each row p of *points*, as (n, d).
 
         Where k has a kink, give the mean of the derivatives on both sides.
         """
+        steps = np.diag(STEP * np.maximum(1.0, np.abs(point)))
+        ahead, behind = point + steps, point - steps
+        widths = np.diagonal(ahead - behind)
+        return ((self(ahead, points) - self(behind, points)) / widths[:, None]).T
 
-    @abstractmethod
     def derivatives(self, points: Points) -> list[Matrix]:
         """Give the derivative of k(points, points) by each log-parameter, each (n, n)."""
+        found = []
+        parameters = self.log_parameters()
+        for step in np.diag(np.full(len(parameters), STEP)):
+            ahead = self.with_log_parameters(parameters + step)
+            behind = self.with_log_parameters(parameters - step)
+            found.append((ahead(points, points) - behind(points, points)) / (2 * STEP))
+        return found
 
     def parameters(self) -> dict[str, float]:
         """Name the parameters by their dotted path, in the order of `log_parameters`."""
@@ -100,8 +116,8 @@ def _rebuilt(value: object, numbers: Iterator[float]) -> Any:
             return value
 
 
-def _parts(kernel: Kernel, kind: type[Sum] | type[Product]) -> tuple[AnyKernel, ...]:
-    return kernel.parts if isinstance(kernel, kind) else (cast("AnyKernel", kernel),)
+def _parts(kernel: Kernel, kind: type[Sum] | type[Product]) -> tuple[Kernel, ...]:
+    return kernel.parts if isinstance(kernel, kind) else (kernel,)
 
 
 class Constant(Kernel):
@@ -415,19 +431,14 @@ def stamped(points: Points, times: Values | float) -> Points:
     return np.column_stack([points, np.broadcast_to(times, len(points))])
 
 
-AnyKernel = Annotated[
-    Constant
-    | SquaredExponential
-    | Matern12
-    | Matern32
-    | Matern52
-    | RationalQuadratic
-    | Forgetting
-    | Wiener
-    | Sum
-    | Product
-    | SpaceTime,
-    Field(discriminator="kind"),
+AnyKernel: TypeAlias = Annotated[
+    Kernel,
+    Open(
+        "kernel",
+        *(Constant, SquaredExponential, Matern12, Matern32, Matern52, RationalQuadratic),
+        *(Forgetting, Wiener, Sum, Product, SpaceTime),
+    ),
 ]
+"""A kernel as a field: a table with a `kind`, or a model."""
 for _model in (Sum, Product, SpaceTime):
     _model.model_rebuild()

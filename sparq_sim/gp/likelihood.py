@@ -88,8 +88,8 @@ def likelihood(
     )
 
 
-_FOUND: dict[bytes, Fit] = {}
-"""Fits by all that they depend on; the oldest make room for new ones."""
+_FOUND: dict[bytes, tuple[object, Fit]] = {}
+"""Fits by all that they depend on, with the models; the oldest make room for new ones."""
 
 
 class _Problem:
@@ -129,13 +129,14 @@ class _Problem:
 
     def best(self, starts: list[Values]) -> Fit:
         """Give the highest top; one that was found from the same starts before, at once."""
-        key = self._key(starts)
-        found = _FOUND.get(key)
-        if found is None:
+        key, models = self._key(starts), (self._kernel, self._priors)
+        known, found = _FOUND.get(key, (None, None))
+        # Two classes of users may be called alike, and a notebook defines one twice.
+        if found is None or known != models:
             found = max((self.climbed(start) for start in starts), key=itemgetter(0))[1]
             if len(_FOUND) >= MOST_FOUND:
                 del _FOUND[next(iter(_FOUND))]
-            _FOUND[key] = found
+            _FOUND[key] = models, found
         return found
 
     def _key(self, starts: list[Values]) -> bytes:

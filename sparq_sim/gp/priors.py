@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from math import lgamma, log, pi
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Annotated, Literal, TypeAlias
 
 from sparq_sim.gp.kernels import Positive
 from sparq_sim.models import Part
+from sparq_sim.parts import Open
 
 
-class Gamma(Part):
+class Prior(Part):
+    """A density of a parameter x > 0."""
+
+    @abstractmethod
+    def log_density(self, value: float) -> float:
+        """Return the log density at *value*."""
+
+    @abstractmethod
+    def slope(self, value: float) -> float:
+        """Return the derivative of the log density by log *value*."""
+
+
+class Gamma(Prior):
     """A prior of density proportional to x^(shape - 1) exp(-rate x)."""
 
     kind: Literal["gamma"] = "gamma"
@@ -28,7 +40,7 @@ class Gamma(Part):
         return self.shape - 1 - self.rate * value
 
 
-class LogNormal(Part):
+class LogNormal(Prior):
     """A prior of x where log x is normal with *log_mean* and *log_std*."""
 
     kind: Literal["lognormal"] = "lognormal"
@@ -45,4 +57,5 @@ class LogNormal(Part):
         return -1 - (log(value) - self.log_mean) / self.log_std**2
 
 
-AnyPrior = Annotated[Gamma | LogNormal, Field(discriminator="kind")]
+AnyPrior: TypeAlias = Annotated[Prior, Open("prior", Gamma, LogNormal)]
+"""A prior as a field: a table with a `kind`, or a model."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from math import ceil, log, sqrt
 from typing import Annotated, Literal, TypeAlias
 
@@ -9,9 +10,9 @@ from pydantic import Field, PositiveInt
 
 from sparq_sim.draws import Positive
 from sparq_sim.errors import PluginError
-from sparq_sim.fields import BareNumber
 from sparq_sim.gp.kernels import Kernel, Matern12, Matern32, Matern52
 from sparq_sim.models import Part, Setting
+from sparq_sim.parts import Open
 
 Share = Annotated[float, Field(gt=0, lt=1)]
 
@@ -21,9 +22,9 @@ _SMOOTHNESS: dict[type[Kernel], float] = {Matern12: 0.5, Matern32: 1.5, Matern52
 class Length(Part):
     """A number of rounds."""
 
+    @abstractmethod
     def __call__(self, kernel: Kernel, setting: Setting) -> int:
         """Give it for a play with this *kernel* and *setting*."""
-        raise NotImplementedError
 
 
 class GivenLength(Length):
@@ -100,7 +101,7 @@ def known_rounds(setting: Setting) -> int:
 
 
 AnyLength: TypeAlias = Annotated[
-    Annotated[GivenLength | ForgettingLength | VariationLength, Field(discriminator="kind")],
-    BareNumber("given", "rounds"),
+    Length,
+    Open("length", GivenLength, ForgettingLength, VariationLength, number=("given", "rounds")),
 ]
-"""A length as a field: a number of rounds, or a table with a `kind`."""
+"""A length as a field: a number of rounds, a table with a `kind`, or a model."""

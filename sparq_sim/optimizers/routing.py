@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, inf
@@ -14,6 +15,7 @@ from sparq_sim.draws import Amount, Positive
 from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.messages import Matrix
 from sparq_sim.models import Part, Terms
+from sparq_sim.parts import Open
 
 Routes: TypeAlias = dict[str, list[int]]
 """Which rows of the points each expert is asked about."""
@@ -48,9 +50,9 @@ def rounds_late(terms: Terms, *, period: float, waits: bool) -> float:
 class Routing(Part):
     """A way to share the points of a round among the experts of a play."""
 
+    @abstractmethod
     def routes(self, offers: Sequence[Offer], covariance: Matrix) -> Routes:
         """Say whom to ask about each point; *covariance* (n, n) is theirs before the answers."""
-        raise NotImplementedError
 
     def check(self, experts: Collection[str]) -> None:
         """Refuse a play that has not the experts for it."""
@@ -108,9 +110,9 @@ class _One(Routing):
             chosen = min(offers, key=lambda offer: (offer.variance, offer.cost, offer.name))
         return {chosen.name: list(range(len(covariance)))}
 
+    @abstractmethod
     def order(self, offer: Offer) -> tuple[float, float, str]:
         """Say who comes first."""
-        raise NotImplementedError
 
 
 class Cheapest(_One):
@@ -164,4 +166,5 @@ class Information(Routing):
         return found
 
 
-AnyRouting = Annotated[Shares | Cheapest | Fastest | Information, Field(discriminator="kind")]
+AnyRouting: TypeAlias = Annotated[Routing, Open("routing", Shares, Cheapest, Fastest, Information)]
+"""A routing as a field: a table with a `kind`, or a model."""

@@ -6,11 +6,12 @@ asking about no more than there are is left to the caller.
 
 from abc import ABC, abstractmethod
 from math import ceil, log
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
 from sparq_sim.models import Part
+from sparq_sim.parts import Open
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -100,7 +101,8 @@ class Guaranteed(Schedule):
         return self.noise_variance * self.divergence / (4 * round_number * self.variance)
 
 
-QuerySchedule = Annotated[
-    Logarithmic | LogarithmicPower | Constant | Every | Guaranteed, Field(discriminator="kind")
+QuerySchedule: TypeAlias = Annotated[
+    Schedule, Open("schedule", Logarithmic, LogarithmicPower, Constant, Every, Guaranteed)
 ]
+"""A schedule as a field: a table with a `kind`, or a model."""
 Every.model_rebuild()

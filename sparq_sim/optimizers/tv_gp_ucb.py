@@ -9,7 +9,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from sparq_sim.gp.kernels import AnyKernel, Forgetting, SpaceTime, stamped
+from sparq_sim.gp.kernels import Forgetting, SpaceTime, stamped
 from sparq_sim.gp.observations import OffCandidatesError
 from sparq_sim.gp.predictor import Predictor
 from sparq_sim.messages import Answer, Point, Points, Values
@@ -122,8 +122,7 @@ class _Dense:
 
         self._prior = prior
         self._period = period
-        space: AnyKernel = prior.kernel  # type: ignore[assignment] # kernels of models are of these
-        kernel = SpaceTime(space=space, time=Forgetting(epsilon=epsilon))
+        kernel = SpaceTime(space=prior.kernel, time=Forgetting(epsilon=epsilon))
         self._dense = CholeskyPosterior(kernel, mean=prior.mean)
 
     def learn(self, answer: Answer) -> None:

@@ -9,7 +9,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from sparq_sim.draws import Amount
-from sparq_sim.gp.kernels import AnyKernel, SpaceTime, Wiener, stamped
+from sparq_sim.gp.kernels import SpaceTime, Wiener, stamped
 from sparq_sim.gp.observations import OffCandidatesError
 from sparq_sim.gp.predictor import Predictor
 from sparq_sim.messages import Answer, Point, Points, Values
@@ -113,9 +113,8 @@ class _Dense:
         self._prior = prior
         self._period = setting.period
         self._end = (setting.rounds or ENDLESS) + 1
-        space: AnyKernel = prior.kernel  # type: ignore[assignment] # kernels of models are of these
         self._posterior = CholeskyPosterior(
-            SpaceTime(space=space, time=Wiener(rate=rate)),
+            SpaceTime(space=prior.kernel, time=Wiener(rate=rate)),
             candidates=stamped(prior.candidates, float(self._end)),
             mean=prior.mean,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from math import log, pi, sqrt
 from typing import Annotated, Literal, TypeAlias
@@ -10,11 +11,11 @@ import numpy as np
 from pydantic import Field
 
 from sparq_sim.draws import Amount, Positive
-from sparq_sim.fields import BareNumber
 from sparq_sim.gp.kernels import Kernel
 from sparq_sim.gp.predictor import Predictor
 from sparq_sim.messages import Answer
 from sparq_sim.models import Part
+from sparq_sim.parts import Open
 
 Chance = Annotated[float, Field(gt=0, lt=1)]
 
@@ -52,9 +53,9 @@ class Width(Part):
         """Give the width with all that it takes from the *design* filled in."""
         return self
 
+    @abstractmethod
     def __call__(self, occasion: Occasion) -> float:
         """Give beta_t."""
-        raise NotImplementedError
 
 
 class ConstantWidth(Width):
@@ -176,15 +177,12 @@ class FiniteWidth(Width):
 
 
 AnyWidth: TypeAlias = Annotated[
-    Annotated[
-        ConstantWidth
-        | LogarithmicWidth
-        | PaperWidth
-        | ChowdhuryGopalanWidth
-        | SrinivasWidth
-        | FiniteWidth,
-        Field(discriminator="kind"),
-    ],
-    BareNumber("constant", "value"),
+    Width,
+    Open(
+        "width",
+        *(ConstantWidth, LogarithmicWidth, PaperWidth),
+        *(ChowdhuryGopalanWidth, SrinivasWidth, FiniteWidth),
+        number=("constant", "value"),
+    ),
 ]
-"""A width as a field: a number, or a table with a `kind`."""
+"""A width as a field: a number, a table with a `kind`, or a model."""

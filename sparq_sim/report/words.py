@@ -14,8 +14,7 @@ from pydantic import BaseModel
 
 from sparq_sim.analysis import Difference, Summary
 from sparq_sim.errors import PluginError
-from sparq_sim.models import Part
-from sparq_sim.plugins import Kind, load
+from sparq_sim.plugins import Kind, kind_written, load
 from sparq_sim.settings import Setting, shown
 
 Data: TypeAlias = Mapping[str, Any]
@@ -91,12 +90,13 @@ def _plugin(kind: Kind, data: Data, *, allow_import: bool) -> str:
     if ":" in name and not allow_import:
         return _with("It is code of the study, imported only with --allow-import.", name, given)
     try:
-        model = _model(kind, name, allow_import=allow_import)
+        model = load(kind, name, allow_import=allow_import)
     except PluginError:
         return _with("It is not installed here.", name, given)
     # A plug-in may read its fields otherwise by now, and refuse them; then all are told.
     with suppress(Exception):
-        given = list(_differing(model.model_validate(own))) or ["the defaults"] * bool(own)
+        part = model.model_validate(own, context={"allow_import": allow_import})
+        given = list(_differing(part)) or ["the defaults"] * bool(own)
     about = " ".join((getdoc(model) or "").split("\n\n")[0].replace("*", "").split())
     return _with(about, name, given)
 
@@ -105,22 +105,13 @@ def _with(about: str, name: str, given: Sequence[str]) -> str:
     return f"{name}. {about}" + (f" With {', '.join(given)}." if given else "")
 
 
-def _model(kind: Kind, name: str, *, allow_import: bool) -> type[Part]:
-    match kind:
-        case "environment":
-            return load("environment", name, allow_import=allow_import)
-        case "expert":
-            return load("expert", name, allow_import=allow_import)
-        case "optimizer":
-            return load("optimizer", name, allow_import=allow_import)
-
-
 def _differing(part: BaseModel, usual: object = None, path: str = "") -> Iterator[str]:
     """Tell the fields that are not as in *usual*, or by default where that is another kind."""
     same = type(usual) is type(part)
-    tagged = bool(path) and not same and hasattr(part, "kind")
+    kind = kind_written(part) or getattr(part, "kind", None)
+    tagged = bool(path) and not same and kind is not None
     if tagged:
-        yield f"{path}kind {part.kind}"  # type: ignore[attr-defined] # just looked for
+        yield f"{path}kind {kind}"
     for name, field in type(part).model_fields.items():
         value = getattr(part, name)
         default = getattr(usual, name) if same else field.get_default(call_default_factory=True)
@@ -282,7 +273,9 @@ def _loss(loss: Data) -> str:
     if loss.get("kind") == "random":
         chance = _number(loss.get("probability"))
         return f" {100 * chance:g} % of them are lost." if chance else ""
-    return " They are lost in bursts." if loss.get("kind") == "bursts" else ""
+    if loss.get("kind") == "bursts":
+        return " They are lost in bursts."
+    return f" They are lost by {quoted(str(loss['kind']))}." if "kind" in loss else ""
 
 
 def number(value: float, significant: int = 3) -> str:

@@ -1,0 +1,488 @@
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from numpy.random import Generator
+from pydantic import TypeAdapter, ValidationError
+
+from sparq_sim import Channel, Rules, Scenario, play, plugins
+from sparq_sim.draws import AnyDraw, Draw, Gamma, Positive
+from sparq_sim.errors import PluginError, ScenarioError
+from sparq_sim.faults import AnyFault, Fault, FaultModel
+from sparq_sim.gp.kernels import AnyKernel, Kernel, SpaceTime, SquaredExponential, Wiener
+from sparq_sim.gp.likelihood import fit
+from sparq_sim.gp.priors import AnyPrior, Prior
+from sparq_sim.messages import Matrix, Points, Values
+from sparq_sim.models import Part, Setting
+from sparq_sim.noise import AnyLoss, AnyNoise, Chances, Loss, Noise
+from sparq_sim.optimizers.gp_ucb import GPUCB
+from sparq_sim.optimizers.lengths import AnyLength, Length
+from sparq_sim.optimizers.routing import AnyRouting, Offer, Routes, Routing
+from sparq_sim.optimizers.schedules import QuerySchedule, Schedule
+from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
+from sparq_sim.optimizers.widths import AnyWidth, Occasion, Width
+from sparq_sim.scenario import schema
+from sparq_sim.store import plugins_used
+from sparq_sim.testing import Asker, Slope, Teller
+from tests.test_plugins import Site
+
+
+class Weibull(Draw):
+    """Times to failure."""
+
+    shape: Positive
+    scale: Positive = 1.0
+
+    @property
+    def expected(self) -> float:
+        return float(self.scale)
+
+    def sample(self, rng: Generator, count: int) -> Values:
+        return self.scale * rng.weibull(self.shape, count)
+
+
+class Sawtooth(Noise):
+    """Errors of one size, up or down."""
+
+    size: Positive = 0.1
+
+    @property
+    def expected_std(self) -> float:
+        return self.size
+
+    def units(self, rng: Generator, count: int) -> Values:
+        return rng.choice([-1.0, 1.0], count)
+
+    def stds(self, points: Points, values: Values) -> float:
+        return self.size
+
+
+class Fridays(Loss):
+    """All is lost on each fifth day."""
+
+    days: int = 5
+
+    def start(self, rng: Generator) -> Chances:
+        return lambda moment: float(int(moment) % self.days == 0)
+
+
+class Doubled(FaultModel):
+    """Claims a tenth of its std."""
+
+    tenth: float = 0.1
+
+    @property
+    def claimed_share(self) -> float:
+        return self.tenth
+
+
+class Linear(Kernel):
+    """Straight lines."""
+
+    slope: Positive = 1.0
+
+    def __call__(self, a: Points, b: Points) -> Matrix:
+        return 1.0 + self.slope * (a @ b.T)
+
+
+class Flat(Prior):
+    """Knows nothing."""
+
+    height: float = 0.0
+
+    def log_density(self, value: float) -> float:
+        return self.height
+
+    def slope(self, value: float) -> float:
+        return 0.0
+
+
+class Square(Width):
+    """Grows with the square root of time."""
+
+    factor: Positive = 1.0
+
+    def __call__(self, occasion: Occasion) -> float:
+        return self.factor * float(np.sqrt(occasion.round))
+
+
+class Half(Length):
+    """Half of the play."""
+
+    share: Positive = 0.5
+
+    def __call__(self, kernel: Kernel, setting: Setting) -> int:
+        return 5
+
+
+class Twice(Schedule):
+    """Two points a round."""
+
+    count: int = 2
+
+    def queries(self, round_number: int) -> float:
+        return self.count
+
+
+class Anybody(Routing):
+    """All to the first."""
+
+    place: int = 0
+
+    def routes(self, offers: Sequence[Offer], covariance: Matrix) -> Routes:
+        return {offers[self.place].name: list(range(len(covariance)))}
+
+
+PARTS: dict[plugins.PartKind, tuple[Any, Part]] = {
+    "draw": (AnyDraw, Weibull(shape=0.7)),
+    "noise": (AnyNoise, Sawtooth()),
+    "loss": (AnyLoss, Fridays(days=3)),
+    "fault": (AnyFault, Doubled(share=0.2)),
+    "kernel": (AnyKernel, Linear(slope=2.0)),
+    "prior": (AnyPrior, Flat(height=0.5)),
+    "width": (AnyWidth, Square(factor=2.0)),
+    "length": (AnyLength, Half()),
+    "schedule": (QuerySchedule, Twice()),
+    "routing": (AnyRouting, Anybody()),
+}
+ALL = pytest.mark.parametrize("kind", list(PARTS))
+HERE = "tests.test_parts"
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    plugins.name_of.cache_clear()
+    yield Site(tmp_path, monkeypatch)
+    plugins.name_of.cache_clear()
+
+
+def install(site: Site, kind: plugins.PartKind, name: str = "own") -> Part:
+    """Install the part of a *kind* from this module under a *name*."""
+    part = PARTS[kind][1]
+    group = "losses" if kind == "loss" else f"{kind}s"
+    site.install("my-parts", {name: f"{HERE}:{type(part).__name__}"}, group=group)
+    return part
+
+
+# In Python
+
+
+@ALL
+def test_a_part_of_ones_own_is_taken_as_it_is(kind: plugins.PartKind) -> None:
+    annotation, part = PARTS[kind]
+    assert TypeAdapter(annotation).validate_python(part) is part
+
+
+def test_a_part_of_another_family_is_refused() -> None:
+    with pytest.raises(ValidationError, match="should be a number, or a table with a kind"):
+        Channel.model_validate({"transit": Sawtooth()})
+
+
+def test_a_play_runs_on_parts_of_ones_own() -> None:
+    channel = Channel(
+        transit=Weibull(shape=0.7, scale=0.5),
+        noise=Sawtooth(),
+        loss=Fridays(),
+        faults=(Doubled(share=0.5),),
+        cost=1,
+    )
+    trace = play(Asker(), Slope(), Rules(rounds=20), experts={"teller": (Teller(), channel)})
+    own = trace.replies["source"] == "teller"
+    assert {"answered", "lost"} <= set(trace.replies["fate"][own])
+    assert f"{HERE}:Doubled" in set(trace.replies["fault"][own])
+    assert set(np.round(trace.replies["std"][own & (trace.replies["fate"] == "answered")], 6)) == {
+        0.01,
+        0.1,
+    }
+
+
+def test_a_part_that_lacks_something_is_told_what(site: Site) -> None:
+    source = "from sparq_sim.draws import Draw\n\nclass Odd(Draw):\n    '''Lacks all.'''\n"
+    site.install("my-odd", {"odd": "my_odd:Odd"}, group="draws", my_odd=source)
+    with pytest.raises(ValidationError, match=r"draw 'odd' \(my_odd:Odd\) does not define expect"):
+        Channel.model_validate({"transit": {"kind": "odd"}})
+    sys.modules.pop("my_odd")
+
+
+# In tables
+
+
+@ALL
+def test_a_table_is_read_by_the_class_that_an_entry_point_names(
+    kind: plugins.PartKind, site: Site
+) -> None:
+    annotation, adapter = PARTS[kind][0], TypeAdapter(PARTS[kind][0])
+    part = install(site, kind)
+    written = TypeAdapter(annotation).dump_python(part)
+    assert written == {"kind": "own", **dict(part)}
+    assert adapter.validate_python(written) == part
+    assert adapter.validate_json(adapter.dump_json(part)) == part
+    assert "own" in plugins.names(kind)
+    assert plugins.load(kind, "own") is type(part)
+
+
+@ALL
+def test_an_unknown_kind_is_told_those_that_are_installed(
+    kind: plugins.PartKind, site: Site
+) -> None:
+    install(site, kind, "splendid")
+    with pytest.raises(ValidationError, match=f"no {kind} is called 'splendit': did you mean 'spl"):
+        TypeAdapter(PARTS[kind][0]).validate_python({"kind": "splendit"})
+
+
+@ALL
+def test_without_an_entry_point_a_part_is_written_as_its_class_and_read_where_that_is_allowed(
+    kind: plugins.PartKind,
+) -> None:
+    annotation, part = PARTS[kind]
+    adapter = TypeAdapter(annotation)
+    written = adapter.dump_python(part)
+    assert written["kind"] == f"{HERE}:{type(part).__name__}"
+    with pytest.raises(ValidationError, match="names code to import; that is off"):
+        adapter.validate_python(written)
+    assert adapter.validate_python(written, context={"allow_import": True}) == part
+
+
+def test_a_bundled_part_is_still_written_with_the_kind_it_was_given() -> None:
+    time = {"kind": "ornstein-uhlenbeck", "variance": 1.0, "length_scale": 1.0}
+    kernel = TypeAdapter(AnyKernel).validate_python(time)
+    assert TypeAdapter(AnyKernel).dump_python(kernel) == time
+    assert TypeAdapter(AnyFault).dump_python(Fault(kind="hang"))["kind"] == "hang"
+
+
+class Slow(Gamma):
+    """A bundled draw, made longer."""
+
+    factor: Positive = 2.0
+
+    def sample(self, rng: Generator, count: int) -> Values:
+        return self.factor * super().sample(rng, count)
+
+
+def test_what_derives_from_a_bundled_part_is_not_taken_for_it() -> None:
+    adapter: TypeAdapter[Draw] = TypeAdapter(AnyDraw)
+    slow = Slow(shape=1.0, scale=2.0)
+    written = adapter.dump_python(slow)
+    assert written["kind"] == f"{HERE}:Slow"
+    assert adapter.validate_python(written, context={"allow_import": True}) == slow
+
+
+class Tagged(Draw):
+    """Has a field for its kind, as bundled draws do."""
+
+    kind: Literal["tagged", "labelled"] = "tagged"
+
+    @property
+    def expected(self) -> float:
+        return 1.0
+
+    def sample(self, rng: Generator, count: int) -> Values:
+        return np.ones(count)
+
+
+def test_a_part_may_have_a_field_for_its_kind(site: Site) -> None:
+    site.install("my-tags", {"labelled": f"{HERE}:Tagged"}, group="draws")
+    channel = Channel.model_validate({"transit": {"kind": "labelled"}})
+    assert channel.transit == Tagged(kind="labelled")
+
+
+def test_kernels_of_ones_own_are_taken_within_kernels() -> None:
+    kernel = (Linear() + SquaredExponential()) * 2.0
+    assert isinstance(kernel(np.zeros((2, 1)), np.zeros((3, 1))), np.ndarray)
+    whole = SpaceTime(space=kernel, time=Wiener(rate=0.1))
+    again = TypeAdapter(AnyKernel).validate_python(
+        TypeAdapter(AnyKernel).dump_python(whole), context={"allow_import": True}
+    )
+    assert again == whole
+
+
+def test_a_validator_that_breaks_is_told_of_the_kind(site: Site) -> None:
+    source = (
+        "from pydantic import model_validator\n"
+        f"from {HERE} import Fridays\n\n\n"
+        "class Broken(Fridays):\n"
+        "    '''Breaks.'''\n\n"
+        "    @model_validator(mode='after')\n"
+        "    def _check(self):\n"
+        "        raise KeyError('days')\n"
+    )
+    site.install("my-broken", {"broken": "my_broken:Broken"}, group="losses", my_broken=source)
+    with pytest.raises(ValidationError, match=r"loss 'broken' fails on its fields: KeyError: 'd"):
+        Channel.model_validate({"loss": {"kind": "broken"}})
+    sys.modules.pop("my_broken")
+
+
+# In scenarios
+
+SCENARIO = """\
+rounds = 12
+[environment]
+kind = "synthetic"
+[experts.sensor]
+kind = "truth"
+channel.transit = { kind = "own", shape = 0.7 }
+[optimizers.uniform]
+kind = "uniform"
+"""
+
+
+def written(tmp_path: Path, text: str = SCENARIO) -> Path:
+    file = tmp_path / "scenario.toml"
+    file.write_text(text)
+    return file
+
+
+def problems(file: Path, *overrides: str) -> list[str]:
+    with pytest.raises(ScenarioError) as refused:
+        Scenario.load(file, overrides=overrides)
+    return [line.removeprefix(f"{file}:") for line in refused.value.problems]
+
+
+def test_a_part_of_ones_own_is_set_swept_and_written_by_its_path(
+    site: Site, tmp_path: Path
+) -> None:
+    install(site, "draw")
+    swept = '[sweep]\n"experts.sensor.channel.transit.shape" = [0.5, 2]\n'
+    path = "experts.sensor.channel.transit"
+    file = written(tmp_path, SCENARIO + swept)
+    scenario = Scenario.load(file, overrides=[f"{path}.scale=3.0"])
+    transits = [each.experts["sensor"].channel.transit for _, each in scenario.settings()]
+    assert transits == [Weibull(shape=0.5, scale=3.0), Weibull(shape=2.0, scale=3.0)]
+    again = Scenario.model_validate(json.loads(json.dumps(scenario.resolved())))
+    assert again == scenario
+    other = scenario.model_copy(update={"sweep": {}})
+    assert other.fingerprint("uniform")["experts"]["sensor"]["channel"]["transit"] == {
+        "kind": "own",
+        "shape": 0.7,
+        "scale": 3.0,
+    }
+
+
+def test_the_kind_of_a_part_can_be_swept(site: Site, tmp_path: Path) -> None:
+    install(site, "draw")
+    swept = '[sweep]\nway = "list"\nsettings = [{ "experts.sensor.channel.transit.kind" = "gamma" }'
+    file = written(tmp_path, f"{SCENARIO}{swept}]\n".replace("shape = 0.7", "shape = 0.7, scale=1"))
+    (_, setting), *_ = Scenario.load(file).settings()
+    assert setting.experts["sensor"].channel.transit == Gamma(shape=0.7, scale=1.0)
+
+
+def test_what_is_wrong_with_a_part_is_told_with_line_field_and_value(
+    site: Site, tmp_path: Path
+) -> None:
+    install(site, "draw")
+    transit = "experts.sensor.channel.transit"
+    file = written(tmp_path, SCENARIO.replace("shape", "shap"))
+    assert problems(file) == [
+        f"6: {transit}.shape: missing; add it",
+        f"6: {transit}.shap: 0.7: no such field; did you mean 'shape'?",
+    ]
+    file = written(tmp_path, SCENARIO.replace('"own"', '"owm"'))
+    assert problems(file) == [
+        f"6: {transit}.kind: 'owm': no draw is called 'owm': did you mean 'own'?"
+    ]
+    file = written(tmp_path, SCENARIO.replace('kind = "own", ', ""))
+    assert problems(file) == [f"6: {transit}.kind: missing; say which kind it is"]
+    file = written(tmp_path, SCENARIO.replace("0.7", "-1"))
+    assert problems(file) == [f"6: {transit}.shape: -1: should be greater than 0"]
+
+
+def test_the_schema_lists_bundled_and_installed_kinds(site: Site) -> None:
+    install(site, "draw")
+    made = schema()
+    _, table = made["$defs"]["Channel"]["properties"]["transit"]["anyOf"]
+    names = {each["$ref"].removeprefix("#/$defs/") for each in table["oneOf"]}
+    kinds = {made["$defs"][name]["properties"]["kind"]["const"] for name in names}
+    assert kinds == {*plugins.family("draw").bundled, "own"}
+    assert made["$defs"]["draw: own"]["required"] == ["kind", "shape"]
+
+
+def test_a_play_is_known_by_the_source_of_its_parts(tmp_path: Path) -> None:
+    scenario = Scenario.model_validate(
+        {
+            "rounds": 3,
+            "thinking": Weibull(shape=1.0),
+            "feedback": Channel(noise=Sawtooth()),
+            "environment": {"kind": "synthetic"},
+            "experts": {"teller": (Teller(), Channel(loss=Fridays()))},
+            "optimizers": {"sparq": SparQGPUCB(kernel=Linear() + SquaredExponential())},
+        }
+    )
+    used = {each["class"]: each for each in plugins_used(scenario, "sparq")}
+    for part in ("Weibull", "Sawtooth", "Fridays", "Linear"):
+        assert used[f"{HERE}:{part}"]["source"]
+
+
+@ALL
+def test_a_part_can_be_sent_to_another_process(kind: plugins.PartKind) -> None:
+    part = PARTS[kind][1]
+    again = pickle.loads(pickle.dumps(part))
+    assert again == part
+    assert hash(again) == hash(part)
+
+
+# Kernels
+
+
+def test_a_kernel_that_only_says_how_alike_points_are_has_all_the_rest() -> None:
+    class Own(Kernel):
+        """A squared exponential, by hand."""
+
+        variance: Positive = 2.0
+        length_scale: Positive = 0.3
+
+        def __call__(self, a: Points, b: Points) -> Matrix:
+            squares = ((a[:, None] - b[None]) ** 2).sum(axis=2)
+            return np.asarray(self.variance * np.exp(-squares / (2 * self.length_scale**2)))
+
+    own, bundled = Own(), SquaredExponential(variance=2.0, length_scale=0.3)
+    points = np.random.default_rng(0).random((7, 2))
+    np.testing.assert_allclose(own.diagonal(points), bundled.diagonal(points))
+    np.testing.assert_allclose(
+        own.gradient(points[0], points), bundled.gradient(points[0], points), atol=1e-8
+    )
+    for ours, theirs in zip(own.derivatives(points), bundled.derivatives(points), strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-8)
+
+
+@pytest.mark.parametrize("optimizer", [GPUCB, SparQGPUCB])
+def test_optimizers_play_and_fit_a_kernel_of_ones_own(optimizer: type[GPUCB]) -> None:
+    model = optimizer.model_validate(
+        {"kernel": Linear() + SquaredExponential(), "fitting": {"plays": 4, "every": 5}}
+    )
+    trace = play(model, Slope(place="square"), Rules(rounds=12), experts={"teller": Teller()})
+    assert len(trace) == 12
+
+
+def test_kernels_that_are_called_alike_are_not_taken_for_each_other() -> None:
+    def own(power: int) -> Kernel:
+        class Own(Kernel):
+            """As a notebook defines one twice."""
+
+            scale: Positive = 1.0
+
+            def __call__(self, a: Points, b: Points) -> Matrix:
+                return np.asarray(np.exp(-self.scale * np.abs(a - b.T) ** power))
+
+        return Own()
+
+    points = np.linspace(0.0, 1.0, 6)
+    fits = [
+        fit(own(power), points[:, None], np.sin(6 * points), rng=np.random.default_rng(0))
+        for power in (1, 2)
+    ]
+    assert fits[0].log_likelihood != fits[1].log_likelihood
+
+
+# Names
+
+
+def test_a_kind_of_plug_in_that_there_is_not_is_refused() -> None:
+    with pytest.raises(PluginError, match="no kind of plug-in is called 'draught'"):
+        plugins.names("draught")  # type: ignore[arg-type] # what is tested
