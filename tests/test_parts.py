@@ -460,6 +460,21 @@ def test_optimizers_play_and_fit_a_kernel_of_ones_own(optimizer: type[GPUCB]) ->
     assert len(trace) == 12
 
 
+class Shifted(Linear):
+    """Straight lines through a point of its own."""
+
+    origin: float = -1.0
+
+    def __call__(self, a: Points, b: Points) -> Matrix:
+        return super().__call__(a - self.origin, b - self.origin)
+
+
+def test_a_kernel_that_cannot_be_fitted_is_refused_where_it_would_be() -> None:
+    assert GPUCB(kernel=Shifted()).kernel == Shifted()
+    with pytest.raises(ValidationError, match=r"its origin is -1: leave out fitting\.every"):
+        GPUCB.model_validate({"kernel": Shifted(), "fitting": {"every": 5}})
+
+
 def test_kernels_that_are_called_alike_are_not_taken_for_each_other() -> None:
     def own(power: int) -> Kernel:
         class Own(Kernel):

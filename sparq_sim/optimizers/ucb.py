@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import count
 from math import sqrt
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from pydantic import Field, FiniteFloat, PositiveInt
+from pydantic import Field, FiniteFloat, PositiveInt, model_validator
 
 from sparq_sim.draws import Positive
 from sparq_sim.errors import PluginError
@@ -79,6 +79,19 @@ class GPOptimizer(Optimizer):
     """Where the bound is maximised."""
     fitting: Fitting = Fitting()
     """How the kernel is found, where it is not given."""
+
+    @model_validator(mode="after")
+    def _can_be_fitted(self) -> Self:
+        if self.kernel is None or self.fitting.every is None:
+            return self
+        for name, number in self.kernel.parameters().items():
+            if number <= 0:
+                raise ValueError(
+                    f"a kernel is fitted by the logarithms of its numbers, and its {name} is "
+                    f"{number:g}: leave out fitting.every, or make it a whole number, which is "
+                    "never fitted"
+                )
+        return self
 
     def start(self, setting: Setting, rng: Generator) -> Agent:
         """Give the agent: the same for all, but for what it remembers and how."""
