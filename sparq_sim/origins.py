@@ -41,6 +41,7 @@ NOT_COMPUTING = frozenset(
         "laws",
         "monitoring",
         "origins",
+        "part_laws",
         "portraits",
         "pytest_plugin",
         "report",

@@ -58,11 +58,13 @@ from sparq_sim.models import (
     Expert,
     Landscape,
     Optimizer,
+    Part,
     Setting,
     Terms,
     World,
 )
 from sparq_sim.parcel import ANSWERED, INVALID
+from sparq_sim.part_laws import part_laws
 from sparq_sim.plugins import load
 from sparq_sim.trace import Trace, Turn
 
@@ -77,10 +79,12 @@ __all__ = [
     "check_environment",
     "check_expert",
     "check_optimizer",
+    "check_part",
     "environment_laws",
     "expert_laws",
     "laws",
     "optimizer_laws",
+    "part_laws",
 ]
 
 T = TypeVar("T")
@@ -136,8 +140,22 @@ def check_optimizer(optimizer: Optimizer, *, rounds: int = 15) -> None:
     check_each(optimizer_laws(optimizer, rounds=rounds))
 
 
+def check_part(part: Part, *, points: Points | None = None) -> None:
+    """Check that a draw, a noise, a loss or a kernel keeps what others rely on.
+
+    Args:
+        part: What is checked.
+        points: Where a kernel is looked at, (n, d); by default along a line.
+
+    Raises:
+        LawError: If a law is broken; it names the law and what was seen.
+    """
+    __tracebackhide__ = True
+    check_each(part_laws(part, points))
+
+
 def laws(
-    model: Environment | Expert | Optimizer,
+    model: Part,
     *,
     environment: Environment | str | None = None,
     others: Experts | None = None,
@@ -161,8 +179,10 @@ def laws(
         found = partial(environment_laws, model)
     elif isinstance(model, Optimizer):
         found = partial(optimizer_laws, model)
+    elif isinstance(model, Part):
+        found = partial(part_laws, model)
     else:
-        raise TypeError(f"laws are those of an environment, expert or optimizer, not of {model!r}")
+        raise TypeError(f"laws are those of plug-ins and their parts, not of {model!r}")
 
     def test(law: Law) -> None:
         __tracebackhide__ = True

@@ -128,7 +128,7 @@ def test_fixtures_and_marks_apply_to_each_law(pytester: pytest.Pytester) -> None
     [
         ("test_it = laws(Mine(), environment='rodd')", "*did you mean 'rod'*"),
         ("test_it = laws(Broken(), environment='rod')", "*are for experts, not for mine.Broken*"),
-        ("test_it = laws(Mine)", "*laws are those of an environment, expert or optimizer, not of*"),
+        ("test_it = laws(Mine)", "*laws are those of plug-ins and their parts, not of*"),
     ],
 )
 def test_what_has_no_laws_is_refused_when_it_is_collected(
