@@ -31,7 +31,15 @@ from sparq_sim.errors import PluginError
 from sparq_sim.fields import is_number, no_table
 from sparq_sim.frames import account
 from sparq_sim.models import Part
-from sparq_sim.plugins import PartKind, family, installed, kind_written, load, with_kind
+from sparq_sim.plugins import (
+    PartKind,
+    check_unclaimed,
+    family,
+    installed,
+    kind_written,
+    load,
+    with_kind,
+)
 
 
 class Open:
@@ -77,12 +85,13 @@ class Open:
             raise no_table(given, [*known], number=self._number is not None)
         if "kind" not in given:
             raise _refusal("missing; say which kind it is")
-        kind = given["kind"]
-        if isinstance(kind, str) and kind in self.bundled:
-            return handler(given)
-        context = info.context or {}
+        kind, context = str(given["kind"]), info.context or {}
         try:
-            model = load(self.kind, str(kind), allow_import=bool(context.get("allow_import")))
+            if kind in self.bundled:
+                if context:  # Of a file, whose author may mean the other.
+                    check_unclaimed(self.kind, kind)
+                return handler(given)
+            model = load(self.kind, kind, allow_import=bool(context.get("allow_import")))
         except PluginError as error:
             raise _refusal(str(error)) from error
         # A class of a user's own need not have a field for its kind.

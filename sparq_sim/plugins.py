@@ -113,6 +113,18 @@ def load(kind: AnyKind, name: str, *, allow_import: bool = False) -> type[Part]:
     return _checked(kind, name, claims[0])
 
 
+def check_unclaimed(kind: AnyKind, name: str) -> None:
+    """Refuse a bundled *name* that an entry point gives to another class."""
+    if name in _claimed(kind, tuple(sys.path)):
+        load(kind, name)
+
+
+@lru_cache(maxsize=256)
+def _claimed(kind: AnyKind, path: tuple[str, ...]) -> frozenset[str]:
+    """Return what is installed of a *kind*; looked up once, as bundled parts are read often."""
+    return frozenset(installed(kind))
+
+
 @lru_cache(maxsize=1024)
 def kind_of(model: type) -> AnyKind | None:
     """Return of which kind a class is, or None for a model that is no plug-in."""

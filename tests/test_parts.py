@@ -393,6 +393,19 @@ def test_what_is_wrong_with_a_part_is_told_with_line_field_and_value(
     assert problems(file) == [f"6: {transit}.shape: -1: should be greater than 0"]
 
 
+def test_a_bundled_kind_that_a_package_claims_too_is_refused_in_a_file(
+    site: Site, tmp_path: Path
+) -> None:
+    install(site, "draw", "gamma")
+    file = written(
+        tmp_path, SCENARIO.replace('"own", shape = 0.7', '"gamma", shape = 2, scale = 1')
+    )
+    assert problems(file) == [
+        "6: experts.sensor.channel.transit.kind: 'gamma': draw 'gamma' is claimed twice: "
+        f"sparq_sim.draws:Gamma (sparq-sim), {HERE}:Weibull (my-parts); uninstall or rename one"
+    ]
+
+
 def test_the_schema_lists_bundled_and_installed_kinds(site: Site) -> None:
     install(site, "draw")
     made = schema()
