@@ -40,8 +40,7 @@ from threadpoolctl import threadpool_limits
 import sparq_sim
 from sparq_sim import Scenario
 from sparq_sim.errors import SparqError
-from sparq_sim.models import Environment, Expert, Optimizer
-from sparq_sim.plugins import load
+from sparq_sim.plugins import GROUPS, AnyKind, family, kind_of, load
 from sparq_sim.testing import WaitlessLoop
 
 HERE = Path(__file__).resolve().parent
@@ -50,7 +49,6 @@ PAGE = "documentation_page"
 FENCE = re.compile(r"^```(\S*)[ \t]*(.*?)\s*$")
 REFUSED = "refused"
 """Marks a block of wrong input."""
-KINDS = {"environment": Environment, "expert": Expert, "optimizer": Optimizer}
 
 BASE = """
 rounds = 6
@@ -146,15 +144,14 @@ class Page:
         """Raise an error where a plug-in of the page is not there, or has a name that is taken."""
         for line, entry in self._announced:
             try:
-                load(_kind(entry), entry.name)
+                load(GROUPS[entry.group], entry.name)
             except SparqError as error:
                 raise WrongError(line, str(error)) from error
         for name, thing in vars(self._module).items():
             if not isinstance(thing, type) or thing.__module__ != PAGE:
                 continue
-            for kind, base in KINDS.items():
-                if issubclass(thing, base) and name in _bundled_classes(kind):
-                    raise WrongError(self._line(name), f"a bundled {kind} is called {name} too")
+            if (kind := kind_of(thing)) is not None and name in _bundled_classes(kind):
+                raise WrongError(self._line(name), f"a bundled {kind} is called {name} too")
 
     def _line(self, name: str) -> int:
         """Return where the page defines the class *name*."""
@@ -224,7 +221,7 @@ class Page:
             written.append(f"[{group}]")
             for name, value in entries.items():
                 entry = EntryPoint(name, value, group)
-                if _kind(entry) not in KINDS:
+                if group not in GROUPS:
                     raise WrongError(block.line, f"plug-ins are not sought in {group!r}")
                 self._stand_in(block, entry.module)
                 self._announced.append((block.line, entry))
@@ -239,13 +236,11 @@ class Page:
         sys.modules[module] = self._module
 
 
-def _kind(entry: EntryPoint) -> Any:
-    return entry.group.removeprefix("sparq_sim.").removesuffix("s")
-
-
-def _bundled_classes(kind: str) -> set[str]:
-    entries = entry_points(group=f"sparq_sim.{kind}s")
-    return {entry.attr for entry in entries if entry.dist and entry.dist.name == "sparq-sim"}
+def _bundled_classes(kind: AnyKind) -> set[str]:
+    (group,) = (group for group, each in GROUPS.items() if each == kind)
+    ours = [e for e in entry_points(group=group) if e.dist and e.dist.name == "sparq-sim"]
+    parts = {model.__name__ for model in family(kind).bundled.values()}
+    return parts | {entry.attr for entry in ours}
 
 
 def run_at_once(main: Coroutine[Any, Any, Any]) -> Any:

@@ -51,6 +51,13 @@ _HOMES: dict[AnyKind, str] = {
 }
 
 
+GROUPS: dict[str, AnyKind] = {
+    f"sparq_sim.{kind}{'es' if kind.endswith('s') else 's'}": kind for kind in _HOMES
+}
+"""Of entry points, each with what it names."""
+_GROUP_OF = {kind: group for group, kind in GROUPS.items()}
+
+
 class Family(NamedTuple):
     """All plug-ins of a kind: their base, and those that are known without an entry point."""
 
@@ -61,7 +68,7 @@ class Family(NamedTuple):
 @cache
 def family(kind: AnyKind) -> Family:
     """Return the base and the bundled classes of a *kind*, by name."""
-    home = EntryPoint(kind, _HOMES[kind], _group(kind)).load()
+    home = EntryPoint(kind, _HOMES[kind], _GROUP_OF[kind]).load()
     base, *annotations = get_args(home) or (home,)
     return Family(base, annotations[0].bundled if annotations else {})
 
@@ -102,7 +109,7 @@ def load(kind: AnyKind, name: str, *, allow_import: bool = False) -> type[Part]:
                 f"{kind} {name!r} names code to import; that is off unless you allow it: add "
                 "--allow-import, or in Python allow_import=True"
             )
-        return _checked(kind, name, EntryPoint(name, name, _group(kind)))
+        return _checked(kind, name, EntryPoint(name, name, _GROUP_OF[kind]))
     bundled = family(kind).bundled.get(name)
     claims = [entry for entry in _entries(kind) if entry.name == name]
     _check_claims(kind, name, claims)
@@ -177,13 +184,9 @@ def _check_kind(kind: str) -> None:
         raise PluginError(f"no kind of plug-in is called {kind!r}: {did_you_mean(kind, _HOMES)}")
 
 
-def _group(kind: AnyKind) -> str:
-    return f"sparq_sim.{kind}{'es' if kind.endswith('s') else 's'}"
-
-
 def _entries(kind: AnyKind) -> list[EntryPoint]:
     # The same distribution can be found twice on one path: an editable install, say.
-    unique = {(e.name, e.value, _distribution(e)): e for e in entry_points(group=_group(kind))}
+    unique = {(e.name, e.value, _distribution(e)): e for e in entry_points(group=_GROUP_OF[kind])}
     return list(unique.values())
 
 

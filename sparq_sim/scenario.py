@@ -34,9 +34,9 @@ from sparq_sim.loop import Played, Rules, Watch
 from sparq_sim.messages import AGENT_NAME, REWARD
 from sparq_sim.models import Environment, Expert, Landscape, Optimizer, Part
 from sparq_sim.plugins import (
+    GROUPS,
     AnyKind,
     Kind,
-    PartKind,
     family,
     installed,
     kind_of,
@@ -833,7 +833,7 @@ def environment(
 
 def schema() -> dict[str, Any]:
     """Give the JSON Schema of scenario files, with the plug-ins that are installed."""
-    loaded = {kind: _loaded(kind) for kind in (*get_args(Kind), *get_args(PartKind))}
+    loaded = {kind: _loaded(kind) for kind in GROUPS.values()}
     models = {m for found in loaded.values() for m in found.values()} | {Scenario, Channel}
     ordered = sorted(models, key=lambda model: (model.__module__, model.__name__))
     inputs: list[Any] = [(model, "validation") for model in ordered]

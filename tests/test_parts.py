@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -31,6 +32,7 @@ from sparq_sim.optimizers.widths import AnyWidth, Occasion, Width
 from sparq_sim.scenario import schema
 from sparq_sim.store import plugins_used
 from sparq_sim.testing import Asker, Slope, Teller
+from tests.commands import run
 from tests.test_plugins import Site
 
 
@@ -357,12 +359,11 @@ def test_a_part_of_ones_own_is_set_swept_and_written_by_its_path(
     assert transits == [Weibull(shape=0.5, scale=3.0), Weibull(shape=2.0, scale=3.0)]
     again = Scenario.model_validate(json.loads(json.dumps(scenario.resolved())))
     assert again == scenario
-    other = scenario.model_copy(update={"sweep": {}})
-    assert other.fingerprint("uniform")["experts"]["sensor"]["channel"]["transit"] == {
-        "kind": "own",
-        "shape": 0.7,
-        "scale": 3.0,
-    }
+    fingerprint = scenario.fingerprint("uniform")
+    transit = {"kind": "own", "shape": 0.7, "scale": 3.0}
+    assert fingerprint["experts"]["sensor"]["channel"]["transit"] == transit
+    played = Scenario.from_fingerprint(fingerprint, seed=0, name="uniform")
+    assert played.experts == scenario.experts
 
 
 def test_the_kind_of_a_part_can_be_swept(site: Site, tmp_path: Path) -> None:
@@ -502,10 +503,78 @@ def test_kernels_that_are_called_alike_are_not_taken_for_each_other() -> None:
 
     points = np.linspace(0.0, 1.0, 6)
     fits = [
-        fit(own(power), points[:, None], np.sin(6 * points), rng=np.random.default_rng(0))
+        fit(
+            own(power),
+            points[:, None],
+            np.sin(6 * points),
+            rng=np.random.default_rng(0),
+            variances=0.01,
+            starts=1,
+        )
         for power in (1, 2)
     ]
     assert fits[0].log_likelihood != fits[1].log_likelihood
+
+
+# In a package of one's own
+
+GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "plugins.md"
+PROJECT = """
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+
+[project]
+name = "my-package"
+version = "1.0"
+
+[tool.hatch.build.targets.wheel]
+only-include = ["my_package.py"]
+
+"""
+BASE = """
+rounds = 12
+environment.kind = "synthetic"
+feedback.noise = 0.1
+"""
+
+
+COMMANDS = """
+import sys
+from sparq_sim.cli import app
+
+if __name__ == "__main__":
+    for command in sys.argv[1:]:
+        app(command.split(), standalone_mode=False)
+"""
+
+
+def block(language: str, having: str) -> str:
+    """Return the block of the guide with a line that begins so."""
+    fenced = re.findall(rf"```{language}\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)
+    (found,) = (text for text in fenced if re.search(f"^{re.escape(having)}", text, re.MULTILINE))
+    return str(found)
+
+
+def test_the_latency_and_the_kernel_of_the_guide_have_12_lines_and_play_once_installed(
+    tmp_path: Path,
+) -> None:
+    latency, kernel = block("python", "class Weibull"), block("python", "class Periodic")
+    for text in (latency, kernel):
+        assert len(text[text.index("class ") :].splitlines()) <= 12
+    home, site = tmp_path / "home", tmp_path / "site"
+    home.mkdir()
+    (home / "my_package.py").write_text(f"import numpy as np\n{latency}\n{kernel}")
+    entries = block("toml", '[project.entry-points."sparq_sim.draws"]')
+    (home / "pyproject.toml").write_text(PROJECT + entries)
+    (tmp_path / "study.toml").write_text(BASE + block("toml", '[experts.sensor]\nkind = "truth"'))
+    offline = ("--no-index", "--no-deps", "--no-build-isolation", "--disable-pip-version-check")
+    run("-m", "pip", "install", *offline, "--target", str(site), str(home), cwd=tmp_path)
+    commands = ("run study.toml --jobs 1 --no-report", "list draws", "show kernel periodic")
+    told = run("-c", COMMANDS, *commands, cwd=tmp_path, PYTHONPATH=str(site))
+    assert "4 plays" in told
+    assert "weibull      Times to failure" in told
+    assert "period = 1.0" in told
 
 
 # Names
