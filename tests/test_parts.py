@@ -13,13 +13,16 @@ import pytest
 from numpy.random import Generator
 from pydantic import TypeAdapter, ValidationError
 
+import sparq_sim
 from sparq_sim import Channel, Rules, Scenario, play, plugins
+from sparq_sim.cli import KINDS, Listed
 from sparq_sim.draws import AnyDraw, Draw, Gamma, Positive
 from sparq_sim.errors import PluginError, ScenarioError
 from sparq_sim.faults import AnyFault, Fault, FaultModel
 from sparq_sim.gp.kernels import AnyKernel, Kernel, SpaceTime, SquaredExponential, Wiener
 from sparq_sim.gp.likelihood import fit
 from sparq_sim.gp.priors import AnyPrior, Prior
+from sparq_sim.holdings import replaced
 from sparq_sim.messages import Matrix, Points, Values
 from sparq_sim.models import Part, Setting
 from sparq_sim.noise import AnyLoss, AnyNoise, Chances, Loss, Noise
@@ -29,6 +32,8 @@ from sparq_sim.optimizers.routing import AnyRouting, Offer, Routes, Routing
 from sparq_sim.optimizers.schedules import QuerySchedule, Schedule
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.optimizers.widths import AnyWidth, Occasion, Width
+from sparq_sim.origins import core
+from sparq_sim.report.words import scenario as tell
 from sparq_sim.scenario import schema
 from sparq_sim.store import plugins_used
 from sparq_sim.testing import Asker, Slope, Teller
@@ -417,20 +422,51 @@ def test_the_schema_lists_bundled_and_installed_kinds(site: Site) -> None:
     assert made["$defs"]["draw: own"]["required"] == ["kind", "shape"]
 
 
-def test_a_play_is_known_by_the_source_of_its_parts(tmp_path: Path) -> None:
-    scenario = Scenario.model_validate(
-        {
-            "rounds": 3,
-            "thinking": Weibull(shape=1.0),
-            "feedback": Channel(noise=Sawtooth()),
-            "environment": {"kind": "synthetic"},
-            "experts": {"teller": (Teller(), Channel(loss=Fridays()))},
-            "optimizers": {"sparq": SparQGPUCB(kernel=Linear() + SquaredExponential())},
-        }
+def made(**fields: Any) -> Scenario:
+    given = {"rounds": 3, "environment": {"kind": "synthetic"}, "optimizers": ["uniform"]}
+    return Scenario.model_validate(given | fields)
+
+
+def test_a_play_is_known_by_the_source_of_its_parts() -> None:
+    scenario = made(
+        thinking=Weibull(shape=1.0),
+        feedback=Channel(noise=Sawtooth()),
+        experts={"teller": (Teller(), Channel(loss=Fridays()))},
+        optimizers={"sparq": SparQGPUCB(kernel=Linear() + SquaredExponential())},
     )
     used = {each["class"]: each for each in plugins_used(scenario, "sparq")}
     for part in ("Weibull", "Sawtooth", "Fridays", "Linear"):
         assert used[f"{HERE}:{part}"]["source"]
+
+
+def test_a_part_whose_source_has_changed_is_named(site: Site) -> None:
+    install(site, "noise", "sawtooth")
+    scenario = made(feedback=Channel(noise=Sawtooth()))
+    before = [
+        {**each, "source": "other"} if each["class"] == f"{HERE}:Sawtooth" else each
+        for each in plugins_used(scenario, "uniform")
+    ]
+    told = {
+        "play": scenario.fingerprint("uniform"),
+        "versions": {"sparq-sim": sparq_sim.__version__},
+        "core": core(),
+        "plugins": before,
+    }
+    reason = replaced(told, scenario, "uniform")
+    assert reason is not None
+    assert reason.startswith("the source of noise 'sawtooth' (")
+
+
+def test_a_report_tells_parts_of_ones_own(site: Site) -> None:
+    install(site, "kernel", "straight")
+    one = made(
+        experts={"teller": (Teller(), Channel(loss=Fridays(), transit=Weibull(shape=1.0)))},
+        optimizers={"gp": GPUCB(kernel=Linear(slope=2.0))},
+    )
+    told = {each.about: each.text for each in tell({"gp": one.fingerprint("gp")}, {})}
+    assert f"Losses follow the model {HERE}:Fridays." in told["Expert: teller"]
+    assert "Weibull draw (shape 1, scale 1) on the way" in told["Expert: teller"]
+    assert "kernel.kind straight, kernel.slope 2" in told["Optimizer: gp"]
 
 
 @ALL
@@ -578,6 +614,11 @@ def test_the_latency_and_the_kernel_of_the_guide_have_12_lines_and_play_once_ins
 
 
 # Names
+
+
+def test_the_command_line_lists_all_that_can_be_plugged_in() -> None:
+    assert {f"sparq_sim.{several}": kind for several, kind in KINDS.items()} == plugins.GROUPS
+    assert {*KINDS, "scenarios"} == set(Listed)
 
 
 def test_a_kind_of_plug_in_that_there_is_not_is_refused() -> None:

@@ -275,7 +275,7 @@ def _loss(loss: Data) -> str:
         return f" {100 * chance:g} % of them are lost." if chance else ""
     if loss.get("kind") == "bursts":
         return " They are lost in bursts."
-    return f" They are lost by {quoted(str(loss['kind']))}." if "kind" in loss else ""
+    return f" Losses follow the model {loss['kind']}." if "kind" in loss else ""
 
 
 def number(value: float, significant: int = 3) -> str:
