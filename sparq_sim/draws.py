@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.random import Generator
+from numpy.random import Generator, Philox
 from pydantic import (
     Field,
     NonNegativeFloat,
@@ -227,12 +227,36 @@ def read_column(file: Path, column: str) -> tuple[float, ...]:
     return tuple(numbers)
 
 
+PROBES = 100
+"""So many numbers a part of a user's own is asked for, to see whether it gives them."""
+
+
+def _probe(draw: Draw) -> str | None:
+    if not draw.expected >= 0:
+        return f"expects {draw.expected}: it can be no less than 0"
+    if wrong := unfit(draw.sample(Generator(Philox(key=0)), PROBES), "sample"):
+        return wrong
+    lowest = draw.sample(Generator(Philox(key=0)), PROBES).min()
+    least = max(0.0, draw.least)
+    return f"draws {lowest:g}: it can be no less than {least:g}" if lowest < least else None
+
+
+def unfit(drawn: object, name: str) -> str | None:
+    """Return what is wrong with what was *drawn* where PROBES finite numbers were asked for."""
+    if not isinstance(drawn, np.ndarray) or drawn.shape != (PROBES,):
+        shape = getattr(drawn, "shape", None) or type(drawn).__name__
+        return f"gives {shape} where {name} is asked for an array of shape ({PROBES},)"
+    finite = drawn.dtype.kind in "fiu" and np.isfinite(drawn).all()
+    return None if finite else f"gives what is no finite number in {name}"
+
+
 AnyDraw: TypeAlias = Annotated[
     Draw,
     Open(
         "draw",
         *(Constant, Uniform, Exponential, Lognormal, Gamma, Pareto, Empirical),
         number=("constant", "value"),
+        probe=_probe,
     ),
 ]
 """A draw as a field: a number, a table with a `kind`, or a model."""

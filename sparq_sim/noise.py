@@ -8,10 +8,11 @@ from bisect import bisect_right
 from typing import Annotated, Literal, Protocol, TypeAlias
 
 import numpy as np
-from numpy.random import Generator
+from numpy.random import Generator, Philox
 from pydantic import Field, FiniteFloat, model_validator
 
-from sparq_sim.draws import Amount, Positive
+from sparq_sim.draws import PROBES, Amount, Positive, unfit
+from sparq_sim.fields import is_number
 from sparq_sim.messages import Points, Values
 from sparq_sim.models import Part
 from sparq_sim.parts import Open
@@ -220,15 +221,30 @@ class _Spells:
         return self._losses[(self._first + spell) % 2]
 
 
+def _probe(noise: Noise) -> str | None:
+    if not 0 <= noise.expected_std < math.inf:
+        return f"has an expected_std of {noise.expected_std}: give a number from 0 on"
+    return unfit(noise.units(Generator(Philox(key=0)), PROBES), "units")
+
+
+def _probe_loss(loss: Loss) -> str | None:
+    chance = loss.start(Generator(Philox(key=0)))(0.0)
+    good = is_number(chance) and 0 <= chance <= 1
+    return None if good else f"gives {chance!r} for a chance: give a number from 0 to 1"
+
+
 AnyNoise: TypeAlias = Annotated[
     Noise,
     Open(
         "noise",
         *(Gaussian, StudentT, Bounded, ValueDependent, DistanceDependent),
         number=("gaussian", "std"),
+        probe=_probe,
     ),
 ]
 """Noise as a field: a std, a table with a `kind`, or a model."""
 
-AnyLoss: TypeAlias = Annotated[Loss, Open("loss", Random, Bursts, number=("random", "probability"))]
+AnyLoss: TypeAlias = Annotated[
+    Loss, Open("loss", Random, Bursts, number=("random", "probability"), probe=_probe_loss)
+]
 """Loss as a field: a probability, a table with a `kind`, or a model."""

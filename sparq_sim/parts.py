@@ -7,7 +7,7 @@ by the class that an entry point of the group `sparq_sim.draws` names so.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
 from pydantic import (
@@ -38,6 +38,7 @@ from sparq_sim.plugins import (
     installed,
     kind_written,
     load,
+    name_of,
     with_kind,
 )
 
@@ -49,14 +50,21 @@ class Open:
         kind: What they are; it names the group of entry points.
         bundled: The classes that are known without one, each with a field `kind`.
         number: The kind, and its field, that a bare number is read as.
+        probe: Returns what is wrong with what a part of a user's own gives, if anything is: it is
+            found when a model takes it, not in the middle of a play.
     """
 
     def __init__(
-        self, kind: PartKind, *bundled: type[Part], number: tuple[str, str] | None = None
+        self,
+        kind: PartKind,
+        *bundled: type[Part],
+        number: tuple[str, str] | None = None,
+        probe: Callable[[Any], str | None] = lambda part: None,
     ) -> None:
         self.kind = kind
         self.bundled = {name: model for model in bundled for name in _kinds(model)}
         self._number = number
+        self._probe = probe
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
@@ -76,7 +84,7 @@ class Open:
 
     def _read(self, given: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
         if isinstance(given, family(self.kind).base):
-            return given
+            return self._probed(given)
         if self._number and is_number(given):
             kind, field = self._number
             return handler({"kind": kind, field: given})
@@ -97,12 +105,27 @@ class Open:
         # A class of a user's own need not have a field for its kind.
         own = {key: value for key, value in given.items() if key != "kind"}
         try:
-            return model.model_validate(given if kind in _kinds(model) else own, context=context)
+            part = model.model_validate(given if kind in _kinds(model) else own, context=context)
         except ValidationError:
             raise
         except Exception as error:  # A validator of its own, that is broken.
             told = account(error)
             raise _refusal(f"{self.kind} {kind!r} fails on its fields: {told}") from error
+        return self._probed(part)
+
+    def _probed(self, part: Part) -> Part:
+        """Return a *part*, unless it is a user's own and does not give what it should."""
+        if type(part) in self.bundled.values():
+            return part
+        try:
+            wrong = self._probe(part)
+        except Exception as error:
+            wrong = f"raises {account(error)}"
+        if wrong:
+            raise PydanticCustomError(
+                "part", "{reason}", {"reason": f"{self.kind} {name_of(type(part))!r} {wrong}"}
+            )
+        return part
 
 
 def _kinds(model: type[BaseModel]) -> tuple[str, ...]:

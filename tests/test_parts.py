@@ -210,6 +210,53 @@ def test_a_play_runs_on_parts_of_ones_own() -> None:
     }
 
 
+class Wrong(Weibull):
+    """Gives what it should not."""
+
+    gives: Any
+
+    def sample(self, rng: Generator, count: int) -> Any:
+        if self.gives is KeyError:
+            raise KeyError("no")
+        return np.full(count, self.gives) if isinstance(self.gives, float) else self.gives
+
+
+@pytest.mark.parametrize(
+    ("gives", "told"),
+    [
+        (-1.0, "draws -1: it can be no less than 0"),
+        (np.nan, "gives what is no finite number in sample"),
+        ([1.0], r"gives list where sample is asked for an array of shape \(100,\)"),
+        (np.ones(3), r"gives \(3,\) where sample"),
+        (KeyError, r"raises KeyError: 'no' \(test_parts.py:\d+ in sample\)"),
+    ],
+)
+def test_a_draw_that_gives_no_numbers_is_refused_when_it_is_taken(gives: object, told: str) -> None:
+    with pytest.raises(ValidationError, match=f"draw '{HERE}:Wrong' {told}"):
+        Channel(cost=Wrong(shape=1.0, gives=gives))
+
+
+class Nameless(Loss):
+    """Has no chances."""
+
+    def start(self, rng: Generator) -> Any:
+        return lambda moment: "often"
+
+
+class Deaf(Sawtooth):
+    """Has no size."""
+
+    def units(self, rng: Generator, count: int) -> Values:
+        return rng.normal(size=(count, 1))
+
+
+def test_a_noise_and_a_loss_that_give_no_numbers_are_refused_when_they_are_taken() -> None:
+    with pytest.raises(ValidationError, match=r"Deaf' gives \(100, 1\) where units is asked"):
+        Channel(noise=Deaf())
+    with pytest.raises(ValidationError, match="Nameless' gives 'often' for a chance"):
+        Channel(loss=Nameless())
+
+
 def test_a_part_that_lacks_something_is_told_what(site: Site) -> None:
     source = "from sparq_sim.draws import Draw\n\nclass Odd(Draw):\n    '''Lacks all.'''\n"
     site.install("my-odd", {"odd": "my_odd:Odd"}, group="draws", my_odd=source)
@@ -517,6 +564,36 @@ class Shifted(Linear):
 
     def __call__(self, a: Points, b: Points) -> Matrix:
         return super().__call__(a - self.origin, b - self.origin)
+
+
+class Crooked(Kernel):
+    """Is no kernel."""
+
+    way: str
+
+    def __call__(self, a: Points, b: Points) -> Matrix:
+        ones = np.ones((len(a), len(b)))
+        given: dict[str, Matrix] = {
+            "short": ones[0],
+            "nan": np.nan * ones,
+            "lower": np.tril(ones),
+            "negative": -ones,
+        }
+        return given[self.way]
+
+
+@pytest.mark.parametrize(
+    ("way", "told"),
+    [
+        ("short", r"has shape \(5,\)"),
+        ("nan", "is not finite"),
+        ("lower", "is not symmetric"),
+        ("negative", "is not positive on its diagonal"),
+    ],
+)
+def test_what_is_no_kernel_is_refused_before_the_first_round(way: str, told: str) -> None:
+    with pytest.raises(PluginError, match=f"Crooked' of 5 points {told}"):
+        play(GPUCB(kernel=Crooked(way=way)), Slope(), Rules(rounds=3))
 
 
 def test_a_kernel_that_cannot_be_fitted_is_refused_where_it_would_be() -> None:

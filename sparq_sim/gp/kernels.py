@@ -10,9 +10,11 @@ from typing import Annotated, Any, Literal, Self, TypeAlias, cast
 import numpy as np
 from pydantic import Field
 
+from sparq_sim.errors import PluginError
 from sparq_sim.messages import Matrix, Point, Points, Values
 from sparq_sim.models import Part
 from sparq_sim.parts import Open
+from sparq_sim.plugins import name_of
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, lt=1)]
@@ -424,6 +426,27 @@ class SpaceTime(Kernel):
         space, time = self.space(places, places), self.time(moments, moments)
         by_space = [matrix * time for matrix in self.space.derivatives(places)]
         return by_space + [matrix * space for matrix in self.time.derivatives(moments)]
+
+
+def check_kernel(kernel: Kernel, points: Points) -> None:
+    """Refuse a *kernel* that is none at some of the *points* (n, d).
+
+    Raises:
+        PluginError: If k is of the wrong shape, not finite, not symmetric, or not positive where
+            it is a variance.
+    """
+    matrix = kernel(points, points)
+    wrong = ""
+    if np.shape(matrix) != (len(points), len(points)):
+        wrong = f"has shape {np.shape(matrix)}"
+    elif not np.isfinite(matrix).all():
+        wrong = "is not finite"
+    elif not np.allclose(matrix, np.transpose(matrix)):
+        wrong = "is not symmetric"
+    elif not (kernel.diagonal(points) > 0).all():
+        wrong = "is not positive on its diagonal"
+    if wrong:
+        raise PluginError(f"the kernel {name_of(type(kernel))!r} of {len(points)} points {wrong}")
 
 
 def stamped(points: Points, times: Values | float) -> Points:

@@ -17,7 +17,7 @@ from pydantic import Field, FiniteFloat, PositiveInt, model_validator
 
 from sparq_sim.draws import Positive
 from sparq_sim.errors import PluginError
-from sparq_sim.gp.kernels import AnyKernel, Kernel, SquaredExponential
+from sparq_sim.gp.kernels import AnyKernel, Kernel, SquaredExponential, check_kernel
 from sparq_sim.gp.observations import Numbers, OffCandidatesError
 from sparq_sim.gp.predictor import Posterior, Predictor
 from sparq_sim.gp.priors import AnyPrior
@@ -38,6 +38,8 @@ from sparq_sim.optimizers.widths import AnyWidth, LogarithmicWidth, Occasion, Wi
 
 EXACT = 1e-6
 """An answer that claims to be exact is taken to be known to this share of the prior variance."""
+PROBED = 5
+"""At so many candidates a kernel is looked at before it is used."""
 
 
 class PriorWarning(UserWarning):
@@ -229,6 +231,8 @@ class UCBAgent:
                 "`norm`, or a design in the rules of the play to take it from"
             )
         self._candidates = model.acquisition.candidate_points(setting.domain)
+        if model.kernel is not None:
+            check_kernel(model.kernel, self._candidates[:PROBED])
         self._round = 0
         self._waiting = False
         self._heard: list[Answer] = []
