@@ -25,35 +25,37 @@ class Channel(Part):
     """
 
     service: AnyDraw = Constant(value=0.0)
-    """Of a query; holds a slot, and the value is measured when it ends; in clock units."""
+    """How long a query is worked on, in clock units; it holds a slot, and the value is measured
+    when it ends."""
     service_per_point: AnyDraw = Constant(value=0.0)
-    """On top, for each of its points."""
+    """Service on top for each point of a query, in clock units."""
     transit: AnyDraw = Constant(value=0.0)
-    """Holds nothing: the value is on its way, and ageing; in clock units."""
+    """How long an answer is on its way, in clock units; it holds no slot, and the value ages."""
     cost: AnyDraw = Constant(value=0.0)
-    """Of a query."""
+    """What a query costs."""
     cost_per_point: AnyDraw = Constant(value=0.0)
-    """On top, for each of its points."""
+    """What each point of a query costs on top."""
     charged: Due = "asked"
     """When the cost falls due: when asked, whatever comes of it; when service begins, as the energy
     of a sensor that measures; or when the answer arrives. A budget sets it apart when asked, and
     has it back if it never falls due."""
     noise: AnyNoise = Gaussian(std=0.0)
-    """Added to a value on its way: a std in reward units, or a model."""
+    """Error that is added to a value on its way: a std in reward units, or a table with a
+    `kind`."""
     loss: AnyLoss = Random(probability=0.0)
-    """Whether an answer is lost on its way: a probability, or bursts."""
+    """Whether an answer is lost on its way: a probability, or a table with a `kind`."""
     capacity: PositiveInt | None = None
-    """Slots; None for as many as are needed."""
+    """How many queries are served at a time, the others wait; by default as many as come."""
     patience: PositiveFloat = inf
-    """How long after asking the agent gives up; in clock units."""
+    """How long after asking the agent gives up, in clock units; by default never."""
     outages: tuple[tuple[float, float], ...] = ()
-    """Times, each from start to before end, at which nobody can be asked."""
+    """Times at which nobody can be asked, each from its start to before its end, in clock units."""
     split: bool = False
-    """Whether each point of a query travels on its own."""
+    """Whether each point of a query travels on its own, and is answered on its own."""
     policy: Policy = Policy()
     """What is done about failures, haste and repetition before the asker hears of them."""
     faults: tuple[AnyFault, ...] = ()
-    """What goes wrong, injected for a share of the queries each."""
+    """What is made to go wrong, each for a share of the queries."""
 
     @field_validator("outages")
     @classmethod

@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from sparq_sim.contrasts import Contrast
     from sparq_sim.executors import PlayExecutor
     from sparq_sim.measures import References
-    from sparq_sim.models import Part
     from sparq_sim.plugins import AnyKind
     from sparq_sim.scenario import Scenario
     from sparq_sim.store import StoredPlay
@@ -687,39 +685,17 @@ def _show_plugin(kind: AnyKind, name: str, *, allow_import: bool) -> None:
 
     from pydantic_core import PydanticUndefined
 
+    from sparq_sim.field_docs import field_docs
     from sparq_sim.plugins import load
 
     model = load(kind, name, allow_import=allow_import)
     typer.echo(f"{name}\n\n{getdoc(model)}\n")
-    docs = _field_docs(model)
+    docs = field_docs(model)
     for field, info in model.model_fields.items():
         default = "required" if info.default is PydanticUndefined else f"= {info.default!r}"
         typer.echo(f"  {field} {default}")
         if field in docs:
-            typer.echo(f"      {' '.join(docs[field].split())}")
-
-
-def _field_docs(model: type[Part]) -> dict[str, str]:
-    """Read the docstrings below fields from the source; pydantic would, at every import."""
-    import ast
-    from inspect import getsource
-    from textwrap import dedent
-
-    docs: dict[str, str] = {}
-    for each in reversed(model.__mro__):
-        try:
-            (body,) = ast.parse(dedent(getsource(each))).body
-        except (OSError, TypeError):
-            continue
-        lines = body.body if isinstance(body, ast.ClassDef) else []
-        for field, doc in pairwise(lines):
-            match field, doc:
-                case (
-                    ast.AnnAssign(target=ast.Name(id=name)),
-                    ast.Expr(value=ast.Constant(value=str() as text)),
-                ):
-                    docs[name] = text
-    return docs
+            typer.echo(f"      {docs[field]}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

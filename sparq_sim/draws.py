@@ -44,10 +44,11 @@ class Draw(Part):
 
 
 class Constant(Draw):
-    """Always *value*."""
+    """The same *value* each time."""
 
     kind: Literal["constant"] = "constant"
     value: Amount
+    """What each draw is: a duration in clock units, or a cost."""
 
     @property
     def expected(self) -> float:
@@ -69,7 +70,9 @@ class Uniform(Draw):
 
     kind: Literal["uniform"] = "uniform"
     low: Amount = 0.0
+    """What no draw falls below."""
     high: Amount
+    """What no draw exceeds; at least `low`."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Uniform:
@@ -97,6 +100,7 @@ class Exponential(Draw):
 
     kind: Literal["exponential"] = "exponential"
     mean: Positive
+    """The mean of the draws: a duration in clock units, or a cost."""
 
     @property
     def expected(self) -> float:
@@ -113,7 +117,9 @@ class Lognormal(Draw):
 
     kind: Literal["lognormal"] = "lognormal"
     median: Positive
+    """What half of the draws exceed: a duration in clock units, or a cost."""
     sigma: Positive
+    """The std of the logarithm of a draw; the larger, the heavier the tail."""
 
     @property
     def expected(self) -> float:
@@ -131,7 +137,9 @@ class Gamma(Draw):
 
     kind: Literal["gamma"] = "gamma"
     shape: Positive
+    """How many exponential durations add up; it need not be whole."""
     scale: Positive
+    """The mean of each of these durations, in clock units, or as a cost."""
 
     @property
     def expected(self) -> float:
@@ -148,7 +156,9 @@ class Pareto(Draw):
 
     kind: Literal["pareto"] = "pareto"
     minimum: Positive
+    """What no draw falls below: a duration in clock units, or a cost."""
     shape: Positive
+    """How fast the tail falls: up to 1 there is no mean, up to 2 no variance."""
 
     @property
     def expected(self) -> float:
@@ -170,6 +180,7 @@ class Empirical(Draw):
 
     kind: Literal["empirical"] = "empirical"
     values: Annotated[tuple[Amount, ...], Field(min_length=1)]
+    """The recorded values, each drawn with the same probability."""
 
     @model_validator(mode="before")
     @classmethod

@@ -107,10 +107,11 @@ class Fault(FaultModel):
     """
 
     kind: FaultKind
+    """What goes wrong; each kind is explained with the fault itself."""
     delay: Amount = 3.0
-    """In clock units."""
+    """How much too late an answer is, or with `clock-skew` is dated too early, in clock units."""
     factor: Positive = 0.1
-    """What a wrong std is of the true one."""
+    """By what the true std is multiplied where the kind is `wrong-std`."""
 
     @property
     def name(self) -> str:

@@ -100,19 +100,19 @@ class Rules(Part):
     """What may be done in a play, and when it ends."""
 
     rounds: PositiveInt | None = None
-    """How many there are; without a number, as many as begin before the horizon."""
+    """How many rounds there are; by default as many as begin before the horizon."""
     period: Annotated[PositiveFloat, Field(allow_inf_nan=False)] = 1.0
     """How long a round lasts, in clock units; round t begins at t periods."""
     horizon: PositiveFloat = inf
-    """No round begins at or after this moment."""
+    """When the play ends, in clock units: no round begins at this moment or later."""
     budget: NonNegativeFloat = inf
-    """For all queries of the play."""
+    """What all queries of a play may cost together; by default without limit."""
     budget_per_round: NonNegativeFloat = inf
-    """For all queries of one round."""
+    """What all queries of one round may cost together; by default without limit."""
     ends_when_spent: bool = False
     """Whether the play ends when the budget cannot pay for a query."""
     access: Access = "past"
-    """Where experts may be asked: at points already played, or in the whole domain."""
+    """Where experts may be asked: at points already played (`past`), or in the whole domain."""
     design: NonNegativeInt = 0
     """How many points, drawn uniformly, are observed at time 0 and shown to the agent: the same
     for every optimizer, and free of cost and regret."""

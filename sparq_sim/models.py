@@ -20,7 +20,7 @@ from typing import (
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema
 
 from sparq_sim.domain import Domain
@@ -55,6 +55,17 @@ class Part(BaseModel):
         schema = handler(source)
         guard(handler.resolve_ref_schema(schema))
         return schema
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Describe each field by its sentence."""
+        from sparq_sim.field_docs import describe  # here, because only a JSON schema needs it
+
+        written = handler(schema)
+        describe(cls, handler.resolve_ref_schema(written))
+        return written
 
     @classmethod
     def __pydantic_init_subclass__(cls, **options: object) -> None:

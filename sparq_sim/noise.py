@@ -25,6 +25,7 @@ class Noise(Part):
     """
 
     claimed: Amount | None = None
+    """The std that an answer claims, in reward units; by default the true one."""
 
     @property
     def silent(self) -> bool:
@@ -49,6 +50,7 @@ class _EvenNoise(Noise):
     """Noise with the same *std* everywhere, in reward units."""
 
     std: Amount
+    """The true std of an error, in reward units; the same everywhere."""
 
     @property
     def silent(self) -> bool:
@@ -76,6 +78,7 @@ class StudentT(_EvenNoise):
 
     kind: Literal["student-t"] = "student-t"
     freedom: Annotated[float, Field(gt=2, allow_inf_nan=False)] = 3.0
+    """Degrees of freedom, above 2; the fewer, the heavier the tails."""
 
     def units(self, rng: Generator, count: int) -> Values:
         """Draw Student's t, scaled to unit variance: t sqrt((freedom - 2) / freedom)."""
@@ -97,7 +100,9 @@ class ValueDependent(Noise):
 
     kind: Literal["value-dependent"] = "value-dependent"
     floor: Amount = 0.0
+    """The std where the measured value is 0, in reward units."""
     share: Positive
+    """How much the std grows with the measured value, as a share of that value."""
 
     @property
     def expected_std(self) -> float:
@@ -114,8 +119,11 @@ class DistanceDependent(Noise):
 
     kind: Literal["distance-dependent"] = "distance-dependent"
     floor: Amount = 0.0
+    """The std at the origin, in reward units."""
     slope: Positive
+    """How much the std grows for each unit of distance from the origin, in reward units."""
     origin: Annotated[tuple[FiniteFloat, ...], Field(min_length=1)]
+    """The point from which distances are measured: a number for each coordinate."""
 
     @property
     def expected_std(self) -> float:
@@ -158,6 +166,7 @@ class Random(Loss):
 
     kind: Literal["random"] = "random"
     probability: Annotated[float, Field(ge=0, le=1)]
+    """The probability that an answer is lost, from 0 to 1."""
 
     @property
     def lossless(self) -> bool:
@@ -179,9 +188,13 @@ class Bursts(Loss):
 
     kind: Literal["bursts"] = "bursts"
     good_spell: Positive
+    """The mean length of a good spell, in clock units."""
     bad_spell: Positive
+    """The mean length of a bad spell, in clock units."""
     lost_in_good: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """The probability that an answer asked for in a good spell is lost, from 0 to 1."""
     lost_in_bad: Annotated[float, Field(ge=0, le=1)] = 1.0
+    """The probability that an answer asked for in a bad spell is lost, from 0 to 1."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Bursts:

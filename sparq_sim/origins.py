@@ -36,6 +36,7 @@ NOT_COMPUTING = frozenset(
         "console",
         "contrasts",
         "executors",
+        "field_docs",
         "figures",
         "holdings",
         "laws",

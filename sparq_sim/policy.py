@@ -12,14 +12,14 @@ from sparq_sim.models import Part
 
 
 class Rate(Part):
-    """At most so many *points* in any stretch of time *every* long; those beyond wait."""
+    """How fast a source may be asked, in points per stretch of time."""
 
     points: PositiveInt
-    """How many."""
+    """How many points may be asked in any stretch of time as long as `every`."""
     every: Positive = 1.0
-    """In clock units."""
+    """How long the stretch of time is, in clock units."""
     beyond: Literal["wait", "refuse"] = "wait"
-    """What becomes of more: it waits for its turn, or fails at once and costs nothing."""
+    """What becomes of more points: they wait for their turn, or are refused at once at no cost."""
 
 
 class Policy(Part):
@@ -35,13 +35,14 @@ class Policy(Part):
     backoff: Amount = 0.0
     """How long to wait before the first retry, in clock units."""
     growth: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 2.0
-    """By what the wait grows from one retry to the next."""
+    """By what factor the wait grows from one retry to the next; at least 1."""
     timeout: PositiveFloat = inf
-    """After how long, all attempts at this source together, it is given up; in clock units."""
+    """How long after asking the source is given up, all attempts together, in clock units; by
+    default never."""
     fallback: str | None = None
-    """Another expert, who is asked when this one has failed for good."""
+    """The name of another expert, who is asked when this source has failed for good."""
     rate: Rate | None = None
-    """How fast the source may be asked."""
+    """How fast the source may be asked; by default without limit."""
     remember: Amount = 0.0
     """For how long after it was measured an answer serves those who ask for the same point again,
     at no cost; in clock units."""

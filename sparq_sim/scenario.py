@@ -29,6 +29,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from sparq_sim.channel import Channel
 from sparq_sim.desk import check_fallbacks
 from sparq_sim.errors import PluginError, ScenarioError, SparqError, did_you_mean
+from sparq_sim.field_docs import field_docs, first_paragraph
 from sparq_sim.frames import account
 from sparq_sim.loop import Played, Rules, Watch
 from sparq_sim.messages import AGENT_NAME, REWARD
@@ -154,7 +155,9 @@ class Engaged(Part):
     """An expert and its channel; in a file one table, in which the `channel` is a field."""
 
     expert: Annotated[Expert, BeforeValidator(_expert)]
+    """The expert that answers: a table with a `kind`."""
     channel: Channel = Channel()
+    """How the expert is reached: service, transit, cost, noise, loss and more."""
 
     @model_validator(mode="before")
     @classmethod
@@ -174,15 +177,15 @@ class Engaged(Part):
 
 
 class Sweep(Part):
-    """Which fields take which values; a field is a path, as `experts.sensor.channel.loss`.
-
-    All combinations of the *values* of each path (`grid`), the first of all, the second of all
-    and so on (`zip`), or the *settings* as they are listed, each a value by path (`list`).
-    """
+    """Which fields take which values, and how these are combined to settings."""
 
     way: Literal["grid", "zip", "list"] = "grid"
+    """How values are combined: all with all (`grid`), the first of all, then the second of all
+    (`zip`), or as `settings` lists them (`list`)."""
     values: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
+    """The values of each swept field, by its path, as `experts.sensor.channel.loss`."""
     settings: tuple[dict[str, Any], ...] = ()
+    """The settings of a `list`, each a table of values by path."""
 
     @model_validator(mode="before")
     @classmethod
@@ -269,16 +272,19 @@ def _listed(given: Any) -> Any:
 
 
 class Scenario(Rules):
-    """What is played, by whom and how often; *optimizers* and *experts* are known by their names.
+    """What is played, by whom and how often.
 
     Plug-ins are given as models, or as tables with a `kind`, as in a file.
     """
 
     title: str = ""
+    """What tables and reports call the study; by default nothing."""
     environment: Annotated[Environment, BeforeValidator(_environment)]
+    """The world that is played in: a table with a `kind`."""
     feedback: Channel = Channel()
-    """Over which the reward arrives."""
+    """The channel over which the reward of each play arrives."""
     experts: dict[str, Engaged] = Field(default_factory=dict)
+    """Who can be asked, by name: each a table with a `kind` and a `channel`."""
     optimizer_defaults: dict[str, Any] = Field(default_factory=dict)
     """Fields of all optimizers that have such a field and do not set it themselves."""
     optimizers: Annotated[
@@ -286,15 +292,18 @@ class Scenario(Rules):
         Field(min_length=1),
         BeforeValidator(_listed),
     ]
-    """Compared on the same chance."""
+    """What is compared on the same chance: tables with a `kind` by name, or a list of kinds."""
     replications: PositiveInt = 1
     """How often each optimizer plays, each time with other chance."""
     seed: NonNegativeInt = 0
+    """The number from which all chance is made: the same one gives the same plays."""
     record: Literal["rounds", "full"] = "rounds"
-    """What a study keeps: a row a round, or every reply as well."""
+    """What a study keeps: a row for each round (`rounds`), or every reply as well (`full`)."""
     levels: bool = True
     """Whether tables and reports show reference levels: what simple policies would get."""
     sweep: Sweep = Sweep()
+    """Fields that take several values: lists of values by path, as `experts.sensor.channel.loss`,
+    and the `way` to combine them."""
 
     @classmethod
     def load(
@@ -844,13 +853,16 @@ def schema() -> dict[str, Any]:
         found: dict[str, Any] = definitions[refs[model, "validation"]["$ref"].rpartition("/")[2]]
         return found
 
+    docs = field_docs(Scenario)
+    channel = _described(refs[Channel, "validation"], field_docs(Engaged).get("channel"))
     choices: dict[str, Any] = {}
     for kind, found in loaded.items():
-        more = {"channel": refs[Channel, "validation"]} if kind == "expert" else {}
+        more = {"channel": channel} if kind == "expert" else {}
         for name, model in found.items():
             own = definition(model)
+            tag = _described({"const": name}, first_paragraph(model))
             definitions[f"{kind}: {name}"] = own | {
-                "properties": with_kind(own.get("properties", {}) | more, {"const": name}),
+                "properties": with_kind(own.get("properties", {}) | more, tag),
                 "required": ["kind", *own.get("required", [])],
             }
         choices[kind] = {"oneOf": [{"$ref": f"#/$defs/{kind}: {name}"} for name in found]}
@@ -858,13 +870,7 @@ def schema() -> dict[str, Any]:
     whole = definition(Scenario)
     tables = {"type": "object", "additionalProperties": choices["optimizer"], "minProperties": 1}
     kinds = {"type": "array", "items": {"enum": [*loaded["optimizer"]]}, "minItems": 1}
-    properties = whole["properties"] | {
-        "extends": {"type": "string", "description": "A file beside this one, or a scenario."},
-        WITHOUT: {
-            "type": "array",
-            "items": {"type": "string"},
-            "description": "Paths to take out of what is extended, as optimizers.uniform.",
-        },
+    special: dict[str, dict[str, Any]] = {
         "environment": choices["environment"],
         "experts": {"type": "object", "additionalProperties": choices["expert"]},
         "optimizers": {"anyOf": [tables, kinds]},
@@ -872,9 +878,15 @@ def schema() -> dict[str, Any]:
             "type": "object",
             "properties": _shared(loaded["optimizer"].values(), definition),
             "additionalProperties": False,
-            "description": "Fields of all optimizers that do not set them themselves.",
         },
-        "sweep": {"type": "object", "description": Sweep.__doc__},
+        "sweep": {"type": "object"},
+    }
+    extends = "Another scenario file beside this one, or a bundled scenario, taken as the base."
+    taken_out = "Paths to take out of what is extended, such as optimizers.uniform."
+    properties = whole["properties"] | {
+        "extends": {"type": "string", "description": extends},
+        WITHOUT: {"type": "array", "items": {"type": "string"}, "description": taken_out},
+        **{name: _described(node, docs.get(name)) for name, node in special.items()},
     }
     required = [{"required": ["extends"]}, {"required": ["environment", "optimizers"]}]
     rest = {key: value for key, value in whole.items() if key not in ("properties", "required")}
@@ -885,6 +897,10 @@ def schema() -> dict[str, Any]:
         "anyOf": required,
         "$defs": definitions,
     }
+
+
+def _described(node: dict[str, Any], text: str | None) -> dict[str, Any]:
+    return node | ({"description": text} if text else {})
 
 
 def _shared(
@@ -936,6 +952,9 @@ def _for_editors(node: Any) -> Any:
         if not (isinstance(value, float) and not math.isfinite(value))
     }
     if node.get("title") == "Empirical":  # Its values can come from a file.
-        node["properties"] |= {"file": {"type": "string"}, "column": {"type": "string"}}
+        node["properties"] |= {
+            "file": {"type": "string", "description": "A CSV file with recorded values."},
+            "column": {"type": "string", "description": "The column of the file to read."},
+        }
         node["required"] = ["kind"]
     return node

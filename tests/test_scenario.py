@@ -1199,7 +1199,7 @@ def test_whatever_tomllib_reads_the_scanner_has_lines_for(table: dict[str, Any])
 
 def test_the_schema_knows_the_plug_ins_and_is_json() -> None:
     found = json.loads(json.dumps(schema(), allow_nan=False))
-    assert found["$defs"]["optimizer: tv-gp-ucb"]["properties"]["kind"] == {"const": "tv-gp-ucb"}
+    assert found["$defs"]["optimizer: tv-gp-ucb"]["properties"]["kind"]["const"] == "tv-gp-ucb"
     assert "channel" in found["$defs"]["expert: truth"]["properties"]
     assert {"$ref": "#/$defs/environment: synthetic"} in found["properties"]["environment"]["oneOf"]
     assert set(Scenario.model_fields) | {"extends", "without"} == found["properties"].keys()

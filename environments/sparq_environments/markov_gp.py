@@ -57,7 +57,8 @@ class MarkovGP(KernelEnvironment):
     kernel: AnyStationary = SquaredExponential(length_scale=0.2)
     """The k of f_t and of what is new in it; its length scale in units of the points."""
     epsilon: Annotated[float, Field(ge=0, le=1)] = 0.01
-    """How much of the reward is new after each unit of time; theirs were 0.001 to 0.03."""
+    """The share of the reward's variance that is new after each unit of time, from 0 to 1; theirs
+    were 0.001 to 0.03."""
     nodes: Annotated[int, Field(ge=2)] = 50
     """How many nodes the grid has in each dimension, bounds included; theirs had 50."""
     features: PositiveInt | None = None

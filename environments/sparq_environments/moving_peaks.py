@@ -48,21 +48,21 @@ class MovingPeaks(Environment):
     side: Annotated[PositiveFloat, Field(allow_inf_nan=False)] = 100.0
     """The domain reaches from 0 to here in each coordinate."""
     peaks: PositiveInt = 10
-    """How many there are."""
+    """How many peaks there are."""
     shape: Literal["cone", "hill"] = "cone"
-    """What a peak looks like."""
+    """What a peak looks like: a `cone`, or a `hill`."""
     heights: Range = (30.0, 70.0)
     """Lowest and highest height, in reward units."""
     widths: Range | None = None
     """Lowest and highest W; large is narrow. By default 1 to 12 for cones, in reward units per
     unit of length, and 0.0001 to 0.2 for hills, per squared unit of length."""
     every: Annotated[PositiveFloat, Field(allow_inf_nan=False)] = 10.0
-    """Time between changes."""
+    """The time between two changes, in clock units."""
     movement: Literal["steps", "smooth"] = "steps"
     """Whether peaks stand still between changes and then jump, or go straight to where the next
     change takes them."""
     move_length: Annotated[NonNegativeFloat, Field(allow_inf_nan=False)] = 1.0
-    """How far a peak moves at a change, Branke's vlength."""
+    """How far a peak moves at a change, in units of the points: Branke's vlength."""
     correlation: Annotated[float, Field(ge=0, le=1)] = 0.0
     """How much a move keeps the direction of the last one, Branke's lambda: 0 not, 1 for ever."""
     height_severity: Annotated[NonNegativeFloat, Field(allow_inf_nan=False)] = 7.0

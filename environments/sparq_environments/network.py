@@ -79,15 +79,15 @@ class SensorNetwork(Environment):
     level_evaluations = 5_000_000
 
     mean: Annotated[float, Field(ge=-1e6, le=1e6)] = 36.9
-    """Of all sites and days, in ppb."""
+    """The mean of all sites and days, in ppb."""
     season: Size = 11.5
     """Amplitude of the yearly cycle of the network, in ppb."""
     peak: Annotated[float, Field(ge=0, le=366)] = 169.0
-    """Day of the year at which that cycle is highest."""
+    """The day of the year at which the yearly cycle of the network is highest."""
     deviation: Size = 8.8
     """Std of the network's daily deviations from its cycle, in ppb."""
     deviation_memory: Memory = 0.46
-    """Correlation of these deviations from one day to the next."""
+    """The correlation of the network's deviations from one day to the next."""
     offset: Size = 2.2
     """Std of the lasting differences between sites, in ppb."""
     swing: Size = 1.9
@@ -95,7 +95,7 @@ class SensorNetwork(Environment):
     anomaly: Size = 4.6
     """Std of the sites' daily anomalies, in ppb."""
     anomaly_memory: Memory = 0.13
-    """Correlation of these anomalies from one day to the next."""
+    """The correlation of the sites' anomalies from one day to the next."""
     unevenness: Annotated[float, Field(ge=0, le=2)] = 0.4
     """Std of the logarithm of how large anomalies are on a day; 0 makes all days alike."""
     reach: Annotated[float, Field(ge=1, le=10_000)] = 65.0

@@ -46,7 +46,7 @@ class Fixed(Path):
 
     kind: Literal["fixed"] = "fixed"
     place: Place = (5.0, 5.0)
-    """Where, in length units."""
+    """Where it stays, in length units."""
 
     def at(self, time: float) -> Point:
         """Give the one place."""
@@ -61,7 +61,7 @@ class _Cyclic(Path):
     """Comes back to where it was after each *cycle*."""
 
     cycle: Positive = 120.0
-    """Clock units for the way there and back."""
+    """How long the way there and back takes, in clock units."""
     phase: Share | None = None
     """Share of the cycle passed at time 0; by default drawn at random."""
 
@@ -102,7 +102,7 @@ class Circle(_Cyclic):
     centre: Place = (5.0, 5.0)
     """The middle of the circle, in length units."""
     radius: Positive = 3.0
-    """Its radius, in length units."""
+    """The radius of the circle, in length units."""
 
     def _place(self, angle: float) -> Point:
         return np.array(self.centre) + self.radius * np.array([math.cos(angle), math.sin(angle)])
@@ -171,7 +171,7 @@ class Spells(Schedule):
     length: Positive = 20.0
     """How long a spell lasts, in clock units."""
     share: Share = 0.6
-    """How probable it is to be on."""
+    """The probability that it is on in a spell."""
 
     def drawn(self, rng: Generator) -> Switch:
         """Draw the key of all spells."""
@@ -234,7 +234,7 @@ class Steady(Wind):
 
     kind: Literal["steady"] = "steady"
     velocity: Place = (0.2, 0.0)
-    """Length units a clock unit, in each coordinate."""
+    """The velocity in each coordinate, in length units per clock unit."""
 
     @property
     def fastest(self) -> float:
@@ -255,9 +255,9 @@ class Rotating(Wind):
 
     kind: Literal["rotating"] = "rotating"
     speed: Amount = 0.2
-    """Length units a clock unit."""
+    """How fast the wind is, in length units per clock unit."""
     cycle: Positive = 80.0
-    """Clock units for a full turn, against the clock."""
+    """How long a full turn, against the clock, takes, in clock units."""
     phase: Share | None = None
     """Share of the turn passed at time 0; by default drawn at random."""
 
@@ -287,9 +287,9 @@ class Gusts(Wind):
 
     kind: Literal["gusts"] = "gusts"
     std: Amount = 0.08
-    """Of each coordinate of the velocity, in length units a clock unit."""
+    """The std of each coordinate of the velocity, in length units per clock unit."""
     cycle: Positive = 15.0
-    """Clock units from gust to gust, about."""
+    """The time from gust to gust, about, in clock units."""
 
     @property
     def fastest(self) -> float:
@@ -319,22 +319,23 @@ class Source(Part):
     """Something that gives off pollutant, spread normally about where it is."""
 
     path: Annotated[Fixed | Line | Circle, Field(discriminator="kind")] = Fixed()
-    """Where it is."""
+    """Where the source is: a table with a `kind`."""
     schedule: Annotated[Always | Cycle | Spells, Field(discriminator="kind")] = Always()
-    """When it is on."""
+    """When the source is on: a table with a `kind`."""
     rate: Amount = 1.0
-    """Pollutant a clock unit while it is on; what would fall beyond a wall is not given off."""
+    """How much pollutant is given off in a clock unit while the source is on; what would fall
+    beyond a wall is not given off."""
     width: Positive = 0.4
-    """Std of the spread, in length units."""
+    """The std of the spread about where the source is, in length units."""
 
 
 class Wall(Part):
     """A rectangle that nothing enters; a thin one is a fence."""
 
     lower: Place
-    """Its lower left corner, in length units."""
+    """The lower left corner of the rectangle, in length units."""
     upper: Place
-    """Its upper right corner, in length units."""
+    """The upper right corner of the rectangle, in length units."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Wall:
@@ -369,28 +370,29 @@ class Plume(EvolvingEnvironment):
     sides: tuple[Positive, Positive] = (10.0, 10.0)
     """Width and height of the rectangle, in length units; its lower left corner is (0, 0)."""
     cells: Annotated[int, Field(ge=8, le=2048)] = 48
-    """Cells along each side."""
+    """How many cells there are along each side."""
     diffusion: FiniteFloat = 0.05
-    """Squared length units a clock unit; above 0."""
+    """How fast the pollutant spreads, in squared length units per clock unit; above 0."""
     decay: FiniteFloat = 0.12
-    """Share that vanishes in a clock unit; 0 for none."""
+    """The share of the pollutant that vanishes in a clock unit; 0 for none."""
     wind: tuple[Annotated[Steady | Rotating | Gusts, Field(discriminator="kind")], ...] = (
         Rotating(),
         Gusts(),
     )
-    """Winds, which add up."""
+    """The winds, which add up: each a table with a `kind`."""
     sources: Annotated[tuple[Source, ...], Field(min_length=1)] = (
         Source(path=Circle(), rate=1.0),
         Source(path=Fixed(place=(3.0, 7.0)), schedule=Spells(), rate=1.0),
         Source(path=Line(begin=(8.0, 2.0), end=(8.0, 8.0)), schedule=Cycle(), rate=1.0),
     )
-    """What gives off pollutant."""
+    """What gives off pollutant, and where and when."""
     walls: tuple[Wall, ...] = ()
     """Obstacles within the rectangle; the reward inside them is 0."""
     step: Positive = 0.25
     """The solver's time step, in clock units; a snapshot is a whole number of them."""
     spin_up: Amount = 60.0
-    """Clock units simulated before time 0, from clean air; rounded up to whole snapshots."""
+    """How long is simulated before time 0, from clean air, in clock units; rounded up to whole
+    snapshots."""
 
     @model_validator(mode="after")
     def _is_sound(self) -> Plume:

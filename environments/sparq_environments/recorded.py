@@ -57,7 +57,7 @@ class Recorded(Environment):
     pollutant: str = "Ozone"
     """What EPA's files must hold, as in `Daily Max 8-hour Ozone Concentration`; gases in ppb."""
     years: Annotated[tuple[int, ...], BeforeValidator(_several)] = ()
-    """Years that rows may be of; a row of another is an error. Empty: any."""
+    """The years that rows may be of, or else there is an error; empty: any."""
     states: Names = ()
     """States whose sites are wanted, by name; empty: all."""
     counties: Names = ()

@@ -63,11 +63,11 @@ class RKHSWalk(KernelEnvironment):
     change: Annotated[float, Field(ge=0)] = 0.1
     """The bound on how any reward changes in a unit of time, unless abruptly; may be 0 or inf."""
     drift: Literal["walk", "periodic", "abrupt", "seasonal"] = "walk"
-    """How the function changes."""
+    """How the function changes: by a random `walk`, `periodic`, `abrupt` or `seasonal`."""
     cycle: Positive = 60.0
     """How long a periodic drift takes to return, in clock units."""
     cycles: Annotated[tuple[Positive, ...], Field(min_length=1)] = (20.0, 75.0, 300.0)
-    """The same for each part of a seasonal drift."""
+    """How long each part of a seasonal drift takes to return, in clock units."""
     interval: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 100.0
     """How long an abrupt drift stands still, in clock units; at least 1."""
     jump: Annotated[float, Field(ge=0)] = 1.0

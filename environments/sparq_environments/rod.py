@@ -35,23 +35,23 @@ class Rod(EvolvingEnvironment):
     level_evaluations = 5_000_000
 
     length: Positive = 10.0
-    """Of the rod, in length units."""
+    """The length of the rod, in length units."""
     cells: Annotated[int, Field(ge=8, le=100_000)] = 200
-    """Cells along the rod."""
+    """How many cells there are along the rod."""
     diffusion: FiniteFloat = 0.05
-    """Thermal diffusivity, in squared length units a clock unit; above 0."""
+    """The thermal diffusivity, in squared length units per clock unit; above 0."""
     cooling: FiniteFloat = 0.1
     """Share of the temperature that is lost to the air in a clock unit; 0 for none."""
     ends: Literal["insulated", "cooled"] = "insulated"
     """Whether nothing leaves through the ends, or they are held at temperature 0."""
     power: Amount = 0.5
-    """Heat given off, in degrees times length units a clock unit."""
+    """How much heat is given off, in degrees times length units per clock unit."""
     width: Positive = 0.3
     """Std of the heater's spread, in length units; what falls beyond the ends is lost."""
     reach: Amount = 4.0
     """How far the heater goes from the middle, in length units."""
     cycle: Positive = 80.0
-    """Clock units for the way there and back."""
+    """How long the way there and back takes, in clock units."""
     wander: Amount = 1.0
     """Std of the random lead or delay, in radians of the cycle; 0 for a regular motion."""
     phase: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
@@ -59,7 +59,8 @@ class Rod(EvolvingEnvironment):
     step: Positive = 0.25
     """The solver's time step, in clock units; a snapshot is a whole number of them."""
     spin_up: Amount = 40.0
-    """Clock units simulated before time 0, from a cold rod; rounded up to whole snapshots."""
+    """How long is simulated before time 0, from a cold rod, in clock units; rounded up to whole
+    snapshots."""
 
     @model_validator(mode="after")
     def _is_sound(self) -> Rod:

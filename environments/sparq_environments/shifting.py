@@ -40,7 +40,7 @@ class Shifting(Environment):
     level_evaluations = 5_000_000
 
     function: Literal["branin", "ackley", "hartmann"] = "branin"
-    """Which one."""
+    """Which test function it is."""
     dimensions: PositiveInt | None = None
     """How many coordinates Ackley's function has, 2 by default; the others have 2 and 6."""
     drift: Literal["line", "circle", "rotate"] = "circle"
@@ -50,7 +50,7 @@ class Shifting(Environment):
     speed: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.01
     """How far the optimum travels in a unit of time, in sides of the box."""
     radius: Annotated[PositiveFloat, Field(le=0.5)] = 0.3
-    """Of the circle, in sides of the box."""
+    """The radius of the circle, in sides of the box; at most 0.5."""
 
     @model_validator(mode="after")
     def _fits(self) -> Shifting:

@@ -39,11 +39,11 @@ class Switching(Environment):
     dimensions: PositiveInt = 2
     """How many coordinates a point has."""
     functions: Annotated[int, Field(ge=2)] = 3
-    """How many there are to switch between."""
+    """How many functions there are to switch between."""
     bumps: PositiveInt = 8
-    """How many bumps each is a sum of."""
+    """How many bumps each function is a sum of."""
     width: Annotated[PositiveFloat, Field(allow_inf_nan=False)] = 0.15
-    """Of a bump, its std in sides of the box."""
+    """The std of a bump, in sides of the box."""
     dwell: AnyDraw = Constant(value=50.0)
     """How long a function stays, in clock units: a number, or a draw such as
     `{ kind = "exponential", mean = 50 }`."""

@@ -57,17 +57,17 @@ class OnlineTuning(Environment):
     level_evaluations = 500_000
 
     features: int = Field(8, ge=2, le=64)
-    """Dimensions of x."""
+    """How many dimensions x has; 2 to 64."""
     samples: int = Field(2, ge=1, le=1000)
-    """Pairs in a unit of time."""
+    """How many pairs (x, y) come in a unit of time."""
     noise: Finite = Field(0.7, gt=0)
-    """Standard deviation of y about w'x; w'x has 1."""
+    """The std of y about w'x; that of w'x is 1."""
     rotation: Finite = Field(0.01, ge=0)
     """How far w turns, in radians per unit of time."""
     switch_every: float = Field(60.0, ge=1)
-    """Time from one jump of w to the next, at multiples of itself; inf for none."""
+    """The time from one jump of w to the next, in clock units; inf for none."""
     batch: int = Field(50, ge=1, le=100_000)
-    """Pairs in an observation."""
+    """How many fresh pairs (x, y) an observation is made of."""
     ridges: tuple[Finite, Finite] = (1e-3, 10.0)
     """The least and the greatest r, in squared units of x; both between 1e-4 and 1e4."""
     half_lives: tuple[Finite, Finite] = (1.0, 100.0)

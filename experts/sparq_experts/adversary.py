@@ -23,7 +23,7 @@ class Adversary(Expert):
     """
 
     bound: Amount = 0.2
-    """The largest error, in reward units."""
+    """The largest error of an answer, in reward units."""
     claimed: Amount = 0.0
     """The std that it claims, in reward units; it may be a lie as well."""
 

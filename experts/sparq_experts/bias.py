@@ -15,7 +15,7 @@ class Biased(Expert):
     """Knows the reward plus a constant: reward + bias. It claims to be exact."""
 
     bias: FiniteFloat = 0.1
-    """In reward units; the same at every point and time."""
+    """What is added to the reward, in reward units; the same at every point and time."""
 
     async def answer(self, query: Query, world: World) -> Estimate:
         """Give the reward of now, shifted."""
@@ -36,11 +36,11 @@ class DriftingBias(Expert):
     offset: FiniteFloat = 0.0
     """The bias at time 0, in reward units."""
     rate: FiniteFloat = 0.005
-    """How fast it grows, in reward units a clock unit."""
+    """How fast the bias grows, in reward units per clock unit."""
     amplitude: Amount = 0.05
-    """How far it goes to and fro, in reward units."""
+    """How far the bias goes to and fro, in reward units."""
     cycle: Positive = 24.0
-    """How long it takes to go to and fro once, in clock units."""
+    """How long the bias takes to go to and fro once, in clock units."""
 
     async def answer(self, query: Query, world: World) -> Estimate:
         """Give the reward of now, shifted by the bias of now."""

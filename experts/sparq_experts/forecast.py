@@ -42,19 +42,20 @@ class Forecast(Expert):
     """
 
     method: Literal["persistence", "ar", "gp"] = "ar"
-    """How it extrapolates, as told above."""
+    """How the readings are extrapolated to now: the last one stands (`persistence`), autoregression
+    (`ar`), or a Gaussian process in time (`gp`)."""
     every: Positive = 1.0
-    """Between readings, in clock units."""
+    """The time between readings, in clock units."""
     delay: Amount = 1.0
     """How old a reading is when it comes in, in clock units."""
     window: Annotated[int, Field(ge=2)] = 50
-    """How many of the last readings count."""
+    """How many of the last readings are used; at least 2."""
     order: PositiveInt = 2
     """How many readings the next one is a combination of, for ar; two can oscillate."""
     std: Amount = 0.0
-    """Of a reading's noise, in reward units."""
+    """The std of a reading's noise, in reward units."""
     prior_std: Positive = 1.0
-    """What it claims while it has too few readings to judge itself, in reward units."""
+    """The std that it claims while it has too few readings to judge itself, in reward units."""
 
     @model_validator(mode="after")
     def _has_readings_enough(self) -> Self:

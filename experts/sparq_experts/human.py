@@ -31,7 +31,7 @@ class Human(Expert):
     """
 
     thinking: AnyDraw = Lognormal(median=0.05, sigma=1.0)
-    """For each point, in clock units of working time."""
+    """How long each point takes, in clock units of working time."""
     batch: PositiveInt = 8
     """How many points are worked off before somebody else has a turn."""
     day: Positive = 24.0
@@ -39,9 +39,9 @@ class Human(Expert):
     opens: Amount = 9.0
     """When work begins, in clock units from midnight."""
     closes: Positive = 17.0
-    """When it ends."""
+    """When work ends, in clock units from midnight."""
     workdays: Annotated[int, Field(ge=1, le=_WEEK)] = 5
-    """Of the seven days of a week; the first so many."""
+    """On how many of the seven days of a week there is work: the first so many."""
 
     @model_validator(mode="after")
     def _has_hours(self) -> Self:

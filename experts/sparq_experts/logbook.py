@@ -36,7 +36,7 @@ class Logbook(Expert):
     entries: NonNegativeInt = 0
     """How many points, evenly over the domain, are in the log from time 0; all, if sites."""
     std: Amount = 0.0
-    """Of an evaluation's noise beside the world's own, in reward units; claimed."""
+    """The std of an evaluation's noise beside the world's own, in reward units; it is claimed."""
 
     @model_validator(mode="after")
     def _has_a_log(self) -> Self:

@@ -19,7 +19,7 @@ class Quantised(Expert):
     """
 
     step: Positive = 0.1
-    """Between marks of the scale, in reward units."""
+    """The distance between two marks of the scale, in reward units."""
 
     async def answer(self, query: Query, world: World) -> Estimate:
         """Give the nearest mark to the reward of now."""

@@ -35,7 +35,8 @@ class Replay(Expert):
     """A .csv or .parquet file, or the folder of a study that recorded its replies. A relative path
     is one from the working directory, or, in a scenario file, from that file's; `~` is home."""
     where: tuple[tuple[str, str | int | float], ...] = ()
-    """Columns and the value that rows have there, for a part of the table: (("source", "lab"),)."""
+    """Which rows of the table count: columns with the value that a row must have there, as
+    `[["source", "lab"]]`."""
     reach: Amount = 0.0
     """How far from a point a place may lie, as the crow flies; 0 for the very same point."""
     begins_at: FiniteFloat = 0.0

@@ -23,13 +23,13 @@ class Simulator(Expert):
     """
 
     resolution: Annotated[float, Field(gt=0, le=1)] = 0.5
-    """Cells a side, as a share of the environment's own."""
+    """How many cells a side has, as a share of the environment's own; above 0, at most 1."""
     service_per_cell: Amount = 1e-4
     """How long a run lasts for each cell, in clock units."""
     processors: PositiveInt = 1
     """How many runs there can be at a time; the others wait."""
     std: Amount = 0.0
-    """What it claims its error to be, in reward units."""
+    """The std that it claims of its error, in reward units."""
 
     def start(self, setting: Setting) -> Answering:
         """Begin with idle processors."""

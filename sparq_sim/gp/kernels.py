@@ -127,6 +127,7 @@ class Constant(Kernel):
 
     kind: Literal["constant"] = "constant"
     variance: Positive = 1.0
+    """The variance of the reward's height, in squared reward units."""
 
     def __call__(self, a: Points, b: Points) -> Matrix:
         return np.full((len(a), len(b)), self.variance)
@@ -151,7 +152,10 @@ class Stationary(Kernel):
     """
 
     variance: Positive = 1.0
+    """The variance of the reward at a point, in squared reward units."""
     length_scale: LengthScale = 1.0
+    """The distance over which rewards stay alike, in units of the points: one number, or one for
+    each coordinate."""
 
     @abstractmethod
     def _correlation(self, squares: Matrix) -> Matrix:
@@ -263,6 +267,7 @@ class RationalQuadratic(Stationary):
 
     kind: Literal["rational-quadratic"] = "rational-quadratic"
     alpha: Positive = 1.0
+    """How alike the mixed length scales are; the larger, the nearer to a squared exponential."""
 
     def _correlation(self, squares: Matrix) -> Matrix:
         return np.exp(-self.alpha * np.log1p(squares / (2 * self.alpha)))
@@ -286,6 +291,8 @@ class Forgetting(Kernel):
 
     kind: Literal["forgetting"] = "forgetting"
     epsilon: Share
+    """The share of the reward's variance that is new after each unit of time; above 0 and below
+    1."""
 
     def __call__(self, a: Points, b: Points) -> Matrix:
         gaps = np.abs(np.subtract.outer(_times(a), _times(b)))
@@ -312,6 +319,7 @@ class Wiener(Kernel):
 
     kind: Literal["wiener"] = "wiener"
     rate: Positive
+    """By how much the variance grows in a unit of time, as a share of the variance in space."""
 
     def __call__(self, a: Points, b: Points) -> Matrix:
         return 1 + self.rate * np.minimum.outer(_from_zero(a), _from_zero(b))
@@ -349,6 +357,7 @@ class Sum(Kernel):
 
     kind: Literal["sum"] = "sum"
     parts: Annotated[tuple[AnyKernel, ...], Field(min_length=1)]
+    """The kernels to add, each a table with a `kind`."""
 
     def __call__(self, a: Points, b: Points) -> Matrix:
         return sum([part(a, b) for part in self.parts], start=np.zeros(()))
@@ -371,6 +380,7 @@ class Product(Kernel):
 
     kind: Literal["product"] = "product"
     parts: Annotated[tuple[AnyKernel, ...], Field(min_length=1)]
+    """The kernels to multiply, each a table with a `kind`."""
 
     def __call__(self, a: Points, b: Points) -> Matrix:
         return prod([part(a, b) for part in self.parts], start=np.ones(()))
@@ -406,7 +416,9 @@ class SpaceTime(Kernel):
 
     kind: Literal["space-time"] = "space-time"
     space: AnyKernel
+    """The kernel of where two points lie: a table with a `kind`."""
     time: AnyKernel
+    """The kernel of when two points are asked about: a table with a `kind`."""
 
     def __call__(self, a: Points, b: Points) -> Matrix:
         return self.space(a[:, :-1], b[:, :-1]) * self.time(a[:, -1:], b[:, -1:])

@@ -28,7 +28,9 @@ class Gamma(Prior):
 
     kind: Literal["gamma"] = "gamma"
     shape: Positive
+    """The shape of the density, whose mode is (shape - 1) / rate, or 0 up to a shape of 1."""
     rate: Positive
+    """How fast the density falls for large values; its mean is shape / rate."""
 
     def log_density(self, value: float) -> float:
         """Give the log density at *value*."""
@@ -45,7 +47,9 @@ class LogNormal(Prior):
 
     kind: Literal["lognormal"] = "lognormal"
     log_mean: float
+    """The mean of the logarithm."""
     log_std: Positive
+    """The std of the logarithm."""
 
     def log_density(self, value: float) -> float:
         """Give the log density at *value*."""

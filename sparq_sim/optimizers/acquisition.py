@@ -30,13 +30,15 @@ class Acquisition(Part):
     """
 
     grid: PositiveInt | None = Field(default=None, ge=2)
-    """Points a dimension; by default 501 in one and 41 in two dimensions."""
+    """How many points the grid has in each dimension, at least 2; by default 501 in one dimension,
+    41 in two and no grid beyond."""
     refine: bool = False
     """Whether to climb from the best candidates; always so where there is no grid."""
     candidates: PositiveInt = 512
-    """Sobol points, where there is no grid."""
+    """How many Sobol points there are to begin with, where there is no grid; rounded up to a power
+    of 2."""
     starts: PositiveInt = 4
-    """From how many candidates to climb."""
+    """From how many of the best candidates to climb."""
     merge: Positive = 1e-3
     """Climbed points are rounded to multiples of this share of the range, to merge repeats."""
 

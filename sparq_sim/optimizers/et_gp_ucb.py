@@ -30,7 +30,8 @@ class ETGPUCB(GPOptimizer):
     """
 
     delta: Chance = 0.1
-    """The chance of ever beginning anew without a cause; the smaller, the less is noticed."""
+    """The probability of ever forgetting without a cause, above 0 and below 1; the smaller, the
+    less is noticed."""
 
     def memory(self, prior: Prior, setting: Setting, rng: Generator) -> Memory:
         """Remember what was observed since the last reset."""

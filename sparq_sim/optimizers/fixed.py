@@ -18,6 +18,7 @@ class Fixed(Optimizer):
 
     asks: ClassVar[Asks | None] = "never"
     point: Annotated[tuple[FiniteFloat, ...], Field(min_length=1)]
+    """The point that is played: a number for each coordinate, within the domain."""
 
     def start(self, setting: Setting, rng: Generator) -> Agent:
         """Give an agent that learns nothing."""

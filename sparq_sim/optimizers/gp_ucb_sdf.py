@@ -38,10 +38,10 @@ class GPUCBSDF(GPOptimizer):
     """
 
     window: NonNegativeInt | None = None
-    """m, in rounds; what takes longer to arrive is ignored. By default twice the expected latency
+    """m, in rounds: what takes longer to arrive is ignored; by default twice the expected latency
     of the observations, as they advise."""
     censored: FiniteFloat | None = None
-    """What a play counts as that was not heard of; by default the prior mean."""
+    """What a play that was not heard of counts as, in reward units; by default the prior mean."""
     bound: Amount = 1.0
     """B_y, a bound on rewards counted from the censored value, in prior stds."""
 

@@ -32,6 +32,7 @@ class GivenLength(Length):
 
     kind: Literal["given"] = "given"
     rounds: PositiveInt
+    """How many rounds there are in the block or window."""
 
     def __call__(self, kernel: Kernel, setting: Setting) -> int:
         return self.rounds
@@ -46,6 +47,7 @@ class ForgettingLength(Length):
 
     kind: Literal["forgetting"] = "forgetting"
     epsilon: Share
+    """The share of the reward's variance that is new in each round; above 0 and below 1."""
 
     def __call__(self, kernel: Kernel, setting: Setting) -> int:
         dimensions = setting.domain.dimensions
@@ -69,6 +71,7 @@ class VariationLength(Length):
 
     kind: Literal["variation"] = "variation"
     budget: Positive | None = None
+    """B_T, a bound on the sum of |f_{t+1} - f_t| over all rounds; by default 1 stands in for it."""
 
     def __call__(self, kernel: Kernel, setting: Setting) -> int:
         rounds = known_rounds(setting)

@@ -20,9 +20,9 @@ class RGPUCB(GPOptimizer):
     """
 
     block: AnyLength = VariationLength()
-    """N, in rounds."""
+    """N, after how many rounds all is forgotten: a number, or a table with a `kind`."""
     carry: NonNegativeInt = 0
-    """How many of the newest observations a new block begins with. With none, as published, each
+    """With how many of the newest observations a new block begins; with none, as published, each
     block begins with a blind play."""
 
     def memory(self, prior: Prior, setting: Setting, rng: Generator) -> Memory:

@@ -69,7 +69,7 @@ class Shares(Routing):
     shares: Annotated[
         tuple[tuple[str, Positive], ...], BeforeValidator(_pairs), Field(min_length=1)
     ]
-    """By name; only their proportions count."""
+    """The share of the points that each expert is asked about, by name; only proportions count."""
 
     @field_validator("shares")
     @classmethod
@@ -99,7 +99,8 @@ class _One(Routing):
     """All points go to one expert, of those whose noise is adequate."""
 
     adequate: PositiveFloat = inf
-    """The largest std that will do, in reward units, aged by the expected latency."""
+    """The largest std of an answer that will do, in reward units, aged by the expected latency; by
+    default any."""
 
     def routes(self, offers: Sequence[Offer], covariance: Matrix) -> Routes:
         """Give all to the first among the adequate; to the most exact, where none is."""
@@ -145,7 +146,7 @@ class Information(Routing):
 
     kind: Literal["information"] = "information"
     least: Amount = 0.0
-    """Nats for a unit of cost; a point where nobody offers more is not asked."""
+    """How many nats a unit of cost must bring, or a point is not asked about."""
 
     def routes(self, offers: Sequence[Offer], covariance: Matrix) -> Routes:
         """Go through the points, and reckon with each answer before it has come."""

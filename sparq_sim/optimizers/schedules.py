@@ -35,6 +35,7 @@ class Logarithmic(Schedule):
 
     kind: Literal["logarithmic"] = "logarithmic"
     factor: Positive = 6.0
+    """c, by which log t is multiplied; 6 in the paper's experiment."""
 
     def queries(self, round_number: int) -> float:
         return self.factor * log(round_number)
@@ -45,7 +46,9 @@ class LogarithmicPower(Schedule):
 
     kind: Literal["logarithmic-power"] = "logarithmic-power"
     factor: Positive = 6.0
+    """c, by which (log t)^d is multiplied."""
     dimensions: PositiveInt
+    """d, how many coordinates a point has."""
 
     def queries(self, round_number: int) -> float:
         return self.factor * log(round_number) ** self.dimensions
@@ -56,6 +59,7 @@ class Constant(Schedule):
 
     kind: Literal["constant"] = "constant"
     count: NonNegativeInt
+    """How many points are asked about in each round; 0 for none."""
 
     def queries(self, round_number: int) -> float:
         return self.count
@@ -66,7 +70,10 @@ class Every(Schedule):
 
     kind: Literal["every"] = "every"
     rounds: PositiveInt
+    """After how many rounds the expert is asked again."""
     schedule: "QuerySchedule"
+    """How many points are asked about in a round in which the expert is asked: a table with a
+    `kind`."""
 
     def queries(self, round_number: int) -> float:
         return 0.0 if round_number % self.rounds else self.schedule.queries(round_number)
@@ -85,11 +92,17 @@ class Guaranteed(Schedule):
 
     kind: Literal["guaranteed"] = "guaranteed"
     divergence: Positive
+    """eta, the largest expected divergence that will do, in nats."""
     decay: Positive
+    """alpha, how fast the eigenvalues of the kernel fall."""
     scale: Positive
+    """C, the constant of the bound on the eigenvalues of the kernel and the domain."""
     noise_variance: Positive
+    """sigma^2, the smallest noise variance of all observations, in squared reward units."""
     variance: Positive = 1.0
+    """The largest variance of the kernel, k(x, x), in squared reward units."""
     dimensions: PositiveInt = 1
+    """d, how many coordinates a point has."""
 
     def queries(self, round_number: int) -> float:
         odds = log(2 * self.scale / self.noise_variance / self.divergence) + 3 * log(round_number)

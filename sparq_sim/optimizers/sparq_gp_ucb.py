@@ -44,11 +44,11 @@ class Discard(Part):
     """
 
     kind: Literal["logarithmic", "power", "never"] = "logarithmic"
-    """Which h(t), or none."""
+    """Which h(t) the limit grows by: log t, a power of t, or `never` to keep all."""
     factor: Positive = 1.0
-    """Of g(t)."""
+    """By what s^2 h(t) is multiplied to give the limit g(t)."""
     power: Annotated[float, Field(gt=0, lt=0.25)] = 0.2
-    """Of t, where that is the kind."""
+    """The power of t where the kind is `power`; above 0 and below 1/4, as the theorem asks."""
 
     def limit(self, number: int) -> float:
         """Give g(t) / s^2 in round *number*."""
@@ -71,23 +71,25 @@ class SparQGPUCB(GPOptimizer):
 
     asks: ClassVar[Asks | None] = "anywhere"
     expert: str | None = None
-    """Whom to ask; by default the only expert of the play."""
+    """The name of the expert to ask; by default the only one of the play."""
     routing: AnyRouting | None = None
     """How to share the points of a round among several experts, in place of asking one."""
     schedule: QuerySchedule = Logarithmic()
-    """Q_t, how many points to ask about: 6 log t in the paper."""
+    """Q_t, how many points to ask about in round t: a table with a `kind`; 6 log t in the paper."""
     selection: Way = "greedy"
-    """How they are chosen: greedily, by the exchange chain of the paper's appendix, or as an exact
-    draw of the determinantal process that the chain approximates."""
+    """How these points are chosen: greedily, by the exchange chain of the paper's appendix, or as
+    an exact draw of the determinantal process that the chain approximates."""
     steps: NonNegativeInt = 1000
-    """Of the chain, in each round, at most."""
+    """How many steps the exchange chain makes in each round at most."""
     epsilon: Annotated[float, Field(gt=0, lt=1)] | None = None
-    """How near to the determinantal process, in total variation, the chain need come."""
+    """How near to the determinantal process, in total variation, the chain need come; by default it
+    makes all its steps."""
     rate: Amount | None = None
-    """Of ageing, in squared reward units a squared round; by default s^2, as in the paper. The
-    square of the change of the reward in a round is better, where it is known."""
+    """How fast observations age, in squared reward units per squared round; by default their noise
+    variance s^2, as in the paper. The square of the change of the reward in a round is better,
+    where it is known."""
     discard: Discard = Discard()
-    """Which observations of its own to give up."""
+    """Which of its own observations are given up as too old."""
     retain: Annotated[float, Field(ge=0)] = 0.0
     """For how many rounds answers to earlier queries still count beside a later complete one."""
     waits: bool = False

@@ -17,7 +17,7 @@ class SWGPUCB(GPOptimizer):
     """
 
     window: AnyLength = VariationLength()
-    """W, in rounds."""
+    """W, how many rounds back observations count: a number, or a table with a `kind`."""
 
     def memory(self, prior: Prior, setting: Setting, rng: Generator) -> Memory:
         """Remember the last W rounds."""

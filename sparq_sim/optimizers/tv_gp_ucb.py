@@ -31,7 +31,8 @@ class TVGPUCB(GPOptimizer):
     """
 
     epsilon: Annotated[float, Field(ge=0, lt=1)] = 0.03
-    """How much of the reward is new in each round; theirs were 0.001 to 0.04."""
+    """The share of the reward's variance that is new in each round, from 0 to below 1; theirs were
+    0.001 to 0.04."""
 
     def memory(self, prior: Prior, setting: Setting, rng: Generator) -> Memory:
         """Remember all, in space and time."""

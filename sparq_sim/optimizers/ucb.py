@@ -49,18 +49,21 @@ class PriorWarning(UserWarning):
 class Fitting(Part):
     """How a kernel and a prior mean are found: by marginal likelihood.
 
-    They are fitted to the design of the play, or, where it has none, to the first *plays*
-    observations, of uniform play; and anew *every* so many rounds, to the newest *plays* or 200.
+    They are fitted to the design of the play, or, where it has none, to the first observations.
     All observations are fitted as if made at one time: where the reward drifts fast, fitting anew
     takes change for roughness, and does harm.
     """
 
     plays: Annotated[int, Field(ge=2)] = 10
+    """How many observations are needed to fit, made by uniform play where there is no design; at
+    least 2."""
     every: PositiveInt | None = None
+    """After how many rounds to fit anew, to the newest observations: 200, or `plays` if more; by
+    default never."""
     starts: PositiveInt = 5
-    """From how many kernels to climb."""
+    """From how many kernels to climb: the one there is, and others that are drawn."""
     length_scale: AnyPrior | None = None
-    """A prior density of the length scales."""
+    """A prior density of the length scales: a table with a `kind`; by default none."""
     free_noise: bool = False
     """Whether the noise is fitted too; over time it then takes drift for noise."""
 
@@ -70,15 +73,19 @@ class GPOptimizer(Optimizer):
 
     asks: ClassVar[Asks | None] = "never"
     kernel: AnyKernel | None = None
-    """How alike rewards are; by default a squared exponential, fitted."""
+    """How alike the rewards of two points are: a table with a `kind`; by default a squared
+    exponential, fitted."""
     mean: FiniteFloat | None = None
-    """The prior mean; by default fitted with the kernel, or the design's average, or 0."""
+    """The prior mean, in reward units; by default fitted with the kernel, or, where that is given,
+    the design's average or 0."""
     noise_variance: Positive | None = None
-    """Of an observation; by default what its channel claims."""
+    """The noise variance of an observation, in squared reward units; by default as its channel
+    claims."""
     width: AnyWidth = LogarithmicWidth()
-    """How many stds above the mean the bound lies."""
+    """How many stds above the mean the upper confidence bound lies: a number, or a table with a
+    `kind`."""
     acquisition: Acquisition = Acquisition()
-    """Where the bound is maximised."""
+    """How the point with the highest upper confidence bound is searched for."""
     fitting: Fitting = Fitting()
     """How the kernel is found, where it is not given."""
 

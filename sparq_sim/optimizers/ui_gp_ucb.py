@@ -20,7 +20,8 @@ class UIGPUCB(GPOptimizer):
     """
 
     rate: Amount | None = None
-    """In squared reward units a squared round; by default the noise variance s^2."""
+    """How fast observations age, in squared reward units per squared round; by default their noise
+    variance s^2."""
 
     def memory(self, prior: Prior, setting: Setting, rng: Generator) -> Memory:
         """Remember all, ageing."""

@@ -32,9 +32,10 @@ class WGPUCB(GPOptimizer):
     """
 
     weight: Annotated[float, Field(gt=0, le=1)] | None = None
-    """eta; by default 1 - gamma_T^(-1/4) (B_T / T)^(1/2), their Corollary 5."""
+    """eta, by which the weight of an observation falls in each round; by default 1 - gamma_T^(-1/4)
+    (B_T / T)^(1/2), their Corollary 5."""
     budget: Positive | None = None
-    """B_T, a bound on the sum of |f_{t+1} - f_t|; if unknown, 1 stands in for it."""
+    """B_T, a bound on the sum of |f_{t+1} - f_t| over all rounds; by default 1 stands in for it."""
 
     def memory(self, prior: Prior, setting: Setting, rng: Generator) -> Memory:
         """Remember all, weighted."""

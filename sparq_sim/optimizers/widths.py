@@ -63,6 +63,7 @@ class ConstantWidth(Width):
 
     kind: Literal["constant"] = "constant"
     value: Amount
+    """How many stds above the mean the bound lies, in every round."""
 
     def __call__(self, occasion: Occasion) -> float:
         return self.value
@@ -77,7 +78,9 @@ class LogarithmicWidth(Width):
 
     kind: Literal["logarithmic"] = "logarithmic"
     c1: Positive = 0.8
+    """The factor before the logarithm; the larger, the wider in all rounds."""
     c2: Positive = 4.0
+    """The factor of t within the logarithm; the larger, the wider, above all in early rounds."""
 
     def __call__(self, occasion: Occasion) -> float:
         return sqrt(max(0.0, self.c1 * log(self.c2 * occasion.round)))
@@ -91,7 +94,11 @@ class _Normed(Width):
     """
 
     norm: Amount | None = None
+    """A bound on the norm of the reward in the space of the kernel; by default computed from the
+    design."""
     ridge: Positive = 1e-2
+    """What is added to the diagonal of the kernel matrix where the norm is computed from the
+    design."""
 
     @property
     def theoretical(self) -> bool:
@@ -124,6 +131,7 @@ class PaperWidth(_Normed):
 
     kind: Literal["paper"] = "paper"
     delta: Chance = 0.05
+    """The probability, above 0 and below 1, with which the bound may fail."""
 
     def __call__(self, occasion: Occasion) -> float:
         return sqrt(2 * log(2 / self.delta) + occasion.log_determinant) + self._bound
@@ -137,7 +145,9 @@ class ChowdhuryGopalanWidth(_Normed):
 
     kind: Literal["chowdhury-gopalan"] = "chowdhury-gopalan"
     delta: Chance = 0.1
+    """The probability, above 0 and below 1, with which the bound may fail."""
     noise_std: Positive = 1.0
+    """R, for which the noise is R-sub-Gaussian: for Gaussian noise its std."""
 
     def __call__(self, occasion: Occasion) -> float:
         gain = occasion.log_determinant / 2
@@ -153,6 +163,7 @@ class SrinivasWidth(_Normed):
 
     kind: Literal["srinivas"] = "srinivas"
     delta: Chance = 0.1
+    """The probability, above 0 and below 1, with which the bound may fail."""
 
     def __call__(self, occasion: Occasion) -> float:
         gain = occasion.log_determinant / 2
@@ -167,6 +178,7 @@ class FiniteWidth(Width):
 
     kind: Literal["finite"] = "finite"
     delta: Chance = 0.1
+    """The probability, above 0 and below 1, with which the bound may fail."""
 
     @property
     def theoretical(self) -> bool:

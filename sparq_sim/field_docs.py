@@ -1,0 +1,82 @@
+"""Field docs: the sentence of each field of a model, read from its source when asked for.
+
+Pydantic can read them as well, but would do so whenever a module is imported.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from functools import lru_cache
+from inspect import getdoc, getsource
+from itertools import pairwise
+from typing import Any
+
+from pydantic import BaseModel
+
+
+def field_docs(model: type[BaseModel]) -> dict[str, str]:
+    """Return the sentence of each field that has one: its description, or the docstring below it.
+
+    What a field chooses by, as `kind: Literal["uniform"]`, is described as its model is. Of a
+    class whose source cannot be read, such as one typed into a console, only descriptions count.
+    """
+    written: dict[str, str] = {}
+    for each in reversed(model.__mro__):
+        written |= _docstrings(each.__module__).get(each.__qualname__, {})
+    found: dict[str, str] = {}
+    for name, field in model.model_fields.items():
+        text = field.description or written.get(name, "")
+        if not text and name == "kind":
+            text = first_paragraph(model)
+        if text:
+            found[name] = " ".join(text.split())
+    return found
+
+
+def first_paragraph(model: type) -> str:
+    """Return the first paragraph of what a class says of itself, on one line."""
+    return " ".join((getdoc(model) or "").partition("\n\n")[0].split())
+
+
+def describe(model: type[BaseModel], schema: dict[str, Any]) -> None:
+    """Add the sentence of each field to the JSON *schema* of a model."""
+    docs = field_docs(model)
+    for name, field in model.model_fields.items():
+        shown = schema.get("properties", {}).get(field.alias or name)
+        if shown is not None and name in docs:
+            shown.setdefault("description", docs[name])
+
+
+@lru_cache(maxsize=256)
+def _docstrings(module: str) -> dict[str, dict[str, str]]:
+    """Return the docstrings below fields, by class and field, of a module that is loaded."""
+    try:
+        tree = ast.parse(getsource(sys.modules[module]))
+    except (KeyError, OSError, TypeError, SyntaxError):  # Typed in, compiled, or no longer there.
+        return {}
+    return {name: dict(_below_fields(node)) for name, node in _classes(tree, "")}
+
+
+def _classes(node: ast.AST, within: str) -> Iterator[tuple[str, ast.ClassDef]]:
+    """Yield each class by its qualified name, those within classes and functions as well."""
+    for inner in ast.iter_child_nodes(node):
+        match inner:
+            case ast.ClassDef(name=name):
+                yield within + name, inner
+                yield from _classes(inner, f"{within}{name}.")
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield from _classes(inner, f"{within}{name}.<locals>.")
+            case _:
+                yield from _classes(inner, within)
+
+
+def _below_fields(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for field, doc in pairwise(node.body):
+        match field, doc:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str() as text)),
+            ):
+                yield name, text
