@@ -34,6 +34,7 @@ from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
+import reference
 import scipy.linalg  # noqa: F401 - its BLAS must be loaded to be held to one thread
 from threadpoolctl import threadpool_limits
 
@@ -288,8 +289,8 @@ def named(path: Path) -> Path:
 
 def unlisted() -> list[str]:
     """Return the public names that the reference does not list."""
-    text = (HERE / "reference.md").read_text(encoding="utf-8")
-    return [name for name in sparq_sim.__all__ if f":: sparq_sim.{name}\n" not in text]
+    listed = {entry.path for entry in reference.listed(reference.PAGE.read_text(encoding="utf-8"))}
+    return [name for name in sparq_sim.__all__ if f"sparq_sim.{name}" not in listed]
 
 
 def main(names: list[str]) -> int:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
+from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
 
 import sparq_sim
 from sparq_sim.models import Part
+
+sys.path.append(str(Path(__file__).parent))
+import reference
+import results_pages
 
 project = "sparq-sim"
 version = release = sparq_sim.__version__
@@ -27,17 +33,27 @@ autodoc_default_options = {"members": True}
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # `show_signature` writes them as the source does
 python_maximum_signature_line_length = 88
+suppress_warnings = ["ref.python"]  # Several things are called Fixed; a link leads to one of them.
 
 _SPANS = re.compile(r"`(?P<code>[^`]+)`|(?<![\w*])\*(?P<italic>\w[\w -]*)\*(?![\w*])")
 _MARKUP = re.compile(r"([\\*|_])")
+_COLON = "\ue000"
 _ANNOTATED = re.compile(r"Annotated\[(.+?), Field\([^()]*\)\]")
+
+
+def keep_colons(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
+) -> None:
+    """Hide colons in the sentence of a field, of which napoleon would take the first for a type."""
+    if what in ("attribute", "data"):
+        lines[:] = [line.replace(":", _COLON) for line in lines]
 
 
 def as_plain_text(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
 ) -> None:
     """Take formulas in docstrings as text: only `code`, *italics*, lists and paragraphs count."""
-    lines[:] = [_plain(line) for line in lines]
+    lines[:] = [_plain(line.replace(_COLON, ":")) for line in lines]
 
 
 def _plain(line: str) -> str:
@@ -110,8 +126,21 @@ def skip(app: Sphinx, what: str, name: str, obj: Any, skipped: bool, options: An
     return True if name == "model_config" else None
 
 
+def whole_docstrings(app: Sphinx, name: str, source: list[str]) -> None:
+    """Show whole docstrings where the page, as it stands, has their first sentences."""
+    source[:] = [results_pages.MARKED.sub(_directives, text) for text in source]
+
+
+def _directives(found: re.Match[str]) -> str:
+    if found["what"] not in reference.MARKERS:
+        return found[0]
+    return reference.directives(found["what"], found["given"].removeprefix(":").strip())
+
+
 def setup(app: Sphinx) -> None:
     """Let autodoc read docstrings and signatures as they are written here."""
+    app.connect("source-read", whole_docstrings)
     app.connect("autodoc-skip-member", skip)
+    app.connect("autodoc-process-docstring", keep_colons, priority=100)
     app.connect("autodoc-process-docstring", as_plain_text)
     app.connect("autodoc-process-signature", show_signature)

@@ -18,6 +18,8 @@ page these are written anew, up to `<!-- end -->`:
     the reference levels of a study, in a sentence.
 `<!-- drift table -->`, `<!-- ozone table -->`, `<!-- demo output -->`
     what a script printed, kept in docs/results.
+
+The markers of the reference are explained in docs/reference.py.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import reference
 from results_studies import LEVELS, RESULTS, Listed, Row, listed, results, words
 
 from sparq_sim.errors import SparqError, did_you_mean
@@ -283,6 +286,8 @@ def _inner(what: str, given: str) -> str:
             return f"\n\n{table(*(part.strip() for part in given.split('|')))}\n\n"
         case "levels":
             return f"\n\n{level_sentence(given)}\n\n"
+        case _ if what in reference.MARKERS:
+            return f"\n\n{reference.markdown(what, given)}\n\n"
         case _ if what in PRINTED:
             text = printed(what)
             return f"\n\n{text}\n\n" if given == "table" else f"\n```text\n{text}\n```\n"

@@ -22,6 +22,18 @@ from simpy.events import EventPriority as Order
 
 from sparq_sim.errors import LiveOnlyError, PluginError, StuckError
 
+__all__ = [
+    "BlockingWarning",
+    "Clock",
+    "Gate",
+    "LiveClock",
+    "NotAwaitedWarning",
+    "Process",
+    "Signal",
+    "SimClock",
+    "SimPyFunction",
+]
+
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 

@@ -22,7 +22,9 @@ from sparq_sim.models import Part
 from sparq_sim.parts import Open
 
 Amount = Annotated[NonNegativeFloat, Field(allow_inf_nan=False)]
+"""A finite number, 0 or more, as a field."""
 Positive = Annotated[PositiveFloat, Field(allow_inf_nan=False)]
+"""A finite number above 0, as a field."""
 
 
 class Draw(Part):

@@ -6,6 +6,15 @@ import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+__all__ = [
+    "LiveOnlyError",
+    "PluginError",
+    "ScenarioError",
+    "SparqError",
+    "StuckError",
+    "Unavailable",
+]
+
 
 class SparqError(Exception):
     """Something a user can mend; the command line prints it without a traceback."""

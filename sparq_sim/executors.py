@@ -42,6 +42,21 @@ from sparq_sim.streams import Streams
 if TYPE_CHECKING:
     from sparq_sim.scenario import Scenario
 
+__all__ = [
+    "Dask",
+    "ExecutorError",
+    "InProcess",
+    "Order",
+    "Outcome",
+    "Play",
+    "PlayExecutor",
+    "Pooled",
+    "Processes",
+    "SharedLandscape",
+    "Work",
+    "perform",
+]
+
 MOST_DEATHS = 2
 """A play that has killed this many workers is given up."""
 OTHER_CODE = (

@@ -11,6 +11,20 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+__all__ = [
+    "Answer",
+    "Estimate",
+    "Failure",
+    "Matrix",
+    "Move",
+    "Notes",
+    "Point",
+    "Points",
+    "Query",
+    "Reply",
+    "Values",
+]
+
 Point: TypeAlias = NDArray[np.float64]
 """One place: (d,)."""
 Points: TypeAlias = NDArray[np.float64]
@@ -184,6 +198,7 @@ class Failure:
 
 
 Reply: TypeAlias = Answer | Failure
+"""What an asker is told: an answer, or that there is none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,6 +13,8 @@ import numpy as np
 from sparq_sim.gp.sparse import RANK_TOLERANCE, Rows, Selection, capped, known, spectrum
 from sparq_sim.messages import Matrix, Values
 
+__all__ = ["ExactSampler", "eigenfeatures"]
+
 
 class ExactSampler:
     """Independent draws from the M-DPP, by the eigenvectors of the dual matrix.

@@ -10,6 +10,19 @@ from numpy.typing import NDArray
 
 from sparq_sim.messages import Matrix, Points, Values
 
+__all__ = [
+    "Distinct",
+    "Greedy",
+    "Selection",
+    "greedy",
+    "greedy_points",
+    "merge",
+    "numerical_rank",
+    "pivoted_cholesky",
+    "spectrum",
+    "tail_sum",
+]
+
 Rows = NDArray[np.intp]
 
 # A conditional variance this small beside the point's own variance adds nothing to a regression

@@ -36,6 +36,16 @@ from sparq_sim.models import Agent, Asks, Belief, Optimizer, Part, Setting, roun
 from sparq_sim.optimizers.acquisition import Acquisition
 from sparq_sim.optimizers.widths import AnyWidth, LogarithmicWidth, Occasion, Width
 
+__all__ = [
+    "Belief",
+    "Fitting",
+    "GPOptimizer",
+    "Memory",
+    "Prior",
+    "PriorWarning",
+    "round_at",
+]
+
 EXACT = 1e-6
 """An answer that claims to be exact is taken to be known to this share of the prior variance."""
 PROBED = 5
