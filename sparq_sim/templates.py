@@ -257,12 +257,12 @@ class $model(Environment):
 
     f(x, t) = exp(-|x - top(t)|^2 / (2 width^2))
     top_i(t) = 0.5 + 0.4 sin(2 pi t / duration + phase_i)
-
-    *duration* is the time of one turn, in clock units.
     """
 
     width: float = Field(default=0.2, ge=0.01)
+    """The std of the hill, in sides of the square; at least 0.01."""
     duration: PositiveFloat = 60.0
+    """How long one turn takes, in clock units."""
 
     def start(self, rng: Generator) -> Landscape:
         """Draw the phases; nothing else is left to chance."""
@@ -345,9 +345,10 @@ from sparq_sim import Estimate, Expert, Query, World
 
 
 class $model(Expert):
-    """Knows the reward as it was *lag* clock units ago, or at the beginning of the play."""
+    """Knows the reward as it was a while ago, or at the beginning of the play."""
 
     lag: NonNegativeFloat = 2.0
+    """How long ago, in clock units."""
 
     async def answer(self, query: Query, world: World) -> Estimate:
         """Tell the reward of then, and that it is of then."""
@@ -420,12 +421,13 @@ from sparq_sim.models import Agent
 class $model(Optimizer):
     """Plays near the best point observed, whose value fades with its age.
 
-    A point is worth value - *forgetting* * age, the age in clock units. Steps away from it are
-    normal; their std is *reach*, as a share of the domain's extent in each coordinate.
+    A point is worth value - *forgetting* * age. Steps away from it are normal.
     """
 
     forgetting: NonNegativeFloat = 0.05
+    """How much an observed value loses in a clock unit, in reward units."""
     reach: PositiveFloat = 0.02
+    """The std of a step, as a share of the domain's extent in each coordinate."""
 
     def start(self, setting: Setting, rng: Generator) -> Agent:
         """Begin with what the play's design shows, if it has one."""

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from sparq_sim.errors import SparqError
-from sparq_sim.plugins import Kind
+from sparq_sim.field_docs import field_docs
+from sparq_sim.plugins import Kind, load
 from sparq_sim.scenario import Scenario
 from sparq_sim.templates import LONGEST_NAME, NewKind, new
 from tests.commands import run
@@ -106,6 +107,16 @@ def test_the_entry_point_has_the_name_the_module_and_the_class(kind: Kind, tmp_p
         f"sparq_sim.{kind}s": {"north-sea-2": "north_sea_2:NorthSea2"}
     }
     assert project["dependencies"] == ["sparq-sim"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_field_of_a_new_plug_in_has_a_sentence(
+    kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new(kind, f"told-{kind}", tmp_path)
+    monkeypatch.syspath_prepend(tmp_path / f"told-{kind}")
+    model = load(kind, f"told_{kind}:Told{kind.title()}", allow_import=True)
+    assert field_docs(model).keys() == model.model_fields.keys()
 
 
 def test_an_empty_folder_is_filled(tmp_path: Path) -> None:
