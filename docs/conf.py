@@ -37,7 +37,7 @@ suppress_warnings = ["ref.python"]  # Several things are called Fixed; a link le
 
 _SPANS = re.compile(r"`(?P<code>[^`]+)`|(?<![\w*])\*(?P<italic>\w[\w -]*)\*(?![\w*])")
 _MARKUP = re.compile(r"([\\*|_])")
-_COLON = "\ue000"
+_COLON = "\ue000"  # No docstring has this character.
 _ANNOTATED = re.compile(r"Annotated\[(.+?), Field\([^()]*\)\]")
 
 

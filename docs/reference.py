@@ -119,17 +119,16 @@ def _lines(entry: Entry) -> Iterator[str]:
     """Yield the line of a name, and those of its fields and methods."""
     value = entry.value
     if not (isclass(value) or isfunction(value)):
-        yield _item(entry.name, _escaped(_aliases(entry.module)[entry.name]))
+        yield _item(entry.name, _escaped(_aliases(entry.module).get(entry.name, "")))
         return
     node = _node(value)
     if not isinstance(node, ast.ClassDef):
         yield _item(_signature(node), _summary(node))
         return
-    parts = [inner for each in reversed(_with_private_bases(value)) for inner in _members(each)]
-    tag = entry.kind or next((told for name, told, _ in parts if name == "kind" and told), "")
-    yield _item(_class_line(entry, node), _summary(node), tag)
-    seen = {name: line for name, _, line in parts if line}
-    yield from seen.values()
+    yield _item(_class_line(entry, node), _summary(node), entry.kind or _tag(node))
+    # What a class declares anew takes the place of what its base has.
+    members = dict(line for each in _with_private_bases(value) for line in _members(each))
+    yield from (f"  {line}" for line in members.values())
 
 
 def _class_line(entry: Entry, node: ast.ClassDef) -> str:
@@ -142,24 +141,25 @@ def _class_line(entry: Entry, node: ast.ClassDef) -> str:
     return f"class {named}" if base in ("object", "Protocol", "ABC") else f"class {named}({base})"
 
 
-def _members(owner: type) -> Iterator[tuple[str, str, str]]:
-    """Yield each own field and method of a class: its name, its value as a tag, and its line."""
-    body = _node(owner).body
-    for inner, after in pairwise([*body, ast.Pass()]):
+def _members(owner: type) -> Iterator[tuple[str, str]]:
+    """Yield the line of each own field and method of a class, by its name."""
+    for inner, after in pairwise([*_node(owner).body, ast.Pass()]):
         match inner:
-            case ast.AnnAssign(target=ast.Name(id=name)) if not name.startswith("_"):
-                doc = _literal(after)
-                if name == "kind" and not doc:
-                    yield name, str(ast.literal_eval(inner.value)) if inner.value else "", ""
-                else:
-                    yield name, "", "  " + _item(_field(name, inner), _escaped(doc))
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                if ast.get_docstring(inner) and _is_new(owner, inner.name):
-                    yield (
-                        inner.name,
-                        "",
-                        "  " + _item(_signature(inner, method=True), _summary(inner)),
-                    )
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                if not name.startswith("_") and (name != "kind" or _literal(after)):
+                    yield name, _item(_field(name, inner), _escaped(_literal(after)))
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                if ast.get_docstring(inner) and _is_new(owner, name):
+                    yield name, _item(_signature(inner, method=True), _summary(inner))
+
+
+def _tag(node: ast.ClassDef) -> str:
+    """Return the kind by which a table chooses a class, if one does: the field has no sentence."""
+    for inner, after in pairwise([*node.body, ast.Pass()]):
+        match inner:
+            case ast.AnnAssign(target=ast.Name(id="kind"), value=ast.Constant(value=str() as tag)):
+                return "" if _literal(after) else tag
+    return ""
 
 
 def _is_new(owner: type, name: str) -> bool:
@@ -167,8 +167,10 @@ def _is_new(owner: type, name: str) -> bool:
     return not name.startswith("_") and not any(hasattr(base, name) for base in owner.__bases__)
 
 
-def _with_private_bases(value: type) -> list[type]:
-    return [value, *(each for each in value.__mro__[1:] if each.__name__.startswith("_"))]
+def _with_private_bases(value: type) -> Iterator[type]:
+    """Yield a class after those of its bases that are not listed."""
+    yield from (base for base in reversed(value.__mro__[1:]) if base.__name__.startswith("_"))
+    yield value
 
 
 def _item(code: str, text: str, tag: str = "") -> str:
@@ -233,13 +235,9 @@ def _argument(given: ast.arg, default: ast.expr | None) -> str:
     return ast.unparse(given) + (f" = {ast.unparse(default)}" if default else "")
 
 
-def _summary(node: ast.AST) -> str:
+def _summary(node: ast.Module | ast.ClassDef | Function) -> str:
     """Return the first paragraph of a docstring."""
-    text = ast.get_docstring(node) if isinstance(node, _DOCUMENTED) else ""
-    return _escaped((text or "").partition("\n\n")[0])
-
-
-_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    return _escaped((ast.get_docstring(node) or "").partition("\n\n")[0])
 
 
 def _escaped(text: str) -> str:
@@ -261,9 +259,8 @@ def _tree(module: str) -> ast.Module:
 
 def _node(value: Any) -> Any:
     """Return where a class or a function is defined; of an overloaded one, the last."""
-    named = (*_tree(value.__module__).body,)
-    (*_, found) = (node for node in named if getattr(node, "name", "") == value.__name__)
-    return found
+    nodes = _tree(value.__module__).body
+    return [node for node in nodes if getattr(node, "name", "") == value.__name__][-1]
 
 
 def _literal(node: ast.AST) -> str:

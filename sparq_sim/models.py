@@ -85,13 +85,13 @@ class Terms:
     """What is known beforehand of a source: expected cost, noise and latency."""
 
     cost: float = 0.0
-    """Expected, for a query."""
+    """The expected cost of a query."""
     cost_per_point: float = 0.0
-    """Expected, on top, for each of its points."""
+    """The expected cost of each point of a query, on top."""
     std: float = 0.0
-    """Claimed, of an answer's value."""
+    """The std that an answer claims, in reward units."""
     latency: float = 0.0
-    """Expected service and transit of one point, in clock units; waiting comes on top."""
+    """The expected service and transit of one point, in clock units; waiting comes on top."""
     split: bool = False
     """Whether each point of a query is answered on its own."""
 
@@ -106,14 +106,21 @@ class Setting:
     """What a play tells its agent and its experts beforehand."""
 
     domain: Domain
+    """Where points may lie."""
     observation: Terms = field(default_factory=Terms)
-    """Of the reward's own channel."""
+    """The terms of the reward's own channel."""
     experts: Mapping[str, Terms] = field(default_factory=dict)
+    """The terms of each expert, by its name."""
     period: float = 1.0
+    """How long a round lasts, in clock units."""
     rounds: int | None = None
+    """How many rounds there are at most; None where nobody knows."""
     budget: float = float("inf")
+    """What all queries of a play may cost together."""
     budget_per_round: float = float("inf")
+    """What all queries of one round may cost together."""
     access: Access = "past"
+    """Where experts may be asked."""
     design: Answer | None = None
     """Observations made at time 0, before the play, to fit a prior to."""
 
