@@ -32,6 +32,7 @@ __all__ = [
     "Signal",
     "SimClock",
     "SimPyFunction",
+    "SlowStartWarning",
 ]
 
 T = TypeVar("T")

@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 __all__ = [
+    "HookError",
     "LiveOnlyError",
     "PluginError",
+    "ProgramError",
     "ScenarioError",
     "SparqError",
     "StuckError",
