@@ -571,10 +571,13 @@ def test_who_waits_on_when_the_run_is_over_waits_for_nothing(run: Run, reached: 
     assert log == [("clears up", "stubborn")[reached]]
 
 
-def test_what_is_under_way_is_cancelled_in_the_order_of_its_start_also_after_a_crash(
-    run: Run,
+@pytest.mark.parametrize(
+    ("crashes", "first"), [(True, "7: the first error"), (False, "3: in clearing up")]
+)
+def test_all_that_is_under_way_is_cancelled_in_order_and_the_first_error_is_raised(
+    run: Run, crashes: bool, first: str
 ) -> None:
-    log: list[object] = []
+    log: list[int] = []
 
     async def main(clock: Clock) -> None:
         async def worker(number: int) -> None:
@@ -588,32 +591,12 @@ def test_what_is_under_way_is_cancelled_in_the_order_of_its_start_also_after_a_c
         for number in range(20):
             clock.start(worker(number))
         await clock.sleep(1)
-        raise FussyError(7, why="the first error")
+        if crashes:
+            raise FussyError(7, why="the first error")
 
-    with pytest.raises(FussyError, match="7: the first error"):
+    with pytest.raises(FussyError, match=first):
         run(main)
     assert log == list(range(20))
-
-
-def test_an_error_in_clearing_up_is_raised_when_all_are_closed(run: Run) -> None:
-    log: list[int] = []
-
-    async def main(clock: Clock) -> None:
-        async def worker(number: int) -> None:
-            try:
-                await clock.sleep(inf)
-            finally:
-                log.append(number)
-                if number == 1:
-                    raise FussyError(1, why="in clearing up")
-
-        for number in range(3):
-            clock.start(worker(number))
-        await clock.sleep(1)
-
-    with pytest.raises(FussyError, match="1: in clearing up"):
-        run(main)
-    assert log == [0, 1, 2]
 
 
 def test_a_cancelled_line_at_a_gate_leaves_its_slots_free(run: Run) -> None:

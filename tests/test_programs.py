@@ -18,7 +18,7 @@ from sparq_sim import Channel, Estimate, Expert, Query, Rules, Trace, World, pla
 from sparq_sim.errors import LiveOnlyError, ProgramError
 from sparq_sim.programs import Program, kill_all
 from sparq_sim.testing import Asker, Slope, Teller, WaitlessLoop
-from tests.conftest import PATIENCE
+from tests.conftest import PATIENCE, wait_until
 
 ENDLESS = "import time\nwhile True: time.sleep(1)"
 
@@ -35,13 +35,6 @@ def is_alive(pid: int) -> bool:
     # Whoever was killed, and whose parent is gone, may wait to be reaped.
     status = Path(f"/proc/{pid}/stat")
     return not (status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z")
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 # By itself.

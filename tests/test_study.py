@@ -33,7 +33,7 @@ from sparq_sim.report.page import gathered
 from sparq_sim.store import StoreError
 from sparq_sim.study import Progress, Study
 from tests.commands import run
-from tests.conftest import PATIENCE
+from tests.conftest import PATIENCE, wait_until
 from tests.test_executors import Dawdling, digests, small
 from tests.test_store import flip, scenario, truncate
 
@@ -444,13 +444,6 @@ def gated(gate: Path) -> Iterator[None]:
 
 def open_gate(gate: Path) -> None:
     (gate / "closed").unlink()
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def dawdling() -> Any:
