@@ -30,7 +30,6 @@ PartKind: TypeAlias = Literal[
     "schedule",
     "routing",
 ]
-
 AnyKind: TypeAlias = Kind | PartKind
 
 # Named, not imported: each imports this module, and only what is used is to be loaded.
@@ -49,7 +48,6 @@ _HOMES: dict[AnyKind, str] = {
     "schedule": "sparq_sim.optimizers.schedules:QuerySchedule",
     "routing": "sparq_sim.optimizers.routing:AnyRouting",
 }
-
 
 GROUPS: dict[str, AnyKind] = {
     f"sparq_sim.{kind}{'es' if kind.endswith('s') else 's'}": kind for kind in _HOMES
@@ -145,13 +143,12 @@ def kind_of(model: type) -> AnyKind | None:
 @lru_cache(maxsize=1024)
 def name_of(plugin: type[Part]) -> str:
     """Give the name under which a class is known, or else `module:Class`."""
-    kind = kind_of(plugin)
-    if kind is None:
-        raise PluginError(f"{qualified(plugin)} is no plug-in")
+    path = qualified(plugin)
+    if (kind := kind_of(plugin)) is None:
+        return path
     for name, bundled in family(kind).bundled.items():
         if bundled is plugin:
             return name
-    path = qualified(plugin)
     for entry in sorted(_entries(kind), key=lambda entry: entry.name):
         # An entry point may name a package that only passes the class on.
         module = sys.modules.get(entry.module)
