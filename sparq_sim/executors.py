@@ -337,7 +337,8 @@ class SharedLandscape:
         # Its hooks are sought in the object itself, where __getattr__ has no say.
         for hook in LANDSCAPE_HOOKS:
             if hook.optional and inspect.getattr_static(landscape, hook.name, None) is not None:
-                setattr(self, hook.name, getattr(landscape, hook.name, None))
+                with suppress(AttributeError):  # Of a property that has nothing to give.
+                    setattr(self, hook.name, getattr(landscape, hook.name))
 
     def __getattr__(self, name: str) -> Any:
         """Return what else the landscape has."""
