@@ -3,6 +3,8 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -21,6 +23,9 @@ from sparq_sim.testing import Asker, Slope, Teller, WaitlessLoop
 from tests.conftest import PATIENCE, wait_until
 
 ENDLESS = "import time\nwhile True: time.sleep(1)"
+WRITES_PID = (
+    "import os, sys, pathlib\npathlib.Path(sys.argv[1]).write_text(str(os.getpid()))\n" + ENDLESS
+)
 
 
 def python(program: str, *arguments: str) -> list[str]:
@@ -241,8 +246,7 @@ class Endless(Teller):
     ends: str
 
     async def answer(self, query: Query, world: World) -> Estimate:
-        write = "import os, sys, pathlib\npathlib.Path(sys.argv[1]).write_text(str(os.getpid()))\n"
-        running = world.clock.start(world.run(python(write + ENDLESS, self.file)))
+        running = world.clock.start(world.run(python(WRITES_PID, self.file)))
         while not self.pid():
             await world.clock.sleep(0.2)
         match self.ends:
@@ -281,3 +285,19 @@ async def test_a_program_is_killed_when_it_is_not_waited_for_any_more(
         playing.cancel()
     await asyncio.wait([playing])
     wait_until(lambda: not is_alive(expert.pid()))
+
+
+def test_a_worker_that_is_told_to_end_kills_its_programs(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    worker = (
+        "import sys\n"
+        "from sparq_sim.executors import _settle\n"
+        "from sparq_sim.programs import Program\n"
+        "_settle()\n"
+        f"Program({python(WRITES_PID, str(file))!r}).run()\n"
+    )
+    with subprocess.Popen(python(worker)) as working:
+        wait_until(lambda: file.exists() and file.read_text())
+        working.terminate()
+        assert working.wait(timeout=PATIENCE) == -signal.SIGTERM
+    wait_until(lambda: not is_alive(int(file.read_text())))
