@@ -85,7 +85,7 @@ class FaultModel(Part):
         *,
         deadline: float,
     ) -> object:
-        """Let the source *answer* in the way of this fault.
+        """Return what the source is made to answer by this fault.
 
         Args:
             answer: Puts a query to the source and returns its estimate.

@@ -4,7 +4,8 @@ import json
 import pickle
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,8 +24,8 @@ from sparq_sim.gp.kernels import AnyKernel, Kernel, SpaceTime, SquaredExponentia
 from sparq_sim.gp.likelihood import fit
 from sparq_sim.gp.priors import AnyPrior, Prior
 from sparq_sim.holdings import replaced
-from sparq_sim.messages import Matrix, Points, Values
-from sparq_sim.models import Part, Setting
+from sparq_sim.messages import Estimate, Matrix, Points, Query, Values
+from sparq_sim.models import Part, Setting, World
 from sparq_sim.noise import AnyLoss, AnyNoise, Chances, Loss, Noise
 from sparq_sim.optimizers.gp_ucb import GPUCB
 from sparq_sim.optimizers.lengths import AnyLength, Length
@@ -208,6 +209,31 @@ def test_a_play_runs_on_parts_of_ones_own() -> None:
         0.01,
         0.1,
     }
+
+
+class Upside(FaultModel):
+    """Answers upside down."""
+
+    async def answer(
+        self,
+        answer: Callable[[Query, World], Awaitable[object]],
+        query: Query,
+        world: World,
+        *,
+        deadline: float,
+    ) -> object:
+        given = await answer(query, world)
+        return replace(given, values=-given.values) if isinstance(given, Estimate) else given
+
+
+def test_a_fault_of_ones_own_changes_what_is_answered() -> None:
+    def told(*faults: FaultModel) -> Values:
+        experts = {"teller": (Teller(), Channel(faults=faults))}
+        replies = play(Asker(), Slope(), Rules(rounds=5), experts=experts).replies
+        values: Values = replies["value"][replies["source"] == "teller"]
+        return values
+
+    np.testing.assert_array_equal(told(Upside(share=1.0)), -told())
 
 
 class Wrong(Weibull):
