@@ -912,7 +912,12 @@ def _shared(
         for name, own in definition(model).get("properties", {}).items():
             if own not in found.setdefault(name, []):
                 found[name].append(own)
-    return {name: each[0] if len(each) == 1 else {"anyOf": each} for name, each in found.items()}
+    return {name: each[0] if len(each) == 1 else _any_of(each) for name, each in found.items()}
+
+
+def _any_of(nodes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    told = dict.fromkeys(node["description"] for node in nodes if "description" in node)
+    return _described({"anyOf": list(nodes)}, " Or: ".join(told))
 
 
 def _with_installed(node: Any, choices: Mapping[str, Any]) -> Any:

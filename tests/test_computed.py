@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import ast
 import math
 import tracemalloc
 from pathlib import Path
@@ -394,15 +393,6 @@ def test_a_grid_that_nobody_can_fill_is_refused_with_the_base_that_needs_none() 
 
 
 # Elsewhere
-
-
-def test_the_chemostat_of_the_guide_is_fifteen_lines() -> None:
-    guide = Path(__file__).parents[1] / "docs" / "guides" / "environments.md"
-    blocks = guide.read_text(encoding="utf-8").split("```python\n")
-    (block,) = (block.split("```")[0] for block in blocks if "class Chemostat" in block)
-    (model,) = (node for node in ast.parse(block).body if isinstance(node, ast.ClassDef))
-    lines = block.splitlines()[model.lineno : model.end_lineno]
-    assert len([line for line in lines if line.strip()]) == 15
 
 
 def test_a_study_of_it_is_the_same_in_workers(tmp_path: Path) -> None:

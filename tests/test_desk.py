@@ -895,7 +895,7 @@ def test_the_reward_has_no_fallback() -> None:
             "shares of faults sum to 1.2; at most 1 of 1 can go wrong",
         ),
         ({"faults": [{"kind": "nan", "share": 1.1}]}, "less than or equal to 1"),
-        ({"faults": [{"kind": "fire"}]}, "Input should be 'raise', 'hang'"),
+        ({"faults": [{"kind": "fire"}]}, "no fault is called 'fire': there are: clock-skew"),
         ({"policy": {"growth": 0.5}}, "greater than or equal to 1"),
         ({"policy": {"retries": -1}}, "greater than or equal to 0"),
         ({"policy": {"backoff": inf}}, "finite number"),

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import re
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
@@ -38,7 +37,6 @@ from sparq_sim.report.words import scenario as tell
 from sparq_sim.scenario import schema
 from sparq_sim.store import plugins_used
 from sparq_sim.testing import Asker, Slope, Teller
-from tests.commands import run
 from tests.test_plugins import Site
 
 
@@ -653,67 +651,6 @@ def test_kernels_that_are_called_alike_are_not_taken_for_each_other() -> None:
         for power in (1, 2)
     ]
     assert fits[0].log_likelihood != fits[1].log_likelihood
-
-
-# In a package of one's own
-
-GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "plugins.md"
-PROJECT = """
-[build-system]
-requires = ["hatchling"]
-build-backend = "hatchling.build"
-
-[project]
-name = "my-package"
-version = "1.0"
-
-[tool.hatch.build.targets.wheel]
-only-include = ["my_package.py"]
-
-"""
-BASE = """
-rounds = 12
-environment.kind = "synthetic"
-feedback.noise = 0.1
-"""
-
-
-COMMANDS = """
-import sys
-from sparq_sim.cli import app
-
-if __name__ == "__main__":
-    for command in sys.argv[1:]:
-        app(command.split(), standalone_mode=False)
-"""
-
-
-def block(language: str, having: str) -> str:
-    """Return the block of the guide with a line that begins so."""
-    fenced = re.findall(rf"```{language}\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)
-    (found,) = (text for text in fenced if re.search(f"^{re.escape(having)}", text, re.MULTILINE))
-    return str(found)
-
-
-def test_the_latency_and_the_kernel_of_the_guide_have_12_lines_and_play_once_installed(
-    tmp_path: Path,
-) -> None:
-    latency, kernel = block("python", "class Weibull"), block("python", "class Periodic")
-    for text in (latency, kernel):
-        assert len(text[text.index("class ") :].splitlines()) <= 12
-    home, site = tmp_path / "home", tmp_path / "site"
-    home.mkdir()
-    (home / "my_package.py").write_text(f"import numpy as np\n{latency}\n{kernel}")
-    entries = block("toml", '[project.entry-points."sparq_sim.draws"]')
-    (home / "pyproject.toml").write_text(PROJECT + entries)
-    (tmp_path / "study.toml").write_text(BASE + block("toml", '[experts.sensor]\nkind = "truth"'))
-    offline = ("--no-index", "--no-deps", "--no-build-isolation", "--disable-pip-version-check")
-    run("-m", "pip", "install", *offline, "--target", str(site), str(home), cwd=tmp_path)
-    commands = ("run study.toml --jobs 1 --no-report", "list draws", "show kernel periodic")
-    told = run("-c", COMMANDS, *commands, cwd=tmp_path, PYTHONPATH=str(site))
-    assert "4 plays" in told
-    assert "weibull      Times to failure" in told
-    assert "period = 1.0" in told
 
 
 # Names

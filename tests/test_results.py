@@ -110,14 +110,18 @@ TYPED = {
     "docs/tutorial.md: column": "what columns mean",
     "docs/guides/channels.md: field": "defaults",
     "docs/guides/channels.md: kind": "formulas and defaults",
+    "docs/guides/environments.md: base": "what to write",
     "docs/guides/environments.md: column": "what columns mean",
     "docs/guides/environments.md: field": "defaults",
     "docs/guides/environments.md: name": "names",
     "docs/guides/optimizers.md: kind": "formulas and sources",
     "docs/guides/optimizers.md: parameter": "defaults",
     "docs/guides/plugins.md: ": "what a world offers",
+    "docs/guides/plugins.md: hook": "what to write",
+    "docs/guides/plugins.md: plug-in": "laws",
     "docs/guides/plugins.md: the expert": "what errors become",
     "docs/guides/studies.md: column": "what columns mean",
+    "docs/guides/studies.md: measure": "formulas",
 }
 """Tables with digits that nothing measures, by page and the head of the first column: why."""
 
