@@ -281,7 +281,7 @@ def _contrast_table(
 def _prices(found: BreakEven) -> str:
     price = "none" if found.price is None else f"{found.price:.3g}"
     pieces = [
-        "all"
+        "any price"
         if (low, high) == (0, inf)
         else f"{low:.3g} {'on' if high == inf else f'to {high:.3g}'}"
         for low, high in found.ranges

@@ -356,7 +356,7 @@ def test_of_several_settings_those_with_harm_are_named() -> None:
     [
         (BreakEven(0.5, ((0.25, 1.0),)), "0.5 (0.25 to 1)"),
         (BreakEven(0.5, ((0.25, inf),)), "0.5 (0.25 on)"),
-        (BreakEven(0.5, ((0.0, inf),)), "0.5 (all)"),
+        (BreakEven(0.5, ((0.0, inf),)), "0.5 (any price)"),
         (BreakEven(None, ((0.0, 0.1), (2.0, inf))), "none (0 to 0.1 or 2 on)"),
         (BreakEven(None, ()), "none"),
     ],
