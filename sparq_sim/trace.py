@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -67,6 +68,15 @@ class Trace:
         # Where only rounds were recorded, there are no columns of replies.
         rounds, replies = len(self), len(self.replies.get("round", ()))
         return f"Trace({rounds=}, {replies=}, ended={self.ended!r}, spent={self.spent:g})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What was played may hold what cannot be sent to another process, such as a lambda.
+        state = dict(self.__dict__)
+        try:
+            pickle.dumps(self.played)
+        except Exception:
+            state["played"] = None
+        return state
 
     @property
     def points(self) -> NDArray[np.float64]:

@@ -111,6 +111,16 @@ def trace() -> Trace:
 # Rounds
 
 
+def test_a_trace_of_what_cannot_be_pickled_can_be_pickled_itself() -> None:
+    told = from_function(lambda points, time: np.zeros(len(points)))
+    trace = play(Asker(), Slope(), Rules(rounds=3), experts={"told": told})
+    copy = pickle.loads(pickle.dumps(trace))
+    assert copy.digest() == trace.digest()
+    assert copy.played is None
+    plain = play(Asker(), Slope(), Rules(rounds=3))
+    assert pickle.loads(pickle.dumps(plain)).played.rules == plain.played.rules  # type: ignore[union-attr] # it was just played
+
+
 def test_rounds_become_columns_with_a_row_each() -> None:
     trace = traced([turn(1), turn(2, reward=2.5)])
     columns = {name: column.tolist() for name, column in trace.rounds.items()}
