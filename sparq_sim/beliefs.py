@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
@@ -236,7 +236,19 @@ def known_play(trace: Trace, *, allow_import: bool = False) -> Played:
     scenario = Scenario.from_fingerprint(
         told["play"], seed=told["seed"], name=told["optimizer"], allow_import=allow_import
     )
+    _check_contents(told["play"], scenario.fingerprint(told["optimizer"]))
     return scenario.played(told["optimizer"], told["replication"])
+
+
+def _check_contents(then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Refuse to play again on files whose content is another than it was."""
+    there = now.get("contents", {})
+    for file, content in then.get("contents", {}).items():
+        if there.get(file) != content:
+            raise BeliefError(
+                f"{file} has changed since the play, so what was true and believed then cannot be "
+                "told; put the file of then in its place"
+            )
 
 
 def watched_again(

@@ -673,15 +673,12 @@ class _Table:
 
 def _with_effort_noted(move: Move, who: str) -> Move:
     """Return *move* with its effort among its notes, if that is a number to make time of."""
-    try:
-        effort = float(move.effort)
-    except (TypeError, ValueError):
-        effort = nan
-    if not 0 <= effort < inf:
+    effort: Any = move.effort
+    if not (isinstance(effort, int | float | np.number) and 0 <= effort < inf):
         raise PluginError(
-            f"{who} states the effort {move.effort!r:.80}; expected a finite number from 0 on"
+            f"{who} states the effort {effort!r:.80}; expected a finite number from 0 on"
         )
-    return replace(move, notes={"effort": effort, **move.notes}, effort=effort)
+    return replace(move, notes={**move.notes, "effort": float(effort)}, effort=float(effort))
 
 
 def _rows(points: Points) -> Iterator[tuple[float, ...]]:

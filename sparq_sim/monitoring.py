@@ -160,7 +160,9 @@ def alarms(
         raise AnalysisError(f"no unit of delays is called {unit!r}: {did_you_mean(unit, units)}")
     known, above, said = _judged(seen, threshold, quantile)
     if anywhere:
-        known, above, said = (np.any(marks, axis=1)[:, None] for marks in (known, above, said))
+        above, said = (np.any(marks, axis=1, keepdims=True) for marks in (above, said))
+        # That no place exceeds is known where all are.
+        known = np.all(known, axis=1, keepdims=True) | above
     moments = units[unit]
     delays: list[float] = []
     missed = still_open = 0

@@ -16,6 +16,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     Field,
+    ModelWrapValidatorHandler,
     NonNegativeInt,
     PositiveInt,
     ValidationError,
@@ -47,6 +48,7 @@ from sparq_sim.plugins import (
     with_kind,
 )
 from sparq_sim.scenario_files import (
+    ABSENT,
     DEFAULTS,
     FILE_FIELDS,
     WITHOUT,
@@ -511,6 +513,28 @@ class Scenario(Rules):
         except PluginError as error:
             raise _refusal(str(error), "experts") from error
         return self
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _swept_defaults_reach(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Refuse to sweep a field within a default that an optimizer has merged into its own."""
+        scenario = handler(given)
+        own = named(given.get("optimizers")) if isinstance(given, Mapping) else None
+        if not isinstance(own, Mapping):
+            return scenario
+        for path in {path: None for setting in scenario.sweep.samples() for path in setting}:
+            keys = undotted(path)
+            for name, table in own.items() if keys[0] == DEFAULTS and keys[2:] else ():
+                field = entry(table, keys[1]) if isinstance(table, Mapping) else ABSENT
+                default = scenario.optimizer_defaults.get(keys[1])
+                if isinstance(field, Mapping) and merged(default, field) != field:
+                    reason = (
+                        f"does not reach the optimizer {name!r}, which has a part of {keys[1]!r} "
+                        f"itself: sweep {dotted(('optimizers', name, *keys[1:]))} beside it, by "
+                        f"way = 'zip', or leave {keys[1]!r} to the defaults"
+                    )
+                    raise _refusal(reason, "sweep", path)
+        return scenario
 
     @model_validator(mode="after")
     def _defaults_fit(self, info: ValidationInfo) -> Self:

@@ -947,6 +947,10 @@ def compact(folder: Path | str) -> list[str]:
 
 def save_trace(trace: Trace, path: Path) -> None:
     """Write a trace to one file: a zip archive of the tables that a study keeps of a play."""
+    if not path.name or path.is_dir():
+        raise StoreError(f"{str(path)!r} is no name for a file; give one, such as play.zip")
+    if not path.parent.is_dir():
+        raise StoreError(f"cannot write {path}: there is no folder {path.parent}; make it first")
     told = _saved_with(trace)
     tables: dict[Kind, Mapping[str, NDArray[Any]]] = {"rounds": trace.rounds}
     if told["record"] == "full":

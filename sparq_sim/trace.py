@@ -47,11 +47,12 @@ class Turn:
     notes: Notes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trace:
     """What happened: a row a round, and a row a queried point.
 
-    *coordinates* are the names of the point's columns, *ended* says why the play ended.
+    *coordinates* are the names of the point's columns, *ended* says why the play ended. Two traces
+    are equal if their digests are.
     """
 
     rounds: Columns
@@ -59,15 +60,21 @@ class Trace:
     coordinates: tuple[str, ...]
     ended: str
     spent: float
-    played: Played | None = field(default=None, repr=False, compare=False)
+    played: Played | None = field(default=None, repr=False)
     """What was played, by which it can be played again; unknown (None) when read from a file."""
-    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Of a trace read from a file: what was played, and with which versions."""
 
     def __repr__(self) -> str:
         # Where only rounds were recorded, there are no columns of replies.
         rounds, replies = len(self), len(self.replies.get("round", ()))
         return f"Trace({rounds=}, {replies=}, ended={self.ended!r}, spent={self.spent:g})"
+
+    def __eq__(self, other: object) -> bool:
+        return self.digest() == other.digest() if isinstance(other, Trace) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.digest())
 
     def __getstate__(self) -> dict[str, Any]:
         # What was played may hold what cannot be sent to another process, such as a lambda.

@@ -24,6 +24,13 @@ from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.testing import Slope, Teller
 from tests.gappy import Gappy
 
+RECORD = """
+rounds = 5
+environment = { kind = "recorded", files = ["record.csv"], coverage = 0.5 }
+feedback.noise = 1.0
+optimizers = ["gp-ucb"]
+"""
+
 GIVEN: dict[str, Any] = {
     "kernel": SquaredExponential(variance=0.3, length_scale=0.4),
     "mean": 0.5,
@@ -251,3 +258,23 @@ def test_a_belief_of_another_shape_is_refused_by_name() -> None:
     trace = scenario(Confused(point=(0.5,))).play("keen")
     with pytest.raises(SparqError, match=r"_ConfusedAgent.belief gives a mean of shape \(1,\)"):
         trace.belief_at(1, PLACES)
+
+
+def test_a_belief_on_a_record_that_has_changed_is_refused_by_the_name_of_its_file(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "play.toml").write_text(RECORD)
+    record, saved = tmp_path / "record.csv", tmp_path / "play.zip"
+    places = {"a": (54.0, 12.0), "b": (54.1, 12.1), "c": (54.2, 12.2)}
+    lines = ["date,site,lat,lon,value"]
+    for day in range(1, 10):
+        for number, (site, (north, east)) in enumerate(places.items()):
+            lines.append(f"2024-05-{day:02},{site},{north},{east},{20 + number + day}")
+    record.write_text("\n".join(lines))
+    trace = Scenario.load(tmp_path / "play.toml").play("gp-ucb")
+    trace.save(saved)
+    truth = belief_map(Trace.load(saved)).truth
+    assert_array_equal(truth, belief_map(trace).truth)
+    record.write_text("\n".join(lines).replace(",22\n", ",5\n"))
+    with pytest.raises(SparqError, match=r"record\.csv has changed since the play"):
+        belief_map(Trace.load(saved))

@@ -242,7 +242,7 @@ def test_queries_go_out_when_the_thought_is_finished() -> None:
 
 def test_thinking_grows_with_the_effort_that_the_agent_states() -> None:
     def script(number: int, now: float, replies: list[Reply]) -> Move:
-        return Move(HALF, notes={"own": 1.0}, effort=number)
+        return Move(HALF, notes={"own": 1.0, "effort": 9.0}, effort=number)
 
     slow = {"scale": 0.01, "power": 2}
     trace = scripted(script, Rules(rounds=4, thinking=0.25, thinking_by_effort=slow))
@@ -260,7 +260,7 @@ def test_effort_takes_no_time_and_leaves_no_note_unless_the_rules_say_so() -> No
     assert "note_effort" not in trace.rounds
 
 
-@pytest.mark.parametrize("effort", [-1.0, float("nan"), float("inf"), "much"])
+@pytest.mark.parametrize("effort", [-1.0, float("nan"), float("inf"), "3", None])
 def test_an_effort_that_is_no_number_to_make_time_of_is_refused(effort: Any) -> None:
     rules = Rules(rounds=3, thinking_by_effort={"scale": 1.0})
     with pytest.raises(PluginError, match=r"states the effort .*; expected a finite number"):

@@ -132,6 +132,12 @@ def test_a_gap_neither_begins_nor_ends_an_exceedance() -> None:
     assert (raised.exceedances, raised.delays.tolist()) == (1, [2.0])
 
 
+def test_a_gap_at_the_place_that_exceeds_ends_nothing_where_places_are_taken_as_one() -> None:
+    map_ = seen([[5, 1], [nan, 1], [5, 1]], [[1, 1], [1, 1], [1, 1]])
+    together = alarms(map_, 4.0, anywhere=True)
+    assert (together.exceedances, together.missed, together.open) == (1, 0, 1)
+
+
 def test_each_place_has_its_alarm_unless_they_are_taken_as_one() -> None:
     map_ = seen([[5, 1], [5, 5], [1, 5]], [[1, 1], [1, 1], [1, 5]])
     each = alarms(map_, 4.0)

@@ -528,6 +528,37 @@ def test_a_swept_default_that_is_wrong_is_told_with_its_path(tmp_path: Path) -> 
     assert problem(file).startswith(f'{file}:12: sweep."optimizer_defaults.epsilon": [0.1, 7]: ')
 
 
+def test_a_swept_default_that_does_not_reach_a_table_of_an_optimizers_own_is_refused(
+    tmp_path: Path,
+) -> None:
+    kernels = """
+[optimizer_defaults.kernel]
+kind = "matern-5/2"
+length_scale = 5.0
+variance = 0.3
+[optimizers]
+own = { kind = "gp-ucb", kernel = { length_scale = 7.0 } }
+whole = { kind = "gp-ucb", kernel = { kind = "squared-exponential" } }
+shared.kind = "gp-ucb"
+[sweep]
+"optimizer_defaults.kernel.variance" = [0.1, 0.9]
+"""
+    text = f'rounds = 5\nenvironment = {{ kind = "synthetic" }}{kernels}'
+    file = write(tmp_path, text)
+    assert problem(file) == (
+        f'{file}:12: sweep."optimizer_defaults.kernel.variance": [0.1, 0.9]: does not reach the '
+        "optimizer 'own', which has a part of 'kernel' itself: sweep "
+        "optimizers.own.kernel.variance beside it, by way = 'zip', or leave 'kernel' to the "
+        "defaults"
+    )
+    scenario = Scenario.load(write(tmp_path, text.replace("own = {", "# own = {")))
+    kept, swept = (
+        [each.optimizers[name] for _, each in scenario.settings()] for name in ("whole", "shared")
+    )
+    assert kept[0] == kept[1]
+    assert swept[0] != swept[1]
+
+
 # Overrides
 
 

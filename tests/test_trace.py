@@ -115,7 +115,9 @@ def test_a_trace_of_what_cannot_be_pickled_can_be_pickled_itself() -> None:
     told = from_function(lambda points, time: np.zeros(len(points)))
     trace = play(Asker(), Slope(), Rules(rounds=3), experts={"told": told})
     copy = pickle.loads(pickle.dumps(trace))
-    assert copy.digest() == trace.digest()
+    assert copy == trace
+    assert hash(copy) == hash(trace)
+    assert copy != play(Asker(), Slope(), Rules(rounds=4), experts={"told": told})
     assert copy.played is None
     plain = play(Asker(), Slope(), Rules(rounds=3))
     assert pickle.loads(pickle.dumps(plain)).played.rules == plain.played.rules  # type: ignore[union-attr] # it was just played
@@ -491,6 +493,12 @@ def test_a_trace_replaces_the_file_that_was_there_and_leaves_nothing_else(
     trace.save(str(path))
     assert Trace.load(str(path)).digest() == trace.digest()
     assert [*tmp_path.iterdir()] == [path]
+
+
+@pytest.mark.parametrize("name", ["", ".", "/"])
+def test_a_trace_is_not_saved_under_what_is_no_name(name: str, trace: Trace) -> None:
+    with pytest.raises(SparqError, match="is no name for a file; give one"):
+        trace.save(name)
 
 
 def test_a_trace_that_cannot_be_written_leaves_the_old_file(tmp_path: Path, trace: Trace) -> None:
