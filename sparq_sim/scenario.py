@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from itertools import product
@@ -31,6 +31,7 @@ from sparq_sim.channel import Channel
 from sparq_sim.desk import check_fallbacks
 from sparq_sim.errors import PluginError, ScenarioError, SparqError, did_you_mean
 from sparq_sim.field_docs import field_docs, first_paragraph
+from sparq_sim.fields import is_number
 from sparq_sim.frames import account
 from sparq_sim.loop import Played, Rules, Watch
 from sparq_sim.messages import AGENT_NAME, REWARD
@@ -71,6 +72,8 @@ from sparq_sim.scenario_files import (
 from sparq_sim.sense import nonsense
 from sparq_sim.trace import Trace
 
+UNSET = "unset"
+"""In place of the value of a field that only other settings of a list have."""
 MOST_SETTINGS = 10_000
 MOST_LOOKS = 4
 
@@ -396,10 +399,16 @@ class Scenario(Rules):
         )
 
     def settings(self) -> list[tuple[dict[str, object], Scenario]]:
-        """Give each swept setting: the values by path, and the scenario that has them."""
+        """Give each swept setting: the values by path, and the scenario that has them.
+
+        Of a list, where a setting need not name all paths, it has the scenario's own values of
+        those that only others name: what is played is told whole, and settings can be compared.
+        """
         if not self.sweep:
             return [({}, self)]
-        return [(dict(setting), self._set(setting)) for setting in self.sweep.each()]
+        each = [(dict(setting), self._set(setting)) for setting in self.sweep.each()]
+        paths = dict.fromkeys(path for setting, _ in each for path in setting)
+        return [(_whole(setting, scenario, paths), scenario) for setting, scenario in each]
 
     def resolved(self) -> dict[str, object]:
         """Write the scenario as JSON-able data, with all defaults, as a file would have it."""
@@ -627,6 +636,46 @@ def _tree(setting: Mapping[str, Any]) -> dict[str, Any]:
             raise _refusal("is swept, and so is a field within it", *undotted(path))
         inner[last] = _Value(value)
     return tree
+
+
+def _whole(
+    setting: Mapping[str, Any], scenario: Scenario, paths: Collection[str]
+) -> dict[str, object]:
+    """Return a *setting* with the values that its *scenario* has at the other *paths*."""
+    if setting.keys() >= set(paths):
+        return dict(setting)
+    written = scenario.resolved()
+    return {
+        path: setting[path] if path in setting else _as_swept(scenario, path, _at(written, path))
+        for path in paths
+    }
+
+
+def _at(data: Any, path: str) -> Any:
+    """Return what is at a path of written *data*; `UNSET` where nothing is."""
+    for key in undotted(path):
+        parts = (
+            dict(zip(map(str, range(len(data))), data, strict=True))
+            if isinstance(data, list)
+            else data
+        )
+        data = parts.get(key) if isinstance(parts, dict) else None
+    return UNSET if data is None else data
+
+
+def _as_swept(scenario: Scenario, path: str, value: Any) -> object:
+    """Return a written value as a sweep would have it: as a number where that means the same."""
+    numbers = (
+        [each for each in value.values() if is_number(each)] if isinstance(value, dict) else []
+    )
+    for number in numbers:
+        try:
+            changed = scenario._set({path: number})
+        except ScenarioError:
+            continue
+        if _at(changed.resolved(), path) == value:
+            return number
+    return value
 
 
 def _changed(thing: Any, changes: Mapping[str, Any], at: tuple[str, ...]) -> Any:

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from sparq_sim import SparqError
 from sparq_sim.ablation import without
-from sparq_sim.analysis import AnalysisError, Spread
+from sparq_sim.analysis import AnalysisError, Spread, paired
 from sparq_sim.cli import app, main
 from sparq_sim.console import contrast_table, expert_in_words
 from sparq_sim.contrasts import (
@@ -116,6 +116,38 @@ def test_another_value_can_be_compared_with(study: Study) -> None:
     forth = between(study.found(), "noise", against=0.3)
     back = between(study.found(), "noise", against=0.1)
     assert [-each.difference.mean for each in forth] == [each.difference.mean for each in back]
+
+
+@pytest.fixture(scope="module")
+def listed(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """Hold plays of a list of settings, each of which names another path."""
+    sweep = {"settings": [{NOISE: 0.3}, {LOSS: 0.5}]}
+    return run(small(sweep=sweep), tmp_path_factory.mktemp("listed"))
+
+
+def test_of_a_list_only_plays_of_one_setting_are_compared(listed: Study) -> None:
+    totals = by_pandas(listed.folder, 0.5)
+    played = [{NOISE: 0.3, LOSS: 0.0}, {NOISE: 0.1, LOSS: 0.5}]
+    at_price = priced(listed.found(), 0.5)
+    for found in (at_price, paired(listed, "sparq-gp-ucb", "uniform")):
+        assert [each.setting for each in found] == played
+    for each in at_price:
+        name = json.dumps(each.setting, sort_keys=True).replace(" ", "")
+        gaps = totals["sparq-gp-ucb", name] - totals["uniform", name]
+        assert told(each) == pytest.approx(interval(gaps))
+
+
+def test_of_a_list_an_expert_is_left_out_of_the_settings_that_were_played(listed: Study) -> None:
+    other = without(listed, "sage")
+    other.run(InProcess())
+    found = left_out(listed.found(), other.found(), "sage")
+    assert len(found) == 2 * 2
+    assert {each.verdict for each in found if each.optimizer == "uniform"} == {"equal"}
+
+
+def test_along_a_path_of_a_list_the_other_goes_along(listed: Study) -> None:
+    (one, two) = between(listed.found(), NOISE)  # The loss goes along with it.
+    assert one.setting == two.setting == {NOISE: 0.3, LOSS: 0.0}
 
 
 def test_what_is_swept_side_by_side_goes_along(tmp_path: Path) -> None:

@@ -642,15 +642,29 @@ def test_a_zip_goes_through_all_lists_together(tmp_path: Path) -> None:
     assert [values for values, _ in found] == [{"seed": 5, "rounds": 1}, {"seed": 6, "rounds": 2}]
 
 
-def test_a_list_gives_the_settings_as_they_are(tmp_path: Path) -> None:
+def test_a_list_gives_the_settings_with_the_scenarios_own_values_of_the_others(
+    tmp_path: Path,
+) -> None:
     text = (
         "settings = [{ rounds = 2 }, "
         '{ seed = 3, feedback.service = { kind = "exponential", mean = 2 } }]\n'
     )
     (first, one), (second, two) = swept(tmp_path, text)
-    assert (first, one.rounds) == ({"rounds": 2}, 2)
-    assert second == {"seed": 3, "feedback.service": {"kind": "exponential", "mean": 2}}
+    service = {"kind": "exponential", "mean": 2}
+    assert first == {"rounds": 2, "seed": 0, "feedback.service": 0.0}
+    assert second == {"rounds": two.rounds, "seed": 3, "feedback.service": service}
+    assert (one.rounds, one.seed, one.feedback.service.expected) == (2, 0, 0.0)
     assert (two.seed, two.feedback.service.expected) == (3, 2.0)
+
+
+def test_what_only_some_settings_of_a_list_have_is_unset_in_the_others(tmp_path: Path) -> None:
+    text = (
+        'settings = [{ "feedback.service" = { kind = "exponential", mean = 2 } }, '
+        '{ "feedback.service.value" = 3 }]\n'
+    )
+    (first, _), (second, _) = swept(tmp_path, text)
+    assert first["feedback.service.value"] == "unset"
+    assert second == {"feedback.service": 3.0, "feedback.service.value": 3}
 
 
 def test_paths_may_be_written_as_tables_and_reach_fields_not_in_the_file(tmp_path: Path) -> None:

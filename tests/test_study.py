@@ -30,6 +30,7 @@ from sparq_sim.models import Agent, Optimizer, Setting
 from sparq_sim.optimizers.ucb import PriorWarning
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.report.page import gathered
+from sparq_sim.scenario import Scenario
 from sparq_sim.store import StoreError
 from sparq_sim.study import Progress, Study
 from tests.commands import run
@@ -71,6 +72,26 @@ def test_what_makes_no_difference_to_an_optimizer_is_played_once(tmp_path: Path)
     assert study.run(InProcess()).done == 3
     swept = study.table().column("optimizers.slow.why").to_pylist()
     assert set(swept) == {1, 2, None}
+
+
+def test_plays_of_a_list_that_were_kept_by_what_they_name_alone_are_found_and_told_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep = {"settings": [{"feedback.noise": 0.3}, {"rounds": 3}]}
+    played = scenario(optimizers=["uniform"], rounds=5, sweep=sweep)
+
+    def as_named(self: Scenario) -> list[tuple[dict[str, object], Scenario]]:
+        return [(dict(setting), self._set(setting)) for setting in self.sweep.each()]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Scenario, "settings", as_named)
+        Study(played, tmp_path).run(InProcess())
+    again = Study(played, tmp_path).run(InProcess())
+    assert (again.resumed, again.done, again.notes) == (2, 2, ())
+    assert sorted((play.setting for play in Study.open(tmp_path).found()), key=str) == [
+        {"feedback.noise": 0.1, "rounds": 3},
+        {"feedback.noise": 0.3, "rounds": 5},
+    ]
 
 
 def test_swept_values_of_several_types_make_one_column(tmp_path: Path) -> None:
