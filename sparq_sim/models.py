@@ -393,6 +393,9 @@ class Expert(Part):
             until: When the play ends, in clock units.
         """
 
+    def check_experts(self, names: Collection[str]) -> None:
+        """Refuse, by PluginError, a play whose experts are called so; by default, none."""
+
     def start(self, setting: Setting) -> Holding[Answering]:
         """Make what answers in a play with this *setting*; by default, the model itself.
 

@@ -564,6 +564,11 @@ class Scenario(Rules):
                 optimizer.check_experts(self.experts)
             except PluginError as error:
                 raise _refusal(str(error), "optimizers", name) from error
+        for name, engaged in self.experts.items() if not self.sweep else ():
+            try:
+                engaged.expert.check_experts(self.experts)
+            except PluginError as error:
+                raise _refusal(str(error), "experts", name) from error
         return self
 
     @model_validator(mode="after")

@@ -615,6 +615,13 @@ def test_a_wrong_override_is_named_itself(tmp_path: Path, override: str, told: s
 # Sweeps
 
 
+def test_an_expert_whose_members_are_unknown_is_found_before_a_play(tmp_path: Path) -> None:
+    board = '[experts.board]\nkind = "committee"\nmembers = ["sensor", "senzor"]\n'
+    file = write(tmp_path, f"{SMALL}{SENSOR}{board}")
+    words = "experts.board: {'kind': 'committee', 'members': ['sensor', 'senzor']}: committee: "
+    assert f"{words}no expert is called 'senzor': did you mean 'sensor'?" in problem(file)
+
+
 def test_without_a_sweep_there_is_one_setting() -> None:
     scenario = Scenario(environment=Synthetic(), optimizers={"u": Uniform()}, rounds=1)
     assert scenario.settings() == [({}, scenario)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Annotated
 
 import numpy as np
@@ -35,14 +36,17 @@ class Committee(Expert):
             raise ValueError(f"a member is named twice: {', '.join(members)}; once is enough")
         return members
 
-    def start(self, setting: Setting) -> Answering:
+    def check_experts(self, names: Collection[str]) -> None:
         """Refuse members whom nobody knows."""
         for name in self.members:
-            if name not in setting.experts:
+            if name not in names:
                 raise PluginError(
-                    f"committee: no expert is called {name!r}: "
-                    f"{did_you_mean(name, setting.experts)}"
+                    f"committee: no expert is called {name!r}: {did_you_mean(name, names)}"
                 )
+
+    def start(self, setting: Setting) -> Answering:
+        """Refuse members whom nobody knows."""
+        self.check_experts(setting.experts)
         return self
 
     async def answer(self, query: Query, world: World) -> Estimate:
