@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from hashlib import blake2b
 from urllib.parse import quote
 
 from sparq_sim import store
-from sparq_sim.errors import ScenarioError, did_you_mean
+from sparq_sim.errors import PluginError, ScenarioError, did_you_mean
 from sparq_sim.holdings import replaced
 from sparq_sim.scenario import Scenario
+from sparq_sim.settings import in_words
 from sparq_sim.store import Found, StoreError, Values
 from sparq_sim.study import Label, Study, label
 
@@ -19,7 +20,10 @@ def without(study: Study, expert: str, *, allow_import: bool = False) -> Study:
     """Return the study of the same plays without an *expert*, to be run.
 
     Its folder is `without-EXPERT` in that of the *study*, so that plays are found again. Streams
-    of chance go by names: what is left meets the same chance as with the expert.
+    of chance go by names: what is left meets the same chance as with the expert. But an agent
+    has one stream, for what it asks and for how it breaks ties: where it would have asked the
+    expert, it goes on with other draws without it. So even an expert that never answered may
+    change its regret, by chance, and not on average.
 
     Args:
         study: One with finished plays. Of several seeds, that of most plays is played again.
@@ -27,25 +31,30 @@ def without(study: Study, expert: str, *, allow_import: bool = False) -> Study:
         allow_import: Whether plays may name code to import, `module:Class`.
 
     Returns:
-        A study whose `notes` say which optimizers were left out since they need the expert, and
-        whether the code has changed since the plays with the expert.
+        A study whose `notes` say which optimizers were left out since they need the expert, how
+        many plays of other seeds were, and whether the code has changed since the plays with the
+        expert.
 
     Raises:
-        StoreError: No play has such an expert, or no optimizer can do without it.
+        StoreError: No play has such an expert, or no optimizer or another expert can do without it.
     """
-    rows = _rows(study)
+    rows, others = _rows(study)
     scenarios = _scenarios(study, rows, allow_import=allow_import)
     known = {name for scenario in scenarios for name in scenario.experts}
     if expert not in known:
         raise StoreError(f"no expert is called {expert!r}: {did_you_mean(expert, known)}")
     settings: list[tuple[Values, Scenario]] = []
-    refused: dict[str, None] = {}
+    refused: dict[str, list[Found]] = {}
     for (play, *_), scenario in zip(rows, scenarios, strict=True):
+        if needed := _needed(scenario, expert):
+            refused.setdefault(needed, []).append(play)
+            continue
         try:
             settings.append((play.setting, scenario.without(expert, optimizer=play.optimizer)))
         except ScenarioError as error:
-            refused[str(error)] = None
-    told = "; ".join(refused)
+            refused.setdefault(str(error), []).append(play)
+    playing = {name for _, scenario in settings for name in scenario.optimizers}
+    told = "; ".join(_where(why, plays, playing) for why, plays in refused.items())
     if not settings:
         raise StoreError(f"no optimizer can play without the expert {expert!r}: {told}")
     name = f"{rows[0][0].scenario} without {expert}"
@@ -57,6 +66,11 @@ def without(study: Study, expert: str, *, allow_import: bool = False) -> Study:
     )
     if refused:
         made.store.notes.append(f"not played without the expert {expert!r}: {told}")
+    if others:
+        made.store.notes.append(
+            f"{others} finished plays of other seeds are left out: without the expert {expert!r}, "
+            f"seed {rows[0][0].seed} alone is played, of which there are most"
+        )
     if why := _outdated(study, rows, scenarios):
         made.store.notes.append(
             f"the plays in {study.folder} are by other code than those without {expert!r} "
@@ -65,8 +79,34 @@ def without(study: Study, expert: str, *, allow_import: bool = False) -> Study:
     return made
 
 
-def _rows(study: Study) -> list[list[Found]]:
-    """Sort finished plays by optimizer and setting; of several seeds, those of most plays."""
+def _needed(scenario: Scenario, expert: str) -> str:
+    """Explain which other experts of a *scenario* cannot do without one, if any."""
+    told, left = [], scenario.experts.keys() - {expert}
+    for name in scenario.experts:
+        if name == expert:
+            continue
+        engaged = scenario.experts[name]
+        try:
+            engaged.expert.check_experts(left)
+        except PluginError:
+            told.append(f"{name!r} asks {expert!r}")
+        if engaged.channel.policy.fallback == expert:
+            told.append(f"{name!r} falls back on {expert!r}")
+    return ", ".join(told)
+
+
+def _where(why: str, plays: Sequence[Found], playing: Collection[str]) -> str:
+    """Add to a reason the settings that it is about, where their optimizer plays in others."""
+    some = [in_words(play.setting) for play in plays if play.optimizer in playing and play.setting]
+    return f"{why} (where {'; '.join(some)})" if some else why
+
+
+def _rows(study: Study) -> tuple[list[list[Found]], int]:
+    """Sort finished plays by optimizer and setting; of several seeds, those of most plays.
+
+    Returns:
+        The rows, and how many plays of other seeds there are.
+    """
     found = study.found()
     if not found:
         raise StoreError(f"there is no finished play in {study.folder}")
@@ -75,7 +115,7 @@ def _rows(study: Study) -> list[list[Found]]:
     for each in found:
         if each.seed == seed:
             rows.setdefault(label(each), []).append(each)
-    return list(rows.values())
+    return list(rows.values()), sum(each.seed != seed for each in found)
 
 
 def _scenarios(

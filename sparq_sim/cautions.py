@@ -33,13 +33,16 @@ class Caution:
     grave: bool = False
 
 
-def cautions(study: Study) -> list[Caution]:
+def cautions(*studies: Study) -> list[Caution]:
     """Look for results that are impossible, useless or not comparable.
+
+    Args:
+        studies: One, or several whose plays are compared with each other.
 
     Returns:
         What was found, the gravest first.
     """
-    return list(_found(grouped(study.found())))
+    return list(_found(grouped(play for study in studies for play in study.found())))
 
 
 def noted_rows(study: Study) -> list[dict[str, object]]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from sparq_sim.measures import References
     from sparq_sim.plugins import AnyKind
     from sparq_sim.scenario import Scenario
-    from sparq_sim.store import StoredPlay
+    from sparq_sim.store import Found, StoredPlay
     from sparq_sim.study import Study
 
 app = typer.Typer(
@@ -30,6 +32,8 @@ app = typer.Typer(
 )
 
 REPORT = "report.html"
+MOST_NAMED = 6
+"""Rows that are named where they are left out of a comparison; of others, how many."""
 KINDS: dict[str, AnyKind] = {
     "environments": "environment",
     "experts": "expert",
@@ -471,7 +475,7 @@ def new(
 
 def _show_contrasts(
     studies: Sequence[Study],
-    asked: Sequence[Callable[[Study], tuple[list[Contrast], list[str]]]],
+    asked: Sequence[Callable[[Study], _Compared]],
     *,
     price: float | None,
     as_json: bool,
@@ -479,19 +483,28 @@ def _show_contrasts(
     """Print what was *asked* of each study: paired differences, and remarks on them."""
     from rich.console import Console
 
+    from sparq_sim.cautions import cautions
     from sparq_sim.console import contrast_table
 
     console, rows = Console(), []
     for study in studies:
-        for ask in asked:
-            contrasts, remarks = ask(study)
+        answers = [ask(study) for ask in asked]
+        for answer in answers:
             if as_json:
-                rows += [each.flat() for each in contrasts]
+                warned = cautions(study, *answer.beside)
+                rows += [
+                    {
+                        "study": str(study.folder),
+                        **each.flat(),
+                        "notes": [found.text for found in warned if found.rows & each.rows],
+                    }
+                    for each in answer.rows
+                ]
                 continue
             name = study.title or str(study.folder)
             priced = price is not None
-            console.print(contrast_table(name, contrasts, priced=priced, width=console.width))
-            for remark in remarks:
+            console.print(contrast_table(name, answer.rows, priced=priced, width=console.width))
+            for remark in answer.remarks:
                 _say(remark)
             if price is not None:
                 _say(
@@ -499,14 +512,41 @@ def _show_contrasts(
                     f"cost at {price:g}.\nBelow the break-even price, the one that spends more is "
                     "the better; in brackets is its 95 % interval."
                 )
-        _note(study)
+        for note in (note for answer in answers for note in answer.notes):
+            _say(f"Note: {note}", err=True)
+        _note(study, *(other for answer in answers for other in answer.beside))
     if as_json:
         typer.echo(json.dumps(rows, indent=2))
 
 
-def _between(
-    study: Study, *, path: str, against: str | None, price: float
-) -> tuple[list[Contrast], list[str]]:
+@dataclass(frozen=True)
+class _Compared:
+    """What a question about a study has come to."""
+
+    rows: list[Contrast]
+    remarks: Sequence[str]
+    """For a reader of the table."""
+    notes: Sequence[str] = ()
+    """What must be known in any case."""
+    beside: tuple[Study, ...] = ()
+    """Studies whose plays are compared with those of the study."""
+
+
+def _alone(found: Sequence[Found], rows: Sequence[Contrast]) -> list[str]:
+    """Note which rows of plays are compared with none."""
+    from sparq_sim.contrasts import alone
+    from sparq_sim.settings import in_words
+
+    left = [
+        f"{each.optimizer} ({in_words(each.setting)})" if each.setting else each.optimizer
+        for each in alone(found, rows)
+    ]
+    more = f"; and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
+    named = "; ".join(left[:MOST_NAMED])
+    return [f"left out, for want of plays to compare with: {named}{more}"] if left else []
+
+
+def _between(study: Study, *, path: str, against: str | None, price: float) -> _Compared:
     """Compare the values of a swept path."""
     from sparq_sim.contrasts import between, moving_with
     from sparq_sim.settings import path_called, swept
@@ -515,53 +555,75 @@ def _between(
     value = None if against is None else _value(against)
     rows = between(found, path, against=value, price=price)
     path = path_called(path, swept(each.setting for each in found))
-    remarks = [f"Compared with {path} = {rows[0].against}, all else being equal."]
-    if others := moving_with(found, path):
-        remarks.append(f"Along with it goes {', '.join(others)}.")
-    changed = {each.optimizer for each in found if path in each.setting}
-    if same := sorted({each.optimizer for each in found} - changed):
+    moving = moving_with(found, path)
+    along = f"together with {', '.join(moving)}, which changes along with it; " if moving else ""
+    remarks = [f"Compared with {path} = {rows[0].against}, {along}all else being equal."]
+    changed = [each for each in found if path in each.setting]
+    if same := sorted({each.optimizer for each in found} - {each.optimizer for each in changed}):
         remarks.append(f"It makes no difference to: {', '.join(same)}.")
-    return rows, remarks
+    return _Compared(rows, remarks, _alone(changed, rows))
 
 
-def _priced(study: Study, *, price: float, against: str | None) -> tuple[list[Contrast], list[str]]:
+def _priced(study: Study, *, price: float, against: str | None) -> _Compared:
     """Compare optimizers by regret plus price."""
-    from sparq_sim.contrasts import priced
+    from sparq_sim.contrasts import priced, spending_least
 
-    rows = priced(study.found(), price, against=against)
-    why = ", which spends least" if against is None else ""
-    return rows, [f"Compared with {rows[0].against}{why}."]
+    found = study.found()
+    rows = priced(found, price, against=against)
+    least = spending_least(found)
+    why = ""
+    if against is None:
+        why = ", which spends least"
+        if len(least) > 1:
+            why = f": of those that spend least ({', '.join(least)}), it has the least regret"
+    return _Compared(rows, [f"Compared with {rows[0].against}{why}."], _alone(found, rows))
 
 
 def _without(
     study: Study, *, expert: str, price: float, executor: PlayExecutor, allow_import: bool
-) -> tuple[list[Contrast], list[str]]:
+) -> _Compared:
     """Play what is missing without an expert, and compare."""
     from rich.console import Console
 
     from sparq_sim.ablation import without
+    from sparq_sim.analysis import grouped
     from sparq_sim.console import expert_in_words, watching
     from sparq_sim.contrasts import left_out
     from sparq_sim.executors import terminable
+    from sparq_sim.settings import agree
 
     other = without(study, expert, allow_import=allow_import)
     with watching(Console(stderr=True)) as watch, terminable():
         done = other.run(executor, watch=watch)
-    for note in done.notes:
-        _say(f"Note: {note}", err=True)
+    notes = list(done.notes)
     if done.troubles:
         reasons = "; ".join(dict.fromkeys(trouble.reason for trouble in done.troubles))
         count = f"{len(done.troubles)} of {len(other.plays())} plays"
-        raise SparqError(f"{count} without the expert {expert!r} failed: {reasons}")
-    rows = left_out(study.found(), other.found(), expert, price=price)
-    return rows, expert_in_words(expert, rows)
+        failed = f"{count} without the expert {expert!r} failed: {reasons}"
+        if not done.done:
+            raise SparqError(failed)
+        notes.append(failed)
+    found = study.found()
+    rows = left_out(found, other.found(), expert, price=price)
+    # Those that were refused are in the notes of the study without the expert.
+    tried = [
+        play
+        for play in found
+        if any(
+            play.optimizer == each.optimizer and agree(play.setting, each.setting)
+            for each in other.plays()
+        )
+    ]
+    played = Counter(name for name, _ in grouped(found))
+    words = expert_in_words(expert, rows, played=played)
+    return _Compared(rows, words, [*notes, *_alone(tried, rows)], (other,))
 
 
-def _note(study: Study) -> None:
+def _note(study: Study, *beside: Study) -> None:
     """Print what must be known of a folder and its results, apart from what was asked for."""
     from sparq_sim.cautions import cautions
 
-    warned = (caution.text for caution in cautions(study))
+    warned = (caution.text for caution in cautions(study, *beside))
     for note in (*study.notes, *study.warnings, *warned):
         _say(f"Note: {note}", err=True)
 

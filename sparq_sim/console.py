@@ -289,20 +289,32 @@ def _prices(found: BreakEven) -> str:
     return f"{price} ({' or '.join(pieces)})" if pieces else price
 
 
-def expert_in_words(expert: str, contrasts: Sequence[Contrast]) -> list[str]:
-    """Say, for each optimizer, whether an *expert* helps or harms."""
+def expert_in_words(
+    expert: str, contrasts: Sequence[Contrast], *, played: Mapping[str, int] | None = None
+) -> list[str]:
+    """Return, for each optimizer, a sentence on whether an *expert* helps or harms.
+
+    Args:
+        expert: Its name.
+        contrasts: Of plays with it and without it.
+        played: In how many settings each optimizer has played, where these may not be all.
+    """
     by_optimizer: dict[str, list[Contrast]] = {}
     for each in contrasts:
         by_optimizer.setdefault(each.optimizer, []).append(each)
     return [
-        _one_in_words(expert, found[0]) if len(found) == 1 else _all_in_words(expert, found)
-        for found in by_optimizer.values()
+        _one_in_words(expert, found[0])
+        if len(found) == 1
+        else _all_in_words(expert, found, of=(played or {}).get(name, len(found)))
+        for name, found in by_optimizer.items()
     ]
 
 
 def _one_in_words(expert: str, found: Contrast) -> str:
     what = "regret plus price" if found.price else "average regret"
     gap, name = found.difference, found.optimizer
+    if found.setting:
+        name = f"{name} (where {in_words(found.setting)})"
     match found.verdict:
         case "equal":
             return f"The expert {expert!r} makes no difference to {name}."
@@ -323,7 +335,7 @@ def _one_in_words(expert: str, found: Contrast) -> str:
     )
 
 
-def _all_in_words(expert: str, found: Sequence[Contrast]) -> str:
+def _all_in_words(expert: str, found: Sequence[Contrast], *, of: int) -> str:
     where = {
         verdict: [in_words(each.setting) for each in found if each.verdict == verdict]
         for verdict in ("worse", "better", "equal", "unclear")
@@ -338,7 +350,8 @@ def _all_in_words(expert: str, found: Sequence[Contrast]) -> str:
     if where["unclear"]:
         told.append(f"in {len(where['unclear'])} nothing can be said, for the interval includes 0")
     return (
-        f"The expert {expert!r} and {found[0].optimizer}, in {len(found)} settings: "
+        f"The expert {expert!r} and {found[0].optimizer}, in "
+        f"{len(found)}{f' of {of}' if of > len(found) else ''} settings: "
         f"{', '.join(told)}."
     )
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from sparq_sim.analysis import AnalysisError, Spread, finite, grouped, spread, student, together
 from sparq_sim.errors import did_you_mean
-from sparq_sim.settings import Setting, agree, path_called, swept, value_among, values_of
+from sparq_sim.settings import Setting, agree, path_called, shown, swept, value_among, values_of
 from sparq_sim.store import Found, canonical
+from sparq_sim.study import Label, label
 
 Verdict: TypeAlias = Literal["better", "worse", "equal", "unclear"]
 Gaps: TypeAlias = NDArray[np.float64]
@@ -59,6 +60,10 @@ class Contrast:
     better: float
     """Share of the pairs in which it comes to less."""
     break_even: BreakEven
+    path: str | None = None
+    """The swept one of which *against* is a value, if it is one."""
+    rows: frozenset[Label] = frozenset()
+    """Those of summaries that are compared."""
 
     @property
     def verdict(self) -> Verdict:
@@ -75,6 +80,7 @@ class Contrast:
         row: dict[str, object] = {
             "optimizer": self.optimizer,
             **self.setting,
+            "path": self.path,
             "against": self.against,
             "price": self.price,
             "here": self.here,
@@ -103,12 +109,14 @@ def between(
     Args:
         found: Plays of a study, as `Study.found` lists them.
         path: In full, or its last words.
-        against: The value to compare with; the first if not given.
+        against: The value to compare with; if not given, the smallest, or of words the first in
+            the alphabet.
         price: Of a unit of cost, in units of regret.
 
     Raises:
         SparqError: The path is not swept, has one value only or never that value.
-        AnalysisError: No two replications can be paired.
+        AnalysisError: No two settings differ by this path alone, or no two replications can be
+            paired.
     """
     _check_price(price)
     path = path_called(path, swept(play.setting for play in found))
@@ -116,13 +124,31 @@ def between(
     if len(values) < 2:
         raise AnalysisError(f"{path} has one value only, {values[0]}: there is nothing to compare")
     reference = values[0] if against is None else value_among(against, values, path)
+    concerned = [row for row in grouped(found).values() if path in row[0].setting]
     made = []
-    for rows in _apart_from(path, [row for row in grouped(found).values() if _has(row, path)]):
+    for rows in _apart_from(path, concerned):
         base = [row for row in rows if canonical(row[0].setting[path]) == canonical(reference)]
         for row in rows:
             if base and row is not base[0]:
-                made.append(contrast(row, base[0], against=reference, price=price))
+                made.append(contrast(row, base[0], against=reference, price=price, path=path))
+    if not made:
+        raise AnalysisError(_without_partners(concerned, path, reference))
     return _with_pairs(made)
+
+
+def _without_partners(rows: Sequence[Sequence[Found]], path: str, reference: object) -> str:
+    """Explain why no row can be compared with that of the *reference*."""
+    settings = [row[0].setting for row in rows]
+    moving = {path, *moving_with([row[0] for row in rows], path)}
+    others = [p for p in swept(settings) if p not in moving and len(values_of(settings, p)) > 1]
+    told = f"nothing was played both at {path} = {shown(reference)} and at another value"
+    if not others:
+        return f"{told}; run the study to its end, or choose another value by --against"
+    return (
+        f"{told}, all else being equal: {', '.join(others)} "
+        f'{"changes" if len(others) == 1 else "change"} as well; sweep with way = "grid", or ask '
+        f"--between {others[0]}"
+    )
 
 
 def moving_with(found: Sequence[Found], path: str) -> list[str]:
@@ -135,10 +161,6 @@ def moving_with(found: Sequence[Found], path: str) -> list[str]:
         if other != path and len(pairs) == len(mine) and len(theirs) > 1:
             moving.append(other)
     return moving
-
-
-def _has(row: Sequence[Found], path: str) -> bool:
-    return path in row[0].setting
 
 
 def _apart_from(path: str, rows: Sequence[list[Found]]) -> Iterable[list[list[Found]]]:
@@ -176,7 +198,7 @@ def priced(found: Sequence[Found], price: float, *, against: str | None = None) 
             f"two optimizers are compared, and there is {' '.join(map(repr, names)) or 'none'}; "
             "see what a swept field or an expert changes at a price by --between or --without"
         )
-    reference = _cheapest(found) if against is None else against
+    reference = spending_least(found)[0] if against is None else against
     rows = list(grouped(found).values())
     return _with_pairs(
         contrast(row, base, against=reference, price=price)
@@ -187,14 +209,17 @@ def priced(found: Sequence[Found], price: float, *, against: str | None = None) 
     )
 
 
-def _cheapest(found: Sequence[Found]) -> str:
-    """Name the optimizer that spends least; of equals, the one with least regret."""
+def spending_least(found: Sequence[Found]) -> list[str]:
+    """List the optimizers that spend least, that with least regret first."""
     numbers: dict[str, list[tuple[float, float]]] = {}
     for play in found:
         if (told := _numbers(play)) is not None:
             numbers.setdefault(play.optimizer, []).append((told[1], told[0]))
     means = {name: tuple(np.mean(column, axis=0)) for name, column in numbers.items()}
-    return min(means, key=lambda name: means[name], default=found[0].optimizer)
+    ordered = sorted(means, key=lambda name: means[name])
+    return [name for name in ordered if means[name][0] == means[ordered[0]][0]] or [
+        found[0].optimizer
+    ]
 
 
 # With and without an expert
@@ -228,7 +253,12 @@ def left_out(
 
 
 def contrast(
-    first: Sequence[Found], second: Sequence[Found], *, against: object, price: float = 0.0
+    first: Sequence[Found],
+    second: Sequence[Found],
+    *,
+    against: object,
+    price: float = 0.0,
+    path: str | None = None,
 ) -> Contrast:
     """Compare plays with others of the same seeds and replications."""
     pairs = [
@@ -250,7 +280,15 @@ def contrast(
         difference=spread(gaps.tolist()),
         better=float((gaps < 0).mean()) if len(gaps) else np.nan,
         break_even=break_even(numbers[:, 0] - numbers[:, 1]),
+        path=path,
+        rows=frozenset((label(first[0]), label(second[0]))),
     )
+
+
+def alone(found: Sequence[Found], contrasts: Sequence[Contrast]) -> list[Found]:
+    """List a play of each row that is compared with no other, for want of a partner."""
+    compared = frozenset[Label]().union(*(each.rows for each in contrasts))
+    return [row[0] for name, row in grouped(found).items() if name not in compared]
 
 
 def _numbers(play: Found) -> tuple[float, float] | None:

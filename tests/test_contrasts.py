@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas  # type: ignore[import-untyped] # has no types of its own
 import pytest
+from numpy.random import Generator
 from scipy import stats
 from typer.testing import CliRunner
 
@@ -28,7 +30,10 @@ from sparq_sim.contrasts import (
     moving_with,
     priced,
 )
+from sparq_sim.errors import PluginError
 from sparq_sim.executors import InProcess
+from sparq_sim.models import Agent, Setting
+from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.scenario import Scenario
 from sparq_sim.settings import path_called
 from sparq_sim.store import Found, StoreError
@@ -39,6 +44,15 @@ NOISE, LOSS = "feedback.noise", "experts.sage.channel.loss"
 SAGE = {"kind": "truth", "channel": {"noise": 0.1, "cost_per_point": 0.1}}
 LIAR = {"kind": "biased", "bias": -2.0, "channel": {"noise": 0.1, "cost_per_point": 0.01}}
 runner = CliRunner()
+
+
+class Lost(Uniform):
+    """Plays with experts, and cannot without."""
+
+    def start(self, setting: Setting, rng: Generator) -> Agent:
+        if not setting.experts:
+            raise PluginError("nobody is there")
+        return super().start(setting, rng)
 
 
 def small(**fields: Any) -> Scenario:
@@ -156,6 +170,16 @@ def test_what_is_swept_side_by_side_goes_along(tmp_path: Path) -> None:
     assert moving_with(found, NOISE) == [LOSS]
     (one,) = between(found, NOISE)
     assert one.setting == {NOISE: 0.3, LOSS: 0.5}
+
+
+def test_where_no_settings_differ_by_a_path_alone_it_is_named_what_else_changes(
+    tmp_path: Path,
+) -> None:
+    sweep = {"way": "zip", NOISE: [0.1, 0.1, 0.3], LOSS: [0.0, 0.5, 0.2]}
+    found = run(small(sweep=sweep, optimizers=["uniform"], rounds=3), tmp_path).found()
+    words = f"at {NOISE} = 0.1 and at another value, all else being equal: {LOSS} changes as well"
+    with pytest.raises(AnalysisError, match=re.escape(words)):
+        between(found, NOISE)
 
 
 def test_what_cannot_be_compared_is_refused(study: Study) -> None:
@@ -437,17 +461,93 @@ def test_compare_names_an_expert_that_harms(advised: Study) -> None:
     assert "The expert 'liar' makes no difference to sage-only." in text
 
 
-def test_an_expert_that_another_asks_cannot_be_left_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+BOARD = {"kind": "committee", "members": ["sage"]}
+RELYING = {**SAGE, "channel": {"policy": {"timeout": 1.0, "fallback": "sage"}}}
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [(BOARD, "'other' asks 'sage'"), (RELYING, "'other' falls back on 'sage'")],
+)
+def test_an_expert_that_another_needs_cannot_be_left_out(
+    tmp_path: Path, other: dict[str, Any], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    experts = {"sage": SAGE, "board": {"kind": "committee", "members": ["sage"]}}
-    optimizers = {"mine": {"kind": "sparq-gp-ucb", "expert": "board"}}
-    run(small(experts=experts, optimizers=optimizers, replications=2), tmp_path)
+    experts = {"sage": SAGE, "other": other}
+    run(small(experts=experts, optimizers=["uniform"], replications=2), tmp_path)
     with pytest.raises(SystemExit) as end:
         main(["compare", str(tmp_path), "--without", "sage", "--executor", "in-process"])
     assert end.value.code == 2
-    failed = "2 of 2 plays without the expert 'sage' failed: "
-    assert f"{failed}committee: no expert is called 'sage'" in capsys.readouterr().err
+    told = f"no optimizer can play without the expert 'sage': {words}\n"
+    assert capsys.readouterr().err.endswith(told)
+    assert not (tmp_path / "without-sage").exists()
+
+
+def test_what_was_finished_without_an_expert_is_shown_where_other_plays_failed(
+    tmp_path: Path,
+) -> None:
+    optimizers = {"lost": Lost(), "calm": Uniform()}
+    run(small(optimizers=optimizers, replications=2), tmp_path)
+    arguments = [str(tmp_path), "--without", "sage", "--executor", "in-process", "--allow-import"]
+    result = runner.invoke(app, ["compare", *arguments])
+    assert result.exit_code == 0
+    assert "The expert 'sage' makes no difference to calm." in result.stdout
+    assert "Note: 2 of 4 plays without the expert 'sage' failed: " in result.stderr
+    assert "left out, for want of plays to compare with: lost\n" in result.stderr
+
+
+def test_the_settings_that_an_optimizer_cannot_play_are_named(tmp_path: Path) -> None:
+    path = "optimizers.mine.expert"
+    optimizers = {"mine": {"kind": "sparq-gp-ucb", "expert": "sage"}}
+    experts = {"sage": SAGE, "liar": LIAR}
+    sweep = {path: ["sage", "liar"]}
+    run(small(experts=experts, optimizers=optimizers, sweep=sweep, replications=2), tmp_path)
+    arguments = [str(tmp_path), "--without", "liar", "--executor", "in-process"]
+    result = runner.invoke(app, ["compare", *arguments])
+    assert "'liar' makes no difference to mine (where expert sage)." in result.stdout
+    assert "(where expert liar)\n" in result.stderr
+
+
+def test_plays_of_other_seeds_are_said_to_be_left_out(tmp_path: Path) -> None:
+    for seed, replications in ((1, 2), (2, 3)):
+        run(small(optimizers=["uniform"], seed=seed, replications=replications), tmp_path)
+    (note,) = without(Study.open(tmp_path), "sage").notes
+    assert note == (
+        "2 finished plays of other seeds are left out: without the expert 'sage', seed 2 alone is "
+        "played, of which there are most"
+    )
+
+
+def test_averages_over_unlike_numbers_of_rounds_are_noted_without_an_expert_too(
+    tmp_path: Path,
+) -> None:
+    limits = {"budget": 0.6, "ends_when_spent": True}
+    run(small(optimizers=["sparq-gp-ucb"], **limits), tmp_path)
+    arguments = ["compare", str(tmp_path), "--without", "sage", "--executor", "in-process"]
+    unlike = "averages over unlike numbers of rounds do not compare"
+    assert unlike in runner.invoke(app, arguments).stderr
+    (row,) = json.loads(runner.invoke(app, [*arguments, "--json"]).stdout)
+    assert any(unlike in note for note in row["notes"])
+    assert row["study"] == str(tmp_path)
+
+
+def test_rows_without_a_partner_are_said_to_be_left_out(tmp_path: Path) -> None:
+    sweep = {NOISE: [0.1, 0.3]}
+    study = run(small(rounds=5, sweep=sweep), tmp_path)
+    for play in study.found():
+        if play.optimizer == "uniform" and play.setting[NOISE] == 0.1:
+            (tmp_path / "rounds" / f"{play.key}.parquet").unlink()
+    result = runner.invoke(app, ["compare", str(tmp_path), "--between", "noise", "--json"])
+    (row,) = json.loads(result.stdout)
+    assert (row["optimizer"], row["path"], row["against"]) == ("sparq-gp-ucb", NOISE, 0.1)
+    assert "left out, for want of plays to compare with: uniform (noise 0.3)" in result.stderr
+
+
+def test_of_several_that_spend_as_little_all_are_named(tmp_path: Path) -> None:
+    run(small(optimizers=["uniform", "gp-ucb", "sparq-gp-ucb"]), tmp_path)
+    text = printed(str(tmp_path), "--price", "1")
+    found = re.search(r"of those that spend least \((.*)\), it has the least regret\.", text)
+    assert found is not None
+    assert set(found[1].split(", ")) == {"uniform", "gp-ucb"}
 
 
 @pytest.mark.parametrize(
