@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import inf, isfinite
+from string import ascii_lowercase
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -83,6 +84,12 @@ def estimates(found: Iterable[References]) -> list[str]:
 
 OPTIONAL = ("seconds", "sent", "retried", "spent", "growth", "asked")
 """Columns that a narrow terminal does without, in this order."""
+ROOM = "room"
+"""What a narrow terminal does without as well: wide gaps, long names, and prices on one line."""
+LONG = 8
+"""A longer name of a column is a letter there."""
+LARGE = 1e6
+"""Numbers from here on are written in powers of ten."""
 MARK = " !"
 """Stands behind a number that cannot be right."""
 
@@ -237,11 +244,11 @@ def contrast_table(
         title: Of the study.
         contrasts: One a row.
         priced: Whether a price is asked about: then there is a column of break-even prices.
-        width: Columns that it does not allow are left out.
+        width: What it does not allow is left out or folded, but never the difference and verdict.
     """
     return _fitting(
         lambda without: _contrast_table(title, contrasts, priced=priced, without=without),
-        ("there", "here"),
+        ("there", "here", ROOM),
         width=width,
     )
 
@@ -250,6 +257,10 @@ def _contrast_table(
     title: str, contrasts: Sequence[Contrast], *, priced: bool, without: Sequence[str]
 ) -> Table:
     names = brief(swept(each.setting for each in contrasts))
+    fixed = _fixed(contrasts)
+    varied = [path for path in names if path not in fixed]
+    narrow = ROOM in without
+    letters = _letters([names[path] for path in varied]) if narrow else {}
     headings = {
         "here": "regret + price" if priced else "average regret",
         "there": "against",
@@ -257,28 +268,56 @@ def _contrast_table(
         "verdict": "verdict",
     } | ({"break-even": "break-even"} if priced else {})
     headings = {key: heading for key, heading in headings.items() if key not in without}
-    table = Table(title=_safe(title) or None, box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("optimizer", no_wrap=True)
-    for name in names.values():
-        table.add_column(_safe(name), justify="right", no_wrap=True)
-    for key, heading in headings.items():
-        table.add_column(heading, justify="right", no_wrap=key != "break-even")
+    padding = (0, 1, 0, 0) if narrow else (0, 1)
+    table = Table(title=_safe(title) or None, box=box.SIMPLE_HEAD, pad_edge=False, padding=padding)
+    # Columns that may be folded are narrowed before all others.
+    table.add_column("optimizer", overflow="fold")
+    for path in varied:
+        name = letters.get(names[path], names[path])
+        table.add_column(_safe(name), justify="right", overflow="fold")
+    for heading in headings.values():
+        table.add_column(heading, justify="right", no_wrap=True)
     for each in contrasts:
         cells = {
-            "here": f"{each.here:.4f}",
-            "there": f"{each.there:.4f}",
+            "here": _number(each.here),
+            "there": _number(each.there),
             "difference": _with_reach(each.difference, 4, sign="+"),
             "verdict": each.verdict,
-            "break-even": _prices(each.break_even),
+            "break-even": _prices(each.break_even, narrow=narrow),
         }
-        setting = [_safe(_shown(each.setting.get(path, ""))) for path in names]
+        setting = [_safe(_shown(each.setting.get(path, ""))) for path in varied]
         table.add_row(_safe(each.optimizer), *setting, *(cells[key] for key in headings))
     count = _count([each.difference.count for each in contrasts], "pair")
     table.caption = f"{count} a row: mean difference ± half its 95 % interval"
+    if fixed:
+        told = ", ".join(f"{names[path]} {_shown(value)}" for path, value in fixed.items())
+        table.caption += f"; in all rows {_safe(told)}"
+    if letters:
+        table.caption += f"; {_safe(', '.join(f'{letters[name]} is {name}' for name in letters))}"
     return table
 
 
-def _prices(found: BreakEven) -> str:
+def _letters(names: Sequence[str]) -> dict[str, str]:
+    """Call long names by letters."""
+    long = [name for name in names if len(name) > LONG]
+    return dict(zip(long, ascii_lowercase, strict=False))
+
+
+def _fixed(contrasts: Sequence[Contrast]) -> dict[str, object]:
+    """Return the values, but of the path compared, that all rows share and need no column."""
+    first, *others = (each.setting for each in contrasts)
+    return {
+        path: value
+        for path, value in first.items()
+        if others
+        and path != contrasts[0].path
+        and all(path in other and other[path] == value for other in others)
+    }
+
+
+def _prices(found: BreakEven, *, narrow: bool = False) -> str:
+    """Write a price and its interval, on a line each where it is *narrow*."""
+    line = "\n" if narrow else " "
     price = "none" if found.price is None else f"{found.price:.3g}"
     pieces = [
         "any price"
@@ -286,7 +325,7 @@ def _prices(found: BreakEven) -> str:
         else f"{low:.3g} {'on' if high == inf else f'to {high:.3g}'}"
         for low, high in found.ranges
     ]
-    return f"{price} ({' or '.join(pieces)})" if pieces else price
+    return f"{price}{line}({f'{line}or '.join(pieces)})" if pieces else price
 
 
 def expert_in_words(
@@ -323,15 +362,15 @@ def _one_in_words(expert: str, found: Contrast) -> str:
         case "unclear":
             return (
                 f"Whether the expert {expert!r} helps {name} cannot be said: the 95 % interval of "
-                f"the difference, {gap.low:.4f} to {gap.high:.4f}, includes 0."
+                f"the difference, {_number(gap.low)} to {_number(gap.high)}, includes 0."
             )
         case "better":
             verb, more, low, high = "helps", "lower", -gap.high, -gap.low
         case "worse":
             verb, more, low, high = "harms", "higher", gap.low, gap.high
     return (
-        f"The expert {expert!r} {verb} {name}: with it, {what} is {abs(gap.mean):.4f} {more} "
-        f"(95 % interval {low:.4f} to {high:.4f})."
+        f"The expert {expert!r} {verb} {name}: with it, {what} is {_number(abs(gap.mean))} {more} "
+        f"(95 % interval {_number(low)} to {_number(high)})."
     )
 
 
@@ -358,8 +397,13 @@ def _all_in_words(expert: str, found: Sequence[Contrast], *, of: int) -> str:
 
 def _with_reach(spread: Spread, digits: int, *, sign: str = "") -> str:
     reach = (spread.high - spread.low) / 2
-    mean = f"{spread.mean:{sign}.{digits}f}"
-    return f"{mean} ± {reach:.{digits}f}" if isfinite(reach) else mean
+    mean = _number(spread.mean, digits, sign=sign)
+    return f"{mean} ± {_number(reach, digits)}" if isfinite(reach) else mean
+
+
+def _number(number: float, digits: int = 4, *, sign: str = "") -> str:
+    """Write a number with so many digits behind the point, or in all if it is large."""
+    return f"{number:{sign}.{digits}{'f' if abs(number) < LARGE else 'g'}}"
 
 
 def _safe(text: str) -> str:

@@ -267,8 +267,9 @@ def contrast(
         if (mine := _numbers(one)) is not None and (theirs := _numbers(other)) is not None
     ]
     numbers = np.array(pairs).reshape(-1, 2, 2)
-    totals = numbers @ np.array([1.0, price])
-    here, there = totals.mean(axis=0) if len(totals) else (np.nan, np.nan)
+    unit = max(price, 1.0)  # In which squares do not overflow, whatever the price.
+    totals = numbers @ np.array([1.0, price]) / unit
+    here, there = totals.mean(axis=0) * unit if len(totals) else (np.nan, np.nan)
     gaps = totals[:, 0] - totals[:, 1]
     return Contrast(
         optimizer=first[0].optimizer,
@@ -277,12 +278,17 @@ def contrast(
         price=price,
         here=float(here),
         there=float(there),
-        difference=spread(gaps.tolist()),
+        difference=_times(spread(gaps.tolist()), unit),
         better=float((gaps < 0).mean()) if len(gaps) else np.nan,
         break_even=break_even(numbers[:, 0] - numbers[:, 1]),
         path=path,
         rows=frozenset((label(first[0]), label(second[0]))),
     )
+
+
+def _times(gap: Spread, unit: float) -> Spread:
+    mean, std, low, high = (number * unit for number in (gap.mean, gap.std, gap.low, gap.high))
+    return Spread(mean, std, low, high, gap.count)
 
 
 def alone(found: Sequence[Found], contrasts: Sequence[Contrast]) -> list[Found]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from io import StringIO
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ import numpy as np
 import pandas  # type: ignore[import-untyped] # has no types of its own
 import pytest
 from numpy.random import Generator
+from rich.console import Console
+from rich.table import Table
 from scipy import stats
 from typer.testing import CliRunner
 
@@ -420,6 +423,48 @@ def test_of_several_settings_those_with_harm_are_named() -> None:
 def test_a_break_even_price_is_shown_with_all_that_is_possible(found: BreakEven, text: str) -> None:
     made = contrast_table("", [replace(differing(-1, 1), break_even=found)], priced=True)
     assert list(made.columns[-1].cells) == [text]
+
+
+def drawn(table: Table, width: int = 80) -> str:
+    console = Console(width=width, file=StringIO())
+    with console.capture() as capture:
+        console.print(table)
+    return capture.get()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        [{f"experts.sensor{i}.channel.transit": i + j for i in range(9)} for j in range(2)],
+        [{"schedule": f'{{"count":{j},"kind":"constant","more":"{"x" * 60}"}}'} for j in range(2)],
+    ],
+    ids=["many axes", "a table for a value"],
+)
+def test_in_a_narrow_terminal_settings_are_folded_and_results_are_whole(
+    settings: list[dict[str, object]],
+) -> None:
+    found = [
+        replace(differing(0.1, 0.3), setting=setting, break_even=BreakEven(0.5, ((0.25, 1.0),)))
+        for setting in settings
+    ]
+    lines = drawn(contrast_table("", found, priced=True, width=80)).splitlines()
+    assert max(len(line.rstrip()) for line in lines) <= 80
+    assert sum("+0.2000 ± 0.1000" in line and "worse" in line for line in lines) == 2
+    assert sum("(0.25 to 1)" in line for line in lines) == 2
+
+
+def test_what_all_rows_have_in_common_is_told_once() -> None:
+    found = [differing(0.1, 0.3, loss=0.5, transit=t) for t in (1, 2)]
+    table = contrast_table("", found, priced=False)
+    assert "loss" not in [column.header for column in table.columns]
+    assert str(table.caption).endswith("; in all rows loss 0.5")
+
+
+def test_a_huge_price_makes_large_numbers_and_the_same_verdicts(study: Study) -> None:
+    large, larger = (priced(study.found(), price) for price in (1e9, 1e300))
+    assert [each.verdict for each in larger] == [each.verdict for each in large]
+    assert all(np.isfinite(each.difference.low) for each in larger)
+    assert len(drawn(contrast_table("", larger, priced=True), width=200).splitlines()[3]) < 120
 
 
 # On the command line
