@@ -3,9 +3,9 @@
 - Python blocks run in order, in one namespace a page, on event loops that do not wait. An `output`
   block right after one must be what it printed.
 - A TOML block is a whole scenario, or a part of one, which is laid over a small one unless it
-  extends another: it must load and play. Or it is a part of a pyproject.toml: the plug-ins that it
-  announces must be classes of the page, under names that are free, and scenarios of the page may
-  use them.
+  extends another: it must load, fit the schema that editors check by, and play. Or it is a part of
+  a pyproject.toml: the plug-ins that it announces must be classes of the page, under names that
+  are free, and scenarios of the page may use them.
 - A TOML block that opens with `toml refused` must be refused.
 
 The reference must list every public name. The first failure of a page is told with its line, and
@@ -25,6 +25,7 @@ import warnings
 from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import chdir, contextmanager, redirect_stdout
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,12 +37,14 @@ from unittest.mock import patch
 
 import reference
 import scipy.linalg  # noqa: F401 - its BLAS must be loaded to be held to one thread
+from jsonschema import Draft202012Validator
 from threadpoolctl import threadpool_limits
 
 import sparq_sim
 from sparq_sim import Scenario
 from sparq_sim.errors import SparqError
 from sparq_sim.plugins import GROUPS, AnyKind, family, kind_of, load
+from sparq_sim.scenario import schema
 from sparq_sim.testing import WaitlessLoop
 
 HERE = Path(__file__).resolve().parent
@@ -208,9 +211,15 @@ class Page:
         file = Path(f"{self._path.stem}.toml")
         file.write_text("\n" * (block.line - 2) + above + block.text, encoding="utf-8")
         Scenario.load(file).settings()
+        self._fit(block, tomllib.loads(file.read_text(encoding="utf-8")))
         _, setting = Scenario.load(file, overrides=["rounds=6"]).settings()[-1]
         for optimizer in setting.optimizers:
             setting.play(optimizer)
+
+    def _fit(self, block: Block, table: Mapping[str, Any]) -> None:
+        own = (self._path, len(self._announced)) if self._announced else None
+        for error in _validator(own).iter_errors(table):
+            raise WrongError(block.line, f"the schema refuses {error.json_path}: {error.message}")
 
     def _announce(self, block: Block, groups: Mapping[str, Mapping[str, str]]) -> None:
         """Install the plug-ins of the page, as pip would."""
@@ -235,6 +244,16 @@ class Page:
         if sys.modules.get(module) is not self._module and find_spec(module) is not None:
             raise WrongError(block.line, f"there is a module {module!r} already")
         sys.modules[module] = self._module
+
+
+@lru_cache(maxsize=1)
+def _validator(own: tuple[Path, int] | None) -> Draft202012Validator:
+    """Return a validator of the schema, made once for all pages without plug-ins of their own.
+
+    Args:
+        own: A page with such plug-ins, and how many it has announced: the schema knows them.
+    """
+    return Draft202012Validator(schema())
 
 
 def _bundled_classes(kind: AnyKind) -> set[str]:

@@ -941,7 +941,7 @@ def schema() -> dict[str, Any]:
             tag = _described({"const": name}, first_paragraph(model))
             definitions[f"{kind}: {name}"] = own | {
                 "properties": with_kind(own.get("properties", {}) | more, tag),
-                "required": ["kind", *own.get("required", [])],
+                "required": [*dict.fromkeys(["kind", *own.get("required", [])])],
             }
         choices[kind] = {"oneOf": [{"$ref": f"#/$defs/{kind}: {name}"} for name in found]}
     definitions = _with_installed(definitions, choices)
@@ -959,22 +959,101 @@ def schema() -> dict[str, Any]:
         },
         "sweep": {"type": "object"},
     }
+    full = whole["properties"] | {n: _described(node, docs.get(n)) for n, node in special.items()}
     extends = "Another scenario file beside this one, or a bundled scenario, taken as the base."
     taken_out = "Paths to take out of what is extended, such as optimizers.uniform."
-    properties = whole["properties"] | {
-        "extends": {"type": "string", "description": extends},
-        WITHOUT: {"type": "array", "items": {"type": "string"}, "description": taken_out},
-        **{name: _described(node, docs.get(name)) for name, node in special.items()},
-    }
-    required = [{"required": ["extends"]}, {"required": ["environment", "optimizers"]}]
     rest = {key: value for key, value in whole.items() if key not in ("properties", "required")}
-    return {
+    made = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **rest,
-        "properties": properties,
-        "anyOf": required,
-        "$defs": definitions,
+        # Editors complete by these; what a file needs that has nothing to be laid over is below.
+        "properties": {name: _partial(node) for name, node in full.items()}
+        | {
+            "extends": {"type": "string", "description": extends},
+            WITHOUT: {"type": "array", "items": {"type": "string"}, "description": taken_out},
+        },
+        "allOf": _unless_laid_over(full),
     }
+    definitions |= {_part(name): _partial(node) for name, node in definitions.items()}
+    return made | {"$defs": _used(made, definitions)}
+
+
+def _unless_laid_over(full: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return schemas that ask for *full* tables where nothing else can give their fields."""
+    own = {name: node for name, node in full.items() if name not in ("optimizers", DEFAULTS)}
+    with_kinds = {"additionalProperties": {"required": ["kind"]}}
+    described = _described(with_kinds, full["optimizers"].get("description"))
+    extends, defaults = {"required": ["extends"]}, {"required": [DEFAULTS]}
+    return [
+        {
+            "if": extends,
+            "else": {
+                "required": ["environment", "optimizers"],
+                "properties": own | {"optimizers": described},
+            },
+        },
+        {
+            "if": {"anyOf": [extends, defaults]},
+            "else": {"properties": {"optimizers": full["optimizers"]}},
+        },
+    ]
+
+
+def _partial(node: Any) -> Any:
+    """Return the schema of what is laid over a table that a *node* describes.
+
+    No field is required, nor a `kind`, and elements of a list can be given by their places.
+    """
+    if isinstance(node, list):
+        return [_partial(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if node.get("type") == "array":
+        items = _partial(node.get("prefixItems") or [node.get("items", {})])
+        by_place = {
+            "type": "object",
+            "patternProperties": {"^[0-9]+$": {"anyOf": items}},
+            "additionalProperties": False,
+        }
+        return _described({"anyOf": [node, by_place]}, node.get("description"))
+    loose: dict[str, Any] = {}
+    for key, value in node.items():
+        match key:
+            case "$ref":
+                loose[key] = f"#/$defs/{_part(value.removeprefix('#/$defs/'))}"
+            case "oneOf":  # Without its kind, a table may be one of several.
+                loose["anyOf"] = _partial(value)
+            case "properties":
+                loose[key] = {name: _partial(inner) for name, inner in value.items()}
+            case "required" | "discriminator" | "minProperties":
+                pass
+            case _:
+                loose[key] = _partial(value)
+    return loose
+
+
+def _part(name: str) -> str:
+    """Return the name of the definition of a part of a table."""
+    return f"part of {name}"
+
+
+def _used(node: Any, definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the *definitions* that a node refers to, and those that these refer to."""
+    found: dict[str, Any] = {}
+    waiting = [*_references(node)]
+    while waiting:
+        if (name := waiting.pop()) not in found:
+            found[name] = definitions[name]
+            waiting += _references(found[name])
+    return dict(sorted(found.items()))
+
+
+def _references(node: Any) -> Iterator[str]:
+    for key, value in node.items() if isinstance(node, dict) else enumerate(node):
+        if key == "$ref":
+            yield value.removeprefix("#/$defs/")
+        elif isinstance(value, dict | list):
+            yield from _references(value)
 
 
 def _described(node: dict[str, Any], text: str | None) -> dict[str, Any]:
@@ -1039,5 +1118,8 @@ def _for_editors(node: Any) -> Any:
             "file": {"type": "string", "description": "A CSV file with recorded values."},
             "column": {"type": "string", "description": "The column of the file to read."},
         }
-        node["required"] = ["kind"]
+        node["required"] = []
+    if node.get("properties", {}).get("kind", {}).keys() & {"const", "enum"}:
+        # It has a default for Python; a file names it.
+        node["required"] = [*dict.fromkeys(["kind", *node.get("required", [])])]
     return node

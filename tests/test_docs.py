@@ -105,6 +105,13 @@ def test_a_scenario_may_use_a_plug_in_of_its_page(tmp_path: Path) -> None:
     assert "no expert is called 'hermit'" in str(found(tmp_path, used)[1])
 
 
+def test_a_scenario_that_plays_and_that_editors_would_mark_is_told(tmp_path: Path) -> None:
+    entry, (language, text) = own("hermit", "Hermit")
+    text += "\n    voice: type = str\n"  # No schema describes it.
+    _, wrong = found(tmp_path, entry, (language, text), ("toml", "experts.other.kind = 'hermit'"))
+    assert "the schema refuses $.experts.other: " in str(wrong)
+
+
 @pytest.mark.parametrize(
     ("name", "model", "told"),
     [

@@ -27,7 +27,9 @@ def _several(given: Any) -> Any:
     return (given,) if isinstance(given, str | int) else given
 
 
-Names = Annotated[tuple[str, ...], BeforeValidator(_several)]
+Names = Annotated[
+    tuple[str, ...], BeforeValidator(_several, json_schema_input_type=str | tuple[str, ...])
+]
 
 
 class Recorded(Environment):
@@ -56,7 +58,9 @@ class Recorded(Environment):
     directory, or, in a scenario file, from that file's; `~` is home."""
     pollutant: str = "Ozone"
     """What EPA's files must hold, as in `Daily Max 8-hour Ozone Concentration`; gases in ppb."""
-    years: Annotated[tuple[int, ...], BeforeValidator(_several)] = ()
+    years: Annotated[
+        tuple[int, ...], BeforeValidator(_several, json_schema_input_type=int | tuple[int, ...])
+    ] = ()
     """The years that rows may be of, or else there is an error; empty: any."""
     states: Names = ()
     """States whose sites are wanted, by name; empty: all."""

@@ -58,6 +58,9 @@ class Routing(Part):
         """Refuse a play that has not the experts for it."""
 
 
+_Pairs: TypeAlias = tuple[tuple[str, Positive], ...]
+
+
 def _pairs(given: Any) -> Any:
     return tuple(given.items()) if isinstance(given, Mapping) else given
 
@@ -67,7 +70,9 @@ class Shares(Routing):
 
     kind: Literal["shares"] = "shares"
     shares: Annotated[
-        tuple[tuple[str, Positive], ...], BeforeValidator(_pairs), Field(min_length=1)
+        _Pairs,
+        BeforeValidator(_pairs, json_schema_input_type=dict[str, Positive] | _Pairs),
+        Field(min_length=1),
     ]
     """The share of the points that each expert is asked about, by name; only proportions count."""
 
