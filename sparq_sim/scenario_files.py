@@ -236,6 +236,8 @@ def _sought(values: Table, keys: Keys) -> tuple[Keys | None, list[str]]:
         lists = {key: value for key, value in sweep.items() if key != "settings"}
         paths = {("sweep", *path): at for at, path in _swept(lists, ("sweep",))}
         leaves = [path for path in paths if not any(path == p[: len(path)] != p for p in paths)]
+        # A list of settings goes as a whole: what one of them sweeps has no list of its own.
+        leaves += [("sweep", "settings")] if "settings" in sweep else []
         return {("sweep",): ("sweep",), **paths}.get(keys), [dotted(path) for path in leaves]
     inner: Any = values
     for depth, key in enumerate(keys):

@@ -428,6 +428,14 @@ def test_what_cannot_be_taken_out_is_told_with_the_line(
     assert words in problem(file)
 
 
+def test_what_a_list_of_settings_sweeps_is_taken_out_with_the_list(tmp_path: Path) -> None:
+    write(tmp_path, f"{SMALL}sweep.settings = [{{ feedback.transit = 1 }}]\n", "base.toml")
+    child = 'extends = "base.toml"\nwithout = ["sweep.{}"]\n'
+    file = write(tmp_path, child.format("feedback.transit"))
+    assert problem(file).endswith("is not in what is extended; there are: sweep.settings")
+    assert not Scenario.load(write(tmp_path, child.format("settings"))).sweep
+
+
 def test_nothing_can_be_taken_out_where_nothing_is_extended(tmp_path: Path) -> None:
     file = write(tmp_path, f'{SMALL}without = ["optimizers.uniform"]\n')
     assert problem(file) == (
