@@ -589,13 +589,15 @@ class Scenario(Rules):
         return self
 
     @model_validator(mode="after")
-    def _sweep_fits(self) -> Self:
+    def _sweep_fits(self, info: ValidationInfo) -> Self:
+        # What is wrong in the first place has been taken out, and others may miss it.
+        again = (info.context or {}).get("again", False)
         details: dict[tuple[str, str], InitErrorDetails] = {}
         for setting in self.sweep.samples() if self.sweep else ():
             try:
                 _changed(self, _tree(setting), ())
             except ValidationError as error:
-                for path, value, text in _blamed(error, setting):
+                for path, value, text in _blamed(error, setting, elsewhere=not again):
                     reason = PydanticCustomError("sweep", "{reason}", {"reason": text})
                     details.setdefault(
                         (path, text),
@@ -756,8 +758,13 @@ def _moved(detail: Any, at: tuple[str, ...]) -> InitErrorDetails:
     return InitErrorDetails(type=error, loc=(*at, *detail["loc"]), input=detail["input"])
 
 
-def _blamed(error: ValidationError, setting: Mapping[str, Any]) -> Iterator[tuple[str, Any, str]]:
-    """Tell which swept paths an error is about, with their values and the reason."""
+def _blamed(
+    error: ValidationError, setting: Mapping[str, Any], *, elsewhere: bool = True
+) -> Iterator[tuple[str, Any, str]]:
+    """Tell which swept paths an error is about, with their values and the reason.
+
+    What is wrong *elsewhere*, though because of a swept value, is told of such a path too.
+    """
     for detail in error.errors():
         keys = tuple(str(key) for key in detail["loc"])
         swept = _about(keys, setting)
@@ -766,8 +773,11 @@ def _blamed(error: ValidationError, setting: Mapping[str, Any]) -> Iterator[tupl
             swept = _about(keys, setting)
         path = max(swept or setting, key=lambda path: len(undotted(path)) if swept else 0)
         own = undotted(path)
+        here = keys[: len(own)] == own
+        if not (here or elsewhere or detail["type"] == "scenario"):  # As of a path that is none.
+            continue
         text = detail["msg"].removeprefix("Value error, ")
-        inner = dotted(keys[len(own) :]) if keys[: len(own)] == own else ""
+        inner = dotted(keys[len(own) :]) if here else ""
         yield path, setting[path], f"{inner}: {text}" if inner else text
 
 

@@ -630,6 +630,25 @@ def test_an_expert_whose_members_are_unknown_is_found_before_a_play(tmp_path: Pa
     assert f"{words}no expert is called 'senzor': did you mean 'sensor'?" in problem(file)
 
 
+MISROUTED = """\
+rounds = 5
+environment.kind = "synthetic"
+experts = { a = { kind = "truth" }, b = { kind = "truth" } }
+optimizers.s = { kind = "sparq-gp-ucb", routing = { kind = "cheapst" } }
+"""
+
+
+@pytest.mark.parametrize("swept", ["experts.a.channel.noise", "optimizers.s.retain"])
+def test_what_is_wrong_outside_a_sweep_is_not_told_of_the_sweep(tmp_path: Path, swept: str) -> None:
+    file = write(tmp_path, f"{MISROUTED}sweep.{swept} = [1, 2]")
+    assert problem(file).startswith(f"{file}:4: optimizers.s.routing.kind: 'cheapst': no routing")
+
+
+def test_a_swept_path_that_is_none_is_told_with_what_is_wrong_elsewhere(tmp_path: Path) -> None:
+    _, path = problems(write(tmp_path, f"{MISROUTED}sweep.experts.c.channel.noise = [1, 2]"))
+    assert "no expert is called 'c'" in path
+
+
 def test_without_a_sweep_there_is_one_setting() -> None:
     scenario = Scenario(environment=Synthetic(), optimizers={"u": Uniform()}, rounds=1)
     assert scenario.settings() == [({}, scenario)]
