@@ -14,6 +14,7 @@ from typing import (
     Protocol,
     TypeAlias,
     TypeVar,
+    get_origin,
     runtime_checkable,
 )
 
@@ -27,7 +28,7 @@ from sparq_sim.domain import Domain
 from sparq_sim.errors import PluginError
 from sparq_sim.fields import guard
 from sparq_sim.messages import Answer, Estimate, Move, Point, Points, Query, Reply, Values
-from sparq_sim.origins import Source, loaded
+from sparq_sim.origins import Source, loaded, within_core
 
 if TYPE_CHECKING:
     from sparq_sim.clock import Clock
@@ -77,7 +78,24 @@ class Part(BaseModel):
                 f"{cls.__name__} has an __init__ of its own, but a plug-in is its fields: declare "
                 "them in the class, as in `lag: float = 2.0`, and make what changes in start"
             )
+        if not within_core(cls):
+            _check_kind_field(cls)
         cls._sources = loaded(cls)
+
+
+def _check_kind_field(model: type[Part]) -> None:
+    """Refuse a plug-in with a field `kind` of its own: what is written there is its name."""
+    field = model.model_fields.get("kind")
+    if field is None or get_origin(field.annotation) is Literal:
+        return
+    # What only a plug-in has within it is written without a name, and may have such a field.
+    if any(
+        base is not Part and within_core(base) for base in model.__mro__ if issubclass(base, Part)
+    ):
+        raise PluginError(
+            f"{model.__name__} has a field `kind` of its own, but under `kind` the name of the "
+            "class is written and read: call the field something else, as `sort`"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,7 @@ def loaded(model: type) -> Mapping[str, Source]:
     To be called when the class is made: a file may be edited while this process goes on with what
     it has loaded.
     """
-    modules = {each.__module__ for each in _lineage(model) if not _within_core(each)}
+    modules = {each.__module__ for each in _lineage(model) if not within_core(each)}
     found = {module: _of_files(module) for module in modules}
     return {module: source for module, source in found.items() if source is not None}
 
@@ -130,12 +130,13 @@ def qualified(plugin: Plugin) -> str:
 
 def _is_plugin(thing: Plugin) -> bool:
     """Tell plug-ins from the core's own channels, draws, noise, and from what Python brings."""
-    if _within_core(thing):
+    if within_core(thing):
         return thing.__module__.startswith(f"{_HOME}.optimizers.")
     return thing.__module__.partition(".")[0] not in _NO_PLUGINS
 
 
-def _within_core(thing: Plugin) -> bool:
+def within_core(thing: Plugin) -> bool:
+    """Return whether a class or function is one of sparq_sim itself."""
     return thing.__module__.partition(".")[0] == _HOME
 
 
@@ -143,7 +144,7 @@ def _lineage(plugin: Plugin) -> list[Plugin]:
     """List a plug-in and its bases, but for those of the core, of pydantic and of Python."""
     bases = plugin.__mro__[1:] if isinstance(plugin, type) else ()
     own: list[Plugin] = [plugin] if _is_plugin(plugin) else []
-    return own + [base for base in bases if _is_plugin(base) and not _within_core(base)]
+    return own + [base for base in bases if _is_plugin(base) and not within_core(base)]
 
 
 def _named(module: str) -> str:
@@ -222,7 +223,7 @@ def core() -> str:
 
 def _of(plugin: Plugin) -> Source:
     """Hash what there is to hash."""
-    if _within_core(plugin):
+    if within_core(plugin):
         return Source(CORE, core())
     return _kept(plugin.__module__) or _of_code(plugin) or Source("version", None)
 

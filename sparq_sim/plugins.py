@@ -166,7 +166,26 @@ def kind_written(model: object) -> str | None:
         return None
     if plugin in family(kind).bundled.values():
         return str(getattr(model, "kind"))  # noqa: B009 - of bundled parts alone
-    return name_of(plugin)
+    name = name_of(plugin)
+    _check_kept(model, kind, name)
+    return name
+
+
+def _check_kept(model: Part, kind: AnyKind, name: str) -> None:
+    """Refuse a *model* whose field `kind`, if it has one, is lost where *name* is written."""
+    field = type(model).model_fields.get("kind")
+    if field is None:
+        return
+    # Parts are read with the name that is written, where their field takes it.
+    read = (
+        name if kind in get_args(PartKind) and name in get_args(field.annotation) else field.default
+    )
+    own = getattr(model, "kind")  # noqa: B009 - of those that have one
+    if own != read:
+        raise PluginError(
+            f"{kind} {name!r} has a field `kind` that is {own!r}, but under `kind` its name is "
+            "written: call the field something else, as `sort`"
+        )
 
 
 def with_kind(fields: dict[str, Any], kind: object) -> dict[str, Any]:

@@ -4,15 +4,15 @@ import asyncio
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import pytest
 
 from sparq_sim.errors import PluginError, SparqError, did_you_mean
 from sparq_sim.loop import Rules, play, play_live
-from sparq_sim.models import Environment, Expert, Optimizer
+from sparq_sim.models import Environment, Expert, Optimizer, Part
 from sparq_sim.optimizers.fixed import Fixed
-from sparq_sim.plugins import Kind, load, names
+from sparq_sim.plugins import Kind, kind_written, load, name_of, names
 from sparq_sim.testing import Asker, Slope, Teller
 
 EXPERT = "from sparq_sim import Expert\n\nclass {0}(Expert):\n    '''A plug-in.'''\n"
@@ -62,6 +62,36 @@ def test_a_plugin_with_an_init_of_its_own_is_told_what_to_write_instead(site: Si
 
 
 # Finding and loading
+
+
+@pytest.mark.parametrize("base", ["Expert", "Optimizer", "draws.Draw", "draws.Gamma"])
+def test_a_plugin_with_a_kind_of_its_own_is_told_to_call_it_something_else(base: str) -> None:
+    source = f"""
+import sparq_sim.draws
+
+class Courier(sparq_sim.{base}):
+    kind: str = "road"
+"""
+    with pytest.raises(
+        PluginError, match=r"Courier has a field `kind` .* call the field something"
+    ):
+        exec(source, {"__name__": "courier"})
+
+
+def test_what_a_plugin_has_within_it_may_have_a_kind() -> None:
+    class Road(Part):
+        kind: str = "dirt"
+
+    assert Road(kind="paved").kind == "paved"
+
+
+def test_an_expert_that_is_of_several_kinds_is_not_written_as_one() -> None:
+    class Sage(Expert):
+        kind: Literal["good", "bad"] = "good"
+
+    assert kind_written(Sage()) == name_of(Sage)
+    with pytest.raises(PluginError, match=r"Sage' has a field `kind` that is 'bad', but"):
+        kind_written(Sage(kind="bad"))
 
 
 def test_the_plugins_that_come_with_it_are_listed() -> None:
