@@ -107,6 +107,8 @@ def load(kind: AnyKind, name: str, *, allow_import: bool = False) -> type[Part]:
                 f"{kind} {name!r} names code to import; that is off unless you allow it: add "
                 "--allow-import, or in Python allow_import=True"
             )
+        if EntryPoint.pattern.fullmatch(name) is None:
+            raise PluginError(f"{kind} {name!r} names no class: write `module:Class`")
         return _checked(kind, name, EntryPoint(name, name, _GROUP_OF[kind]))
     bundled = family(kind).bundled.get(name)
     claims = [entry for entry in _entries(kind) if entry.name == name]

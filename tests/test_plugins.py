@@ -265,6 +265,16 @@ def test_code_imported_by_name_is_checked_like_any_plugin(
         load("expert", name, allow_import=True)
 
 
+@pytest.mark.parametrize(
+    "name", ["my_expert:", ":Tide", ":", "my expert:Tide", "my_expert:Tide:Low"]
+)
+def test_half_a_class_to_import_is_told_how_to_write_one(name: str) -> None:
+    with pytest.raises(
+        PluginError, match=f"^expert '{name}' names no class: write `module:Class`$"
+    ):
+        load("expert", name, allow_import=True)
+
+
 def test_allowing_imports_changes_nothing_for_installed_names() -> None:
     assert load("expert", "truth", allow_import=True) is load("expert", "truth")
 
