@@ -191,7 +191,7 @@ class Connection:
         self._shares = np.cumsum([fault.share for fault in channel.faults])
         try:
             channel.noise.stds(stage.landscape.domain.cover(1)[:1], np.zeros(1))
-        except ValueError as error:
+        except (ValueError, HookError) as error:
             raise PluginError(f"the channel to {name!r}: {error}") from error
         self._lucks: dict[str, Luck] = {}
         self._coarse: tuple[float, Landscape] | None = None
@@ -226,8 +226,16 @@ class Connection:
         rows: NDArray[np.intp] | None = None,
     ) -> None:
         """Draw, charge, and send *rows* of the query, by default all, on their way."""
-        for parcel in self.parcels(query, asker, rows=rows, hear=hear):
+        try:
+            parcels = self.parcels(query, asker, rows=rows, hear=hear)
+        except HookError as error:
+            raise self._named(error) from error
+        for parcel in parcels:
             self.dispatch(parcel)
+
+    def _named(self, error: HookError) -> HookError:
+        """Return an error of a part with the name of the channel that it is of."""
+        return HookError(f"the channel to {self.name!r}: {error}")
 
     def dispatch(self, parcel: Parcel) -> None:
         """Charge a parcel and send it on its way, now."""
@@ -478,7 +486,10 @@ class Connection:
             if parcel.owed and (measured.bad is None or not measured.bad.all()):
                 self._charge(parcel, "answered")
             self._excuse(parcel)
-            parcel.arrive(measured, self.channel.noise, source=self.name, now=now)
+            try:
+                parcel.arrive(measured, self.channel.noise, source=self.name, now=now)
+            except HookError as error:
+                raise self._named(error) from error
 
     def _told(self, refused: Refused) -> str:
         """Name the source where it is at fault."""

@@ -6,7 +6,7 @@ import csv
 import math
 from abc import abstractmethod
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.random import Generator, Philox
@@ -19,7 +19,8 @@ from pydantic import (
 
 from sparq_sim.messages import Values
 from sparq_sim.models import Part
-from sparq_sim.parts import Open
+from sparq_sim.parts import Open, number, numbers
+from sparq_sim.promises import Promises
 
 Amount = Annotated[NonNegativeFloat, Field(allow_inf_nan=False)]
 """A finite number, 0 or more, as a field."""
@@ -27,8 +28,19 @@ Positive = Annotated[PositiveFloat, Field(allow_inf_nan=False)]
 """A finite number above 0, as a field."""
 
 
+def _amounts(draw: Draw, given: object, rng: Generator, count: int) -> Values:
+    return numbers(draw, "sample", given, count=count, least=max(0.0, draw.least))
+
+
+def _expected(draw: Draw, given: object) -> float:
+    # Where the tail is heavy there may be no mean.
+    return math.inf if given == math.inf else number(draw, "expected", given, least=0.0)
+
+
 class Draw(Part):
     """A quantity that is never negative: a duration in clock units, or a cost."""
+
+    _promises: ClassVar[Promises] = {"sample": _amounts, "expected": _expected}
 
     @property
     @abstractmethod
@@ -244,23 +256,8 @@ PROBES = 100
 """So many numbers a part of a user's own is asked for, to see whether it gives them."""
 
 
-def _probe(draw: Draw) -> str | None:
-    if not draw.expected >= 0:
-        return f"expects {draw.expected}: it can be no less than 0"
-    if wrong := unfit(draw.sample(Generator(Philox(key=0)), PROBES), "sample"):
-        return wrong
-    lowest = draw.sample(Generator(Philox(key=0)), PROBES).min()
-    least = max(0.0, draw.least)
-    return f"draws {lowest:g}: it can be no less than {least:g}" if lowest < least else None
-
-
-def unfit(drawn: object, name: str) -> str | None:
-    """Return what is wrong with what was *drawn* where PROBES finite numbers were asked for."""
-    if not isinstance(drawn, np.ndarray) or drawn.shape != (PROBES,):
-        shape = getattr(drawn, "shape", None) or type(drawn).__name__
-        return f"gives {shape} where {name} is asked for an array of shape ({PROBES},)"
-    finite = drawn.dtype.kind in "fiu" and np.isfinite(drawn).all()
-    return None if finite else f"gives what is no finite number in {name}"
+def _probe(draw: Draw) -> object:
+    return draw.expected, draw.sample(Generator(Philox(key=0)), PROBES)
 
 
 AnyDraw: TypeAlias = Annotated[

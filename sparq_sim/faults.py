@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from math import inf
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field
@@ -14,8 +14,9 @@ from sparq_sim.clock import AGENT
 from sparq_sim.draws import Amount, Positive
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.models import Part, World
-from sparq_sim.parts import Open
+from sparq_sim.parts import Open, number
 from sparq_sim.plugins import name_of
+from sparq_sim.promises import Promises
 
 FaultKind: TypeAlias = Literal[
     "raise",
@@ -35,11 +36,21 @@ FaultKind: TypeAlias = Literal[
 ]
 
 
+def _held_back(fault: FaultModel, given: object) -> float:
+    return number(fault, "held_back", given, least=0.0)
+
+
+def _claimed_share(fault: FaultModel, given: object) -> float:
+    return number(fault, "claimed_share", given, least=0.0)
+
+
 class FaultModel(Part):
     """Something that goes wrong with a *share* of what is put to a source: the base of faults.
 
     One of your own overrides what it changes; by default nothing goes wrong.
     """
+
+    _promises: ClassVar[Promises] = {"held_back": _held_back, "claimed_share": _claimed_share}
 
     share: Annotated[float, Field(ge=0, le=1)] = 0.1
     """Of the queries, or of their points where the channel splits."""

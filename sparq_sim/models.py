@@ -29,6 +29,7 @@ from sparq_sim.errors import PluginError
 from sparq_sim.fields import guard
 from sparq_sim.messages import Answer, Estimate, Move, Point, Points, Query, Reply, Values
 from sparq_sim.origins import Source, loaded, within_core
+from sparq_sim.promises import Promises, watch
 
 if TYPE_CHECKING:
     from sparq_sim.clock import Clock
@@ -50,6 +51,8 @@ class Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     _sources: ClassVar[Mapping[str, Source]] = {}
+    _promises: ClassVar[Promises] = {}
+    """What is looked at of all that a class gives which is not of this package."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -80,6 +83,7 @@ class Part(BaseModel):
             )
         if not within_core(cls):
             _check_kind_field(cls)
+            watch(cls, cls._promises)
         cls._sources = loaded(cls)
 
 

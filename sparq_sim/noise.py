@@ -5,17 +5,31 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from bisect import bisect_right
-from typing import Annotated, Literal, Protocol, TypeAlias
+from typing import Annotated, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.random import Generator, Philox
 from pydantic import Field, FiniteFloat, model_validator
 
-from sparq_sim.draws import PROBES, Amount, Positive, unfit
-from sparq_sim.fields import is_number
+from sparq_sim.draws import PROBES, Amount, Positive
 from sparq_sim.messages import Points, Values
 from sparq_sim.models import Part
-from sparq_sim.parts import Open
+from sparq_sim.parts import Open, broken, number, numbers
+from sparq_sim.promises import Promises
+
+
+def _units(noise: Noise, given: object, rng: Generator, count: int) -> Values:
+    return numbers(noise, "units", given, count=count)
+
+
+def _stds(noise: Noise, given: object, points: Points, values: Values) -> Values | float:
+    if isinstance(given, np.ndarray) and given.ndim:
+        return numbers(noise, "stds", given, count=len(points), least=0.0)
+    return number(noise, "stds", given, least=0.0)
+
+
+def _expected_std(noise: Noise, given: object) -> float:
+    return number(noise, "expected_std", given, least=0.0)
 
 
 class Noise(Part):
@@ -23,6 +37,12 @@ class Noise(Part):
 
     *claimed* is the std that the answer tells; by default the true one.
     """
+
+    _promises: ClassVar[Promises] = {
+        "units": _units,
+        "stds": _stds,
+        "expected_std": _expected_std,
+    }
 
     claimed: Amount | None = None
     """The std that an answer claims, in reward units; by default the true one."""
@@ -148,8 +168,20 @@ class Chances(Protocol):
         """Give the probability at *moment*."""
 
 
+def _chances(loss: Loss, given: object, rng: Generator) -> Chances:
+    if not callable(given):
+        raise broken(loss, "start", given, "a function of the moment that gives a chance")
+
+    def chance(moment: float) -> float:
+        return number(loss, f"the chance at {moment:g}", given(moment), least=0.0, most=1.0)
+
+    return chance
+
+
 class Loss(Part):
     """How answers get lost on the road."""
+
+    _promises: ClassVar[Promises] = {"start": _chances}
 
     @property
     def lossless(self) -> bool:
@@ -234,16 +266,12 @@ class _Spells:
         return self._losses[(self._first + spell) % 2]
 
 
-def _probe(noise: Noise) -> str | None:
-    if not 0 <= noise.expected_std < math.inf:
-        return f"has an expected_std of {noise.expected_std}: give a number from 0 on"
-    return unfit(noise.units(Generator(Philox(key=0)), PROBES), "units")
+def _probe(noise: Noise) -> object:
+    return noise.expected_std, noise.units(Generator(Philox(key=0)), PROBES)
 
 
-def _probe_loss(loss: Loss) -> str | None:
-    chance = loss.start(Generator(Philox(key=0)))(0.0)
-    good = is_number(chance) and 0 <= chance <= 1
-    return None if good else f"gives {chance!r} for a chance: give a number from 0 to 1"
+def _probe_loss(loss: Loss) -> object:
+    return loss.start(Generator(Philox(key=0)))(0.0)
 
 
 AnyNoise: TypeAlias = Annotated[

@@ -376,6 +376,7 @@ def _compiled(thing: object, module: str, seen: set[int]) -> Iterator[str]:
             for default in thing.__defaults__ or ():
                 yield from _compiled(default, module, seen)
             yield from _instructions(thing.__code__)
+            yield from _compiled(getattr(thing, "__wrapped__", None), module, seen)
             for name in sorted(_names(thing.__code__)):
                 yield from _compiled(thing.__globals__.get(name), module, seen)
 

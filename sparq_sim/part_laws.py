@@ -15,6 +15,7 @@ from sparq_sim.laws import Law, Wrong, law, model_laws
 from sparq_sim.messages import Matrix, Points, Values
 from sparq_sim.models import Part
 from sparq_sim.noise import Loss, Noise
+from sparq_sim.promises import unwatched
 
 Named: TypeAlias = tuple[str, Wrong]
 """What holds, and what finds out."""
@@ -33,7 +34,7 @@ def part_laws(part: Part, points: Points | None = None) -> Iterator[Law]:
     """
     yield from model_laws(part)
     for name, wrong in _laws(part, points):
-        yield law(part, name, wrong)
+        yield law(part, name, unwatched()(wrong))
 
 
 def _laws(part: Part, points: Points | None) -> Iterator[Named]:

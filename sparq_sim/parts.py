@@ -8,8 +8,10 @@ by the class that an entry point of the group `sparq_sim.draws` names so.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import inf, isfinite
 from typing import Any, get_args
 
+import numpy as np
 from pydantic import (
     BaseModel,
     GetCoreSchemaHandler,
@@ -27,15 +29,17 @@ from pydantic_core.core_schema import (
     wrap_serializer_function_ser_schema,
 )
 
-from sparq_sim.errors import PluginError
+from sparq_sim.errors import HookError, PluginError
 from sparq_sim.fields import is_number, no_table
 from sparq_sim.frames import account
+from sparq_sim.messages import Values
 from sparq_sim.models import Part
 from sparq_sim.plugins import (
     PartKind,
     check_unclaimed,
     family,
     installed,
+    kind_of,
     kind_written,
     load,
     name_of,
@@ -50,8 +54,8 @@ class Open:
         kind: What they are; it names the group of entry points.
         bundled: The classes that are known without one, each with a field `kind`.
         number: The kind, and its field, that a bare number is read as.
-        probe: Returns what is wrong with what a part of a user's own gives, if anything is: it is
-            found when a model takes it, not in the middle of a play.
+        probe: Has a part of a user's own give something, so that what is wrong with all that it
+            gives is found when a model takes it, not in the middle of a play.
     """
 
     def __init__(
@@ -59,7 +63,7 @@ class Open:
         kind: PartKind,
         *bundled: type[Part],
         number: tuple[str, str] | None = None,
-        probe: Callable[[Any], str | None] = lambda part: None,
+        probe: Callable[[Any], object] = lambda part: None,
     ) -> None:
         self.kind = kind
         self.bundled = {name: model for model in bundled for name in _kinds(model)}
@@ -118,13 +122,11 @@ class Open:
         if type(part) in self.bundled.values():
             return part
         try:
-            wrong = self._probe(part)
+            self._probe(part)
         except Exception as error:
-            wrong = f"raises {account(error)}"
-        if wrong:
-            raise PydanticCustomError(
-                "part", "{reason}", {"reason": f"{self.kind} {name_of(type(part))!r} {wrong}"}
-            )
+            told = f"{self.kind} {name_of(type(part))!r} raises {account(error)}"
+            reason = str(error) if isinstance(error, HookError) else told
+            raise PydanticCustomError("part", "{reason}", {"reason": reason}) from error
         return part
 
 
@@ -142,3 +144,54 @@ def _refusal(reason: str) -> PydanticCustomError:
 def _write(part: Any, handler: SerializerFunctionWrapHandler) -> Any:
     """Write all fields of a part, those of a user's own class too, and its kind."""
     return with_kind(handler(part), kind_written(part))
+
+
+# What parts of users' own give
+
+
+def broken(part: Part, what: str, given: object, expected: str) -> HookError:
+    """Return the error of a *part* that gave something else for *what* than *expected*."""
+    shown = repr(given)
+    if isinstance(given, np.ndarray):
+        shown = f"an array of shape {given.shape} and type {given.dtype}"
+    told = f"{kind_of(type(part))} {name_of(type(part))!r} gives {shown:.80} for {what}"
+    return HookError(f"{told}; expected {expected}")
+
+
+def number(
+    part: Part, what: str, given: object, *, least: float = -inf, most: float = inf
+) -> float:
+    """Return what a *part* gave for *what*: a finite number from *least* to *most*.
+
+    Raises:
+        HookError: It is none.
+    """
+    found: Any = given
+    if isinstance(given, np.ndarray | np.generic) and given.ndim == 0:
+        found = given.item()
+    if not (is_number(found) and least <= found <= most and isfinite(found)):
+        raise broken(part, what, found, f"a finite number{_bounds(least, most)}")
+    return float(found)
+
+
+def numbers(part: Part, what: str, given: object, *, count: int, least: float = -inf) -> Values:
+    """Return what a *part* gave for *what*: *count* finite numbers, none below *least*.
+
+    Raises:
+        HookError: They are something else.
+    """
+    expected = f"an array of shape ({count},) of finite numbers{_bounds(least, inf)}"
+    if not isinstance(given, np.ndarray) or given.dtype.kind not in "fiu":
+        raise broken(part, what, given, expected)
+    if given.shape != (count,):
+        raise broken(part, what, given, expected)
+    good = np.isfinite(given) & (given >= least)
+    if not good.all():
+        raise broken(part, what, given[int(np.argmin(good))].item(), expected)
+    return given
+
+
+def _bounds(least: float, most: float) -> str:
+    if least == -inf:
+        return ""
+    return f" from {least:g} on" if most == inf else f" from {least:g} to {most:g}"

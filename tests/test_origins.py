@@ -233,6 +233,25 @@ def test_what_is_defined_in_a_notebook_is_known_by_what_it_does(old: str, new: s
     assert origin(in_a_notebook(CELL.replace(old, new))).source != before.source
 
 
+def test_a_part_in_a_notebook_is_known_by_what_it_does_though_that_is_looked_at() -> None:
+    cell = """
+import numpy as np
+from sparq_sim.draws import Draw
+
+class Sage(Draw):
+    @property
+    def expected(self):
+        return 1.0
+
+    def sample(self, rng, count):
+        return np.full(count, 1.0)
+"""
+    before = origin(in_a_notebook(cell))
+    assert origin(in_a_notebook(cell)) == before
+    assert origin(in_a_notebook(cell.replace("count, 1.0", "count, 2.0"))).source != before.source
+    assert origin(in_a_notebook(cell.replace("return 1.0", "return 2.0"))).source != before.source
+
+
 def test_a_function_that_a_plug_in_has_for_a_field_takes_part() -> None:
     used = store.plugins_used(scenario(experts={"f": from_function(in_a_field)}), "uniform")
     (found,) = (each for each in used if each["class"] == f"{__name__}:in_a_field")

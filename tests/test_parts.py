@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import pickle
 import sys
@@ -14,7 +15,7 @@ from numpy.random import Generator
 from pydantic import TypeAdapter, ValidationError
 
 import sparq_sim
-from sparq_sim import Channel, Rules, Scenario, play, plugins
+from sparq_sim import Channel, Rules, Scenario, play, play_live, plugins
 from sparq_sim.cli import KINDS, Listed
 from sparq_sim.draws import AnyDraw, Draw, Gamma, Positive
 from sparq_sim.errors import PluginError, ScenarioError
@@ -36,7 +37,7 @@ from sparq_sim.origins import core
 from sparq_sim.report.words import scenario as tell
 from sparq_sim.scenario import schema
 from sparq_sim.store import plugins_used
-from sparq_sim.testing import Asker, Slope, Teller
+from sparq_sim.testing import Asker, Slope, Teller, WaitlessLoop
 from tests.test_plugins import Site
 
 
@@ -248,10 +249,10 @@ class Wrong(Weibull):
 @pytest.mark.parametrize(
     ("gives", "told"),
     [
-        (-1.0, "draws -1: it can be no less than 0"),
-        (np.nan, "gives what is no finite number in sample"),
-        ([1.0], r"gives list where sample is asked for an array of shape \(100,\)"),
-        (np.ones(3), r"gives \(3,\) where sample"),
+        (-1.0, r"gives -1.0 for sample; expected .* of shape \(100,\) of finite numbers from 0 on"),
+        (np.nan, "gives nan for sample; expected"),
+        ([1.0], r"gives \[1.0\] for sample; expected an array of"),
+        (np.ones(3), r"gives an array of shape \(3,\) and type float64 for sample; expected"),
         (KeyError, r"raises KeyError: 'no' \(test_parts.py:\d+ in sample\)"),
     ],
 )
@@ -275,10 +276,92 @@ class Deaf(Sawtooth):
 
 
 def test_a_noise_and_a_loss_that_give_no_numbers_are_refused_when_they_are_taken() -> None:
-    with pytest.raises(ValidationError, match=r"Deaf' gives \(100, 1\) where units is asked"):
+    with pytest.raises(
+        ValidationError, match=r"Deaf' gives .* \(100, 1\) and .* for units; expected"
+    ):
         Channel(noise=Deaf())
-    with pytest.raises(ValidationError, match="Nameless' gives 'often' for a chance"):
+    with pytest.raises(ValidationError, match="Nameless' gives 'often' for the chance at 0; expec"):
         Channel(loss=Nameless())
+
+
+class Moody(Weibull):
+    """Gives something else where less than a hundred are asked for."""
+
+    gives: Any
+
+    def sample(self, rng: Generator, count: int) -> Any:
+        return np.ones(count) if count == 100 else np.full(count, self.gives)
+
+
+class Doubtful(Sawtooth):
+    """Knows no size."""
+
+    gives: Any
+
+    def stds(self, points: Points, values: Values) -> Any:
+        return self.gives
+
+
+class Worse(Loss):
+    """Becomes worse."""
+
+    gives: float
+
+    def start(self, rng: Generator) -> Chances:
+        return lambda moment: self.gives if moment >= 2 else 0.0
+
+
+ONE = "a finite number from 0"
+
+
+@pytest.mark.parametrize(
+    ("channel", "told"),
+    [
+        (Channel(cost=Moody(shape=1.0, gives=-5.0)), "draw .*Moody' gives -5.0 for sample"),
+        (Channel(cost_per_point=Moody(shape=1.0, gives=np.nan)), "gives nan for sample"),
+        (Channel(service=Moody(shape=1.0, gives=np.inf)), "gives inf for sample"),
+        (Channel(transit=Moody(shape=1.0, gives=np.nan)), "gives nan for sample"),
+        (Channel(transit=Moody(shape=1.0, gives="late")), "type <U4 for sample"),
+        (Channel(loss=Worse(gives=7.0)), f"gives 7.0 for the chance at 2; expected {ONE} to 1"),
+        (Channel(loss=Worse(gives=np.nan)), "loss .*Worse' gives nan for the chance at 2"),
+        (Channel(noise=Doubtful(gives=-0.1)), f"gives -0.1 for stds; expected {ONE} on"),
+        (Channel(noise=Doubtful(gives=np.full(2, np.nan))), "array .* for stds; expected"),
+        (Channel(noise=Doubtful(gives=None)), "noise .*Doubtful' gives None for stds"),
+        (Channel(faults=(Doubled(share=1.0, tenth=np.nan),)), "gives nan for claimed_share"),
+    ],
+)
+def test_a_part_that_gives_nonsense_in_a_play_ends_it_and_is_named(
+    channel: Channel, told: str
+) -> None:
+    sensor = {"sensor": (Teller(), channel)}
+    with pytest.raises(PluginError, match=f"^the channel to 'sensor': .*{told}"):
+        play(Asker(batch=2), Slope(), Rules(rounds=4), experts=sensor)
+    with (
+        asyncio.Runner(loop_factory=WaitlessLoop) as runner,
+        pytest.raises(PluginError, match=f"^the channel to 'sensor': .*{told}"),
+    ):
+        runner.run(play_live(Asker(batch=2), Slope(), Rules(rounds=4), experts=sensor))
+
+
+def test_an_agent_that_thinks_for_less_than_no_time_ends_the_play() -> None:
+    with pytest.raises(PluginError, match=r"draw .*Moody' gives -1.0 for sample"):
+        play(Asker(), Slope(), Rules(rounds=3, thinking=Moody(shape=1.0, gives=-1.0)))
+
+
+def test_what_a_part_makes_of_what_its_base_gives_is_its_own_affair() -> None:
+    class Mended(Moody):
+        """Has no draws below 0."""
+
+        def sample(self, rng: Generator, count: int) -> Values:
+            drawn: Values = super().sample(rng, count)
+            return np.abs(drawn)
+
+    assert Mended(shape=1.0, gives=-2.0).sample(np.random.default_rng(0), 1) == [2.0]
+
+
+def test_a_bundled_part_is_not_looked_at() -> None:
+    assert not hasattr(Gamma.sample, "__wrapped__")
+    assert hasattr(Weibull.sample, "__wrapped__")
 
 
 def test_a_part_that_lacks_something_is_told_what(site: Site) -> None:
