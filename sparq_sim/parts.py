@@ -174,6 +174,11 @@ def number(
     return float(found)
 
 
+def is_whole(given: Any) -> bool:
+    """Return whether *given* is a whole number; true and false are none."""
+    return isinstance(given, int | np.integer) and not isinstance(given, bool)
+
+
 def numbers(part: Part, what: str, given: object, *, count: int, least: float = -inf) -> Values:
     """Return what a *part* gave for *what*: *count* finite numbers, none below *least*.
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import pytest
@@ -32,6 +32,7 @@ from sparq_sim.optimizers.lengths import AnyLength, Length
 from sparq_sim.optimizers.routing import AnyRouting, Offer, Routes, Routing
 from sparq_sim.optimizers.schedules import QuerySchedule, Schedule
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
+from sparq_sim.optimizers.sw_gp_ucb import SWGPUCB
 from sparq_sim.optimizers.widths import AnyWidth, Occasion, Width
 from sparq_sim.origins import core
 from sparq_sim.report.words import scenario as tell
@@ -682,6 +683,7 @@ class Crooked(Kernel):
         ones = np.ones((len(a), len(b)))
         given: dict[str, Matrix] = {
             "short": ones[0],
+            "list": cast(Matrix, ones.tolist()),
             "nan": np.nan * ones,
             "lower": np.tril(ones),
             "negative": -ones,
@@ -692,15 +694,91 @@ class Crooked(Kernel):
 @pytest.mark.parametrize(
     ("way", "told"),
     [
-        ("short", r"has shape \(5,\)"),
-        ("nan", "is not finite"),
-        ("lower", "is not symmetric"),
-        ("negative", "is not positive on its diagonal"),
+        ("short", r"gives an array of shape \(5,\) and type float64 for k of points; expected"),
+        ("list", r"gives \[\[1.0, .* for k of points; expected an array of shape \(5, 5\)"),
+        ("nan", "of 5 points is not finite"),
+        ("lower", "of 5 points is not symmetric"),
+        ("negative", "of 5 points is not positive on its diagonal"),
     ],
 )
 def test_what_is_no_kernel_is_refused_before_the_first_round(way: str, told: str) -> None:
-    with pytest.raises(PluginError, match=f"Crooked' of 5 points {told}"):
+    with pytest.raises(PluginError, match=f"kernel '{HERE}:Crooked' {told}"):
         play(GPUCB(kernel=Crooked(way=way)), Slope(), Rules(rounds=3))
+
+
+class Wild(Width):
+    """Gives anything."""
+
+    gives: Any
+
+    def __call__(self, occasion: Occasion) -> Any:
+        return self.gives
+
+
+class Endless(Length):
+    """Gives anything."""
+
+    gives: Any
+
+    def __call__(self, kernel: Kernel, setting: Setting) -> Any:
+        return self.gives
+
+
+class Vague(Schedule):
+    """Gives anything."""
+
+    gives: Any
+
+    def queries(self, round_number: int) -> Any:
+        return self.gives
+
+
+class Astray(Routing):
+    """Gives anything."""
+
+    gives: Any
+
+    def routes(self, offers: Sequence[Offer], covariance: Matrix) -> Any:
+        return self.gives
+
+
+WIDTH = r"for beta in round 1; expected a finite number from 0 on"
+ROUNDS = "for its rounds; expected a whole number from 1 on"
+ROWS = r"for the routes to 'a'; expected rows from 0 to \d+"
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"width": Wild(gives=np.nan)}, f"width '.*:Wild' gives nan {WIDTH}"),
+        ({"width": Wild(gives=-3.0)}, f"width '.*:Wild' gives -3.0 {WIDTH}"),
+        ({"width": Wild(gives=None)}, f"width '.*:Wild' gives None {WIDTH}"),
+        ({"window": Endless(gives=np.nan)}, f"length '.*:Endless' gives nan {ROUNDS}"),
+        ({"window": Endless(gives=-1)}, f"length '.*:Endless' gives -1 {ROUNDS}"),
+        ({"window": Endless(gives=2.5)}, f"length '.*:Endless' gives 2.5 {ROUNDS}"),
+        ({"schedule": Vague(gives=np.nan)}, "schedule '.*:Vague' gives nan for the queries of"),
+        ({"schedule": Vague(gives="2")}, "schedule '.*:Vague' gives '2' for the queries of"),
+        ({"routing": Astray(gives=None)}, "routing '.*:Astray' gives None for routes; expected"),
+        ({"routing": Astray(gives={"c": [0]})}, r"gives {'c': \[0\]} for routes; .* of a, b$"),
+        ({"routing": Astray(gives={"a": [99]})}, rf"gives \[99\] {ROWS}"),
+        ({"routing": Astray(gives={"a": [0.0]})}, rf"gives \[0.0\] {ROWS}"),
+    ],
+)
+def test_a_part_of_an_optimizer_that_gives_nonsense_ends_the_play_and_is_named(
+    fields: dict[str, Any], told: str
+) -> None:
+    experts = {"a": Teller(), "b": Teller()} if "routing" in fields else {"a": Teller()}
+    model = SWGPUCB if "window" in fields else SparQGPUCB
+    optimizer = model(kernel=SquaredExponential(length_scale=0.3), **fields)
+    with pytest.raises(PluginError, match=told):
+        play(optimizer, Slope(), Rules(rounds=4), experts=experts)
+
+
+def test_rows_of_a_routing_may_be_an_array() -> None:
+    routing = Astray(gives={"a": np.arange(1)})
+    optimizer = SparQGPUCB(kernel=SquaredExponential(length_scale=0.3), routing=routing)
+    trace = play(optimizer, Slope(), Rules(rounds=4), experts={"a": Teller(), "b": Teller()})
+    assert {*trace.replies["source"]} == {"reward", "a"}
 
 
 def test_a_kernel_that_cannot_be_fitted_is_refused_where_it_would_be() -> None:

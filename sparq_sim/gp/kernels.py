@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from math import log1p, prod
-from typing import Annotated, Any, Literal, Self, TypeAlias, cast
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
 
 import numpy as np
 from pydantic import Field
@@ -13,8 +13,9 @@ from pydantic import Field
 from sparq_sim.errors import PluginError
 from sparq_sim.messages import Matrix, Point, Points, Values
 from sparq_sim.models import Part
-from sparq_sim.parts import Open
+from sparq_sim.parts import Open, broken
 from sparq_sim.plugins import name_of
+from sparq_sim.promises import Promises
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, lt=1)]
@@ -23,12 +24,38 @@ STEP = 1e-5
 LengthScale = Positive | Annotated[tuple[Positive, ...], Field(min_length=1)]
 
 
+def _matrix(kernel: Kernel, given: object, a: Points, b: Points) -> Matrix:
+    return _shaped(kernel, "k of points", given, (len(a), len(b)))
+
+
+def _diagonal(kernel: Kernel, given: object, points: Points) -> Values:
+    return _shaped(kernel, "diagonal", given, (len(points),))
+
+
+def _gradient(kernel: Kernel, given: object, point: Point, points: Points) -> Matrix:
+    return _shaped(kernel, "gradient", given, points.shape)
+
+
+def _shaped(kernel: Kernel, what: str, given: object, shape: tuple[int, ...]) -> Matrix:
+    # Where a fit goes too far a kernel may be infinite: numbers are looked at where it is used.
+    array = np.asarray(given) if hasattr(given, "__array__") else None
+    if array is not None and array.shape == shape and array.dtype.kind in "fiu":
+        return array
+    raise broken(kernel, what, given, f"an array of shape {shape}, of real numbers")
+
+
 class Kernel(Part):
     """A covariance k(a, b) between rewards; every number in it is positive and may be fitted.
 
     One of your own need define no more than `__call__`. The rest follows from it, by central
     differences where derivatives are asked for; define them as well where speed matters.
     """
+
+    _promises: ClassVar[Promises] = {
+        "__call__": _matrix,
+        "diagonal": _diagonal,
+        "gradient": _gradient,
+    }
 
     @abstractmethod
     def __call__(self, a: Points, b: Points) -> Matrix:
@@ -449,9 +476,7 @@ def check_kernel(kernel: Kernel, points: Points) -> None:
     """
     matrix = kernel(points, points)
     wrong = ""
-    if np.shape(matrix) != (len(points), len(points)):
-        wrong = f"has shape {np.shape(matrix)}"
-    elif not np.isfinite(matrix).all():
+    if not np.isfinite(matrix).all():
         wrong = "is not finite"
     elif not np.allclose(matrix, np.transpose(matrix)):
         wrong = "is not symmetric"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from math import ceil, log, sqrt
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Field, PositiveInt
 
@@ -12,15 +12,24 @@ from sparq_sim.draws import Positive
 from sparq_sim.errors import PluginError
 from sparq_sim.gp.kernels import Kernel, Matern12, Matern32, Matern52
 from sparq_sim.models import Part, Setting
-from sparq_sim.parts import Open
+from sparq_sim.parts import Open, broken, is_whole
+from sparq_sim.promises import Promises
 
 Share = Annotated[float, Field(gt=0, lt=1)]
 
 _SMOOTHNESS: dict[type[Kernel], float] = {Matern12: 0.5, Matern32: 1.5, Matern52: 2.5}
 
 
+def _rounds(length: Length, given: Any, kernel: Kernel, setting: Setting) -> int:
+    if is_whole(given) and given >= 1:
+        return int(given)
+    raise broken(length, "its rounds", given, "a whole number from 1 on")
+
+
 class Length(Part):
     """A number of rounds."""
+
+    _promises: ClassVar[Promises] = {"__call__": _rounds}
 
     @abstractmethod
     def __call__(self, kernel: Kernel, setting: Setting) -> int:

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, inf
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from pydantic import BeforeValidator, Field, PositiveFloat, field_validator
@@ -15,7 +15,8 @@ from sparq_sim.draws import Amount, Positive
 from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.messages import Matrix
 from sparq_sim.models import Part, Terms
-from sparq_sim.parts import Open
+from sparq_sim.parts import Open, broken, is_whole
+from sparq_sim.promises import Promises
 
 Routes: TypeAlias = dict[str, list[int]]
 """Which rows of the points each expert is asked about."""
@@ -47,8 +48,25 @@ def rounds_late(terms: Terms, *, period: float, waits: bool) -> float:
     return float(max(0, ceil(terms.latency / period - 1e-9) - (0 if waits else 1)))
 
 
+def _routes(routing: Routing, given: object, offers: Sequence[Offer], covariance: Matrix) -> Routes:
+    names = [offer.name for offer in offers]
+    expected = f"rows by expert, of {', '.join(names)}"
+    if not isinstance(given, Mapping) or not given.keys() <= set(names):
+        raise broken(routing, "routes", given, expected)
+    return {name: _rows(routing, name, rows, len(covariance)) for name, rows in given.items()}
+
+
+def _rows(routing: Routing, name: str, given: object, count: int) -> list[int]:
+    rows = given.tolist() if isinstance(given, np.ndarray) else given
+    if isinstance(rows, Sequence) and all(is_whole(row) and 0 <= row < count for row in rows):
+        return [int(row) for row in rows]
+    raise broken(routing, f"the routes to {name!r}", given, f"rows from 0 to {count - 1}")
+
+
 class Routing(Part):
     """A way to share the points of a round among the experts of a play."""
+
+    _promises: ClassVar[Promises] = {"routes": _routes}
 
     @abstractmethod
     def routes(self, offers: Sequence[Offer], covariance: Matrix) -> Routes:

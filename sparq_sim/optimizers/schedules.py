@@ -6,18 +6,25 @@ asking about no more than there are is left to the caller.
 
 from abc import ABC, abstractmethod
 from math import ceil, log
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
 from sparq_sim.models import Part
-from sparq_sim.parts import Open
+from sparq_sim.parts import Open, number
+from sparq_sim.promises import Promises
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
+def _queries(schedule: "Schedule", given: object, round_number: int) -> float:
+    return number(schedule, f"the queries of round {round_number}", given)
+
+
 class Schedule(Part, ABC):
-    """A number of queries for each round."""
+    """A number of queries for each round; below 0 there are none."""
+
+    _promises: ClassVar[Promises] = {"queries": _queries}
 
     @abstractmethod
     def queries(self, round_number: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from math import log, pi, sqrt
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field
@@ -15,7 +15,8 @@ from sparq_sim.gp.kernels import Kernel
 from sparq_sim.gp.predictor import Predictor
 from sparq_sim.messages import Answer
 from sparq_sim.models import Part
-from sparq_sim.parts import Open
+from sparq_sim.parts import Open, broken, number
+from sparq_sim.promises import Promises
 
 Chance = Annotated[float, Field(gt=0, lt=1)]
 
@@ -36,8 +37,22 @@ class Occasion:
         return 0.0 if self.predictor is None else self.predictor.log_determinant
 
 
+def _width(width: Width, given: object, occasion: Occasion) -> float:
+    return number(width, f"beta in round {occasion.round}", given, least=0.0)
+
+
+def _prepared(
+    width: Width, given: object, kernel: Kernel, mean: float, design: Answer | None
+) -> Width:
+    if isinstance(given, Width):
+        return given
+    raise broken(width, "prepared", given, "a width")
+
+
 class Width(Part):
     """A width beta_t; the bound is mean + beta_t std."""
+
+    _promises: ClassVar[Promises] = {"__call__": _width, "prepared": _prepared}
 
     @property
     def theoretical(self) -> bool:
