@@ -6,10 +6,14 @@ No other module imports either. A process is a coroutine and runs unchanged unde
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
+import threading
 import types
 import warnings
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator
+from contextvars import copy_context
+from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 from math import inf, isfinite, nextafter, ulp
@@ -335,6 +339,15 @@ def _duration(duration: float) -> float:
     return duration
 
 
+def _called(function: Callable[[float], T], now: float) -> T:
+    """Call *function*; a StopIteration, which no future takes, becomes a RuntimeError."""
+    try:
+        return function(now)
+    except StopIteration as error:
+        told = RuntimeError("a function that was called raised StopIteration")
+        raise told.with_traceback(error.__traceback__) from error  # Which names its place.
+
+
 def _name(coroutine: Coroutine[Any, Any, Any]) -> str:
     return str(getattr(coroutine, "__qualname__", coroutine))
 
@@ -544,7 +557,7 @@ class SimClock(Aligned):
         self, function: Callable[[float], T], now: float, *, still: bool = False
     ) -> T:
         """Call *function* on the spot: virtual time stands still while it thinks."""
-        return function(now)
+        return _called(function, now)
 
     def watched(self, work: Awaitable[T], who: str) -> Awaitable[T]:
         """Do the work: in virtual time nobody is held up."""
@@ -642,6 +655,29 @@ class _LiveProcess:
         return self._task.result()
 
 
+class _Threads(concurrent.futures.Executor):
+    """A thread for each call: in a pool, who computes for long would hold up the others."""
+
+    def submit(
+        self, function: Callable[..., T], /, *arguments: Any, **named: Any
+    ) -> concurrent.futures.Future[T]:
+        """Call *function* in a thread of its own."""
+        future: concurrent.futures.Future[T] = concurrent.futures.Future()
+
+        def call() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                result = function(*arguments, **named)
+            except BaseException as error:
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+        threading.Thread(target=call, name="sparq-sim").start()
+        return future
+
+
 class LiveClock(Aligned):
     """Real time on asyncio: one clock unit lasts *seconds*.
 
@@ -725,14 +761,18 @@ class LiveClock(Aligned):
         """Make a gate."""
         return Gate(self, capacity)
 
+    def _in_thread(self, function: Callable[[float], T], now: float) -> Awaitable[T]:
+        call = partial(copy_context().run, _called, function, now)
+        return self._loop.run_in_executor(_Threads(), call)
+
     async def compute(
         self, function: Callable[[float], T], now: float, *, still: bool = False
     ) -> T:
         """Call *function* in a thread, so that thinking holds up no reply."""
         if not still:
-            return await asyncio.to_thread(function, now)
+            return await self._in_thread(function, now)
         began, self._still_at = self._loop.time(), self.now
-        result = await asyncio.to_thread(function, now)  # Should it fail, the run is over.
+        result = await self._in_thread(function, now)  # Should it fail, the run is over.
         held, moment, self._still_at = self._loop.time() - began, self._still_at, None
         if held:
             self._epoch += held

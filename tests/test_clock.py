@@ -802,6 +802,34 @@ async def test_thinking_in_real_time_holds_up_nobody() -> None:
 
 
 @pytest.mark.asyncio
+async def test_many_who_compute_in_real_time_do_not_wait_for_one_another() -> None:
+    clock = LiveClock(seconds=0.01)
+    together = threading.Barrier(2 * ((os.cpu_count() or 1) + 4))  # More than a pool would have.
+
+    async def main() -> None:
+        under_way = [
+            clock.start(clock.compute(lambda _: together.wait(PATIENCE), 0.0))
+            for _ in range(together.parties)
+        ]
+        for each in under_way:
+            await each
+
+    await clock.run(main())
+    assert not together.broken
+
+
+def test_a_function_that_raises_stop_iteration_fails_alike_under_both_clocks(run: Run) -> None:
+    async def main(clock: Clock) -> str:
+        try:
+            await clock.compute(lambda now: next(iter([])), clock.now)
+        except RuntimeError as error:
+            return str(error)
+        return "nothing"
+
+    assert run(main) == "a function that was called raised StopIteration"
+
+
+@pytest.mark.asyncio
 async def test_agents_come_after_arrivals_in_real_time_too() -> None:
     clock = LiveClock(seconds=0.001)
 

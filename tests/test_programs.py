@@ -216,6 +216,21 @@ def test_a_function_that_fails_takes_its_time_too(played: Callable[..., Trace]) 
     assert answers(trace, "reason")[0].startswith("it raised ZeroDivisionError: too heavy")
 
 
+class Exhausted(Teller):
+    """Looks for the first of nothing."""
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        return await world.compute(next, iter(()))
+
+
+def test_a_function_that_finds_no_next_fails_the_query_alike_under_both_clocks() -> None:
+    virtual, real = virtually(Exhausted(), rounds=1), live(Exhausted(), rounds=1)
+    (reason,) = answers(virtual, "reason")
+    told = "it raised RuntimeError: a function that was called raised StopIteration"
+    assert reason.startswith(told)
+    assert virtual.digest() == real.digest()
+
+
 @pytest.mark.parametrize("takes", [-1.0, nan, inf])
 def test_a_time_that_is_none_is_refused(takes: float) -> None:
     (reason,) = answers(virtually(Heavy(takes=takes), rounds=1), "reason")
