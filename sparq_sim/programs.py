@@ -19,6 +19,8 @@ LAST_LINES = 3
 """Of what a program that fails has written to stderr, shown in the error."""
 MOST_CHARACTERS = 200
 """Of these."""
+GRACE = 1.0
+"""Seconds until the pipes of a program that was killed are left to whoever has them."""
 
 _running: set[Program] = set()
 
@@ -57,7 +59,7 @@ class Program:
             output, errors = child.communicate(self._input, self._timeout)
         except BaseException as error:
             self.kill()
-            child.communicate()
+            _reap(child)
             if not isinstance(error, subprocess.TimeoutExpired):
                 raise
             raise ProgramError(
@@ -94,15 +96,28 @@ class Program:
             return self._child
 
     def kill(self) -> None:
-        """End it, if it has not ended, and let it not begin, if it has not begun."""
+        """End it and what it has started, if `run` waits for it; let it not begin otherwise."""
         with self._lock:
             self._given_up = True
-            if self._child is not None and self._child.poll() is None:
-                with suppress(ProcessLookupError):
+            # Not poll: it may have ended, and what it has started still write for it. Until
+            # somebody has waited for it, its number is that of nobody else.
+            if self._child is not None and self._child.returncode is None:
+                with suppress(ProcessLookupError, PermissionError):
                     if hasattr(os, "killpg"):
                         os.killpg(self._child.pid, signal.SIGKILL)
                     else:
                         self._child.kill()
+
+
+def _reap(child: subprocess.Popen[bytes]) -> None:
+    """Wait for the end of a *child* that was killed; what got away may keep its pipes open."""
+    with suppress(subprocess.TimeoutExpired):
+        child.communicate(timeout=GRACE)
+    for pipe in (child.stdin, child.stdout, child.stderr):
+        if pipe is not None:
+            with suppress(OSError):
+                pipe.close()
+    child.wait()
 
 
 def kill_all() -> None:

@@ -3,12 +3,14 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from math import inf, nan
 from pathlib import Path
 from typing import Any
@@ -113,6 +115,29 @@ def test_a_program_is_killed_with_what_it_has_started(tmp_path: Path) -> None:
         with pytest.raises(ProgramError, match="ended with signal 9"):
             running.result()
     wait_until(lambda: not is_alive(int(file.read_text())))
+
+
+def test_what_a_program_that_has_ended_left_behind_is_killed_in_time(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    began = time.monotonic()
+    with pytest.raises(ProgramError, match=r"^sh did not end within 0\.2 s, and was killed$"):
+        Program(["sh", "-c", f"sleep 60 & echo $! > {file}"], timeout=0.2).run()
+    assert time.monotonic() - began < 30.0
+    wait_until(lambda: not is_alive(int(file.read_text())))
+
+
+@pytest.mark.skipif(shutil.which("setsid") is None, reason="there is no setsid")
+def test_what_has_got_away_from_a_program_holds_nobody_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sparq_sim.programs.GRACE", 0.1)
+    file = tmp_path / "pid"
+    began = time.monotonic()
+    with pytest.raises(ProgramError, match="did not end within"):
+        Program(["sh", "-c", f"setsid sleep 60 & echo $! > {file}"], timeout=0.2).run()
+    assert time.monotonic() - began < 30.0
+    with suppress(ProcessLookupError):
+        os.kill(int(file.read_text()), signal.SIGKILL)
 
 
 def test_a_program_that_was_given_up_does_not_begin() -> None:
