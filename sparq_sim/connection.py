@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from math import inf, isnan
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.random import Generator, Philox
@@ -18,7 +18,7 @@ from sparq_sim.domain import Domain
 from sparq_sim.draws import Constant, Draw
 from sparq_sim.errors import HookError, LiveOnlyError, PluginError, Unavailable, did_you_mean
 from sparq_sim.faults import FaultModel
-from sparq_sim.hooks import EXPERT_HOOKS, check_hooks, check_one_each
+from sparq_sim.hooks import EXPERT_HOOKS, Readings, check_hooks
 from sparq_sim.messages import (
     AGENT_NAME,
     NO_READING,
@@ -35,9 +35,7 @@ from sparq_sim.models import (
     Broadcasting,
     Coarsening,
     Landscape,
-    Observing,
     WithCells,
-    WithGaps,
     World,
 )
 from sparq_sim.parcel import (
@@ -62,9 +60,6 @@ from sparq_sim.purse import Purse
 from sparq_sim.streams import RoundStream, Streams
 
 T = TypeVar("T")
-
-_Availability: TypeAlias = Callable[[Points, float], NDArray[np.bool_]]
-_Observation: TypeAlias = Callable[[Points, float, Generator], Values]
 
 
 class Line(Protocol):
@@ -92,6 +87,8 @@ class Stage:
     streams: Streams
     landscape: Landscape
     purse: Purse = field(default_factory=Purse)
+    environment: str = "the environment"
+    """As messages name it."""
     hear: Hear = lambda record: None
     """Takes every record of the play."""
     round: int = 0
@@ -172,15 +169,9 @@ class Connection:
         )
         self._due = channel.charged
         # What landscape and channel do not do at all is looked up once, not for each query.
-        landscape = stage.landscape
-        self.available: _Availability | None = (
-            landscape.available if isinstance(landscape, WithGaps) else None
-        )
-        self.observe: _Observation | None = (
-            landscape.observe if isinstance(landscape, Observing) else None
-        )
+        self.readings = Readings(stage.environment, stage.landscape)
         self._answer: Callable[[Query, World], Awaitable[object]] = (
-            source.answer if self.available is None else self._answer_with_reason
+            self._answer_with_reason if self.readings.has_gaps else source.answer
         )
         self._who = f"{self.who}.answer"
         self._forgets = False
@@ -652,7 +643,7 @@ class QueryWorld:
 
         What fills a gap may be made of later readings, so nobody may know it.
         """
-        if self._connection.available is None:
+        if not self._connection.readings.has_gaps:
             return values
         there = self.available(points, time)
         if there.all():
@@ -672,21 +663,12 @@ class QueryWorld:
     def available(self, points: Points, time: float) -> NDArray[np.bool_]:
         """Return for each point whether there is a reading of it, at a *time* from 0 to now."""
         self.refuse_future(time)
-        available = self._connection.available
-        if available is None:
-            return np.ones(len(points), dtype=bool)
-        there = np.asarray(available(points, time), dtype=bool)
-        check_one_each(available, there, points)
-        return there
+        return self._connection.readings.available(points, time)
 
     def observe(self, points: Points) -> Values:
         """Observe the reward of now at *points*, with the world's own noise; NaN in a gap."""
-        connection, now = self._connection, self.clock.now
-        if connection.observe is None:
-            values = connection.stage.landscape.rewards(points, now)
-        else:
-            values = connection.observe(points, now, self.rng)
-            check_one_each(connection.observe, values, points)
+        now = self.clock.now
+        values = self._connection.readings.observe(points, now, lambda: self.rng)
         return self.without_gaps(values, points, now)
 
     def coarse(self, resolution: float) -> Landscape:

@@ -12,9 +12,12 @@ from types import MethodType
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
 
-from sparq_sim.errors import HookError
-from sparq_sim.messages import Points
+from sparq_sim.errors import HookError, LiveOnlyError, Unavailable
+from sparq_sim.frames import account
+from sparq_sim.messages import Points, Values, all_finite
 from sparq_sim.models import (
     Agent,
     Answering,
@@ -181,11 +184,76 @@ def check_hooks(who: str, started: object, hooks: Sequence[Hook]) -> None:
         warnings.warn(f"{who}: {misspelt(given, meant)}", NearMissWarning, stacklevel=2)
 
 
-def check_one_each(hook: Callable[..., object], values: Any, points: Points) -> None:
-    """Refuse, by HookError, what a *hook* gave unless it is one value for each of *points*."""
-    # Points that are no rows are a mistake of who asks.
-    if np.shape(values) != (len(points),) and np.ndim(points) == 2:
-        raise HookError(
-            f"{getattr(hook, '__qualname__', hook)} gives an array of shape {np.shape(values)}; "
-            f"expected ({len(points)},), one for each point"
-        )
+class Readings:
+    """What there is to read in a *landscape*, asked by its hooks and checked.
+
+    *who* is its environment, as messages name it. Mistakes of these hooks are HookErrors, which
+    end a play, whoever it is that asks by them.
+    """
+
+    def __init__(self, who: str, landscape: Landscape) -> None:
+        self._who = who
+        self._landscape = landscape
+        # Looked up once, not for each query.
+        self._observe = landscape.observe if isinstance(landscape, Observing) else None
+        self._available = landscape.available if isinstance(landscape, WithGaps) else None
+        self.has_gaps = self._available is not None
+        """Whether there may be points without a reading."""
+
+    def available(self, points: Points, time: float) -> NDArray[np.bool_]:
+        """Return for each of *points* whether there is a reading of it."""
+        if self._available is None:
+            return np.ones(len(points), dtype=bool)
+        return self._asked(self._available, points, time, kinds="b")
+
+    def observe(self, points: Points, time: float, rng: Callable[[], Generator]) -> Values:
+        """Return an observation of each of *points*, which in a gap may be anything.
+
+        Args:
+            points: Where to observe, (n, d).
+            time: When.
+            rng: Returns the chance of the world's own noise; called if there is such noise.
+        """
+        if self._observe is None:
+            return self._landscape.rewards(points, time)
+        values = self._asked(self._observe, points, time, rng(), kinds="iuf")
+        if not all_finite(values):
+            wrong = self.available(points, time) & ~np.isfinite(values)
+            if wrong.any():
+                row = int(wrong.argmax())
+                raise self._error(
+                    self._observe,
+                    f"gives {values[row]} at {points[row].tolist()}, time {time}; expected a "
+                    "finite number wherever there is a reading",
+                )
+        return values
+
+    def _asked(
+        self, hook: Callable[..., object], points: Points, *arguments: Any, kinds: str
+    ) -> NDArray[Any]:
+        """Return what a *hook* gives for *points*: an array of some *kinds*, one for each."""
+        try:
+            given = np.asarray(hook(points, *arguments))
+        except (HookError, LiveOnlyError, Unavailable):
+            raise
+        except Exception as error:
+            self._refuse(points)
+            raise self._error(hook, f"raised {account(error)}") from error
+        if given.shape != (len(points),):
+            self._refuse(points)
+            raise self._error(
+                hook,
+                f"gives an array of shape {given.shape}; expected ({len(points)},), one for each "
+                "point",
+            )
+        if given.dtype.kind not in kinds:
+            wanted = "bools" if kinds == "b" else "real numbers"
+            raise self._error(hook, f"gives an array of type {given.dtype}; expected {wanted}")
+        return given
+
+    def _refuse(self, points: Points) -> None:
+        """Refuse *points* that are none of the domain: what comes of them is no hook's mistake."""
+        self._landscape.domain.check(points)
+
+    def _error(self, hook: Callable[..., object], told: str) -> HookError:
+        return HookError(f"{self._who}: {getattr(hook, '__qualname__', hook)} {told}")

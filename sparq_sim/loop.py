@@ -30,8 +30,8 @@ from sparq_sim.hooks import (
     AGENT_HOOKS,
     LANDSCAPE_HOOKS,
     Hook,
+    Readings,
     check_hooks,
-    check_one_each,
     has,
     misspelt,
     near_misses,
@@ -363,6 +363,7 @@ class _Table:
             streams,
             landscape,
             purse=Purse(rules.budget, rules.budget_per_round),
+            environment=self._environment,
             hear=self._hear,
         )
         self._recorder = Recorder(landscape.domain.names)
@@ -426,19 +427,11 @@ class _Table:
         """Observe uniformly drawn points at time 0, with the noise of the feedback."""
         rng = self._stage.streams.generator("design")
         points = self._landscape.domain.sample(rng, self._rules.design)
-        landscape = self._landscape
-        if isinstance(landscape, WithGaps):
-            there = landscape.available(points, 0.0)
-            check_one_each(landscape.available, there, points)
-            points = points[there]
-            if not len(points):
-                raise PluginError("the design finds no reading at time 0: draw more points for it")
-        values: Values
-        if isinstance(landscape, Observing):
-            values = landscape.observe(points, 0.0, rng)
-            check_one_each(landscape.observe, values, points)
-        else:
-            values = landscape.rewards(points, 0.0)
+        readings = Readings(self._environment, self._landscape)
+        points = points[readings.available(points, 0.0)]
+        if not len(points):
+            raise PluginError("the design finds no reading at time 0: draw more points for it")
+        values = readings.observe(points, 0.0, lambda: rng)
         self._check_rewards(values, points, 0.0)
         noise, units = feedback.noise, feedback.noise.units(rng, len(points))
         stds = noise.stds(points, values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ from sparq_sim.models import (
     WithCells,
     WithGaps,
 )
-from sparq_sim.testing import Teller
+from sparq_sim.testing import Asker, Teller
 from tests.gappy import GappyLandscape
 from tests.ground import SLOPE, Ground, Grounded
 
@@ -240,6 +241,74 @@ def test_a_hook_that_gives_another_shape_ends_the_play_by_name(
 ) -> None:
     with pytest.raises(HookError, match=told):
         played(ground, design=design)
+
+
+class Crooked(Ground):
+    """Gives what it is told to, or raises it."""
+
+    def __init__(self, *, observed: Any = None, there: Any = True) -> None:
+        super().__init__()
+        self._observed, self._there = observed, there
+
+    def observe(self, points: Points, time: float, rng: Generator) -> Values:
+        return self._all(points, 1.0 if self._observed is None else self._observed)
+
+    def available(self, points: Points, time: float) -> NDArray[np.bool_]:
+        return self._all(points, self._there)
+
+    def _all(self, points: Points, given: Any) -> NDArray[Any]:
+        if isinstance(given, Exception):
+            raise type(given)(*given.args)
+        return np.full(len(points), given)
+
+
+@pytest.mark.parametrize("design", [0, 4])
+@pytest.mark.parametrize(
+    ("ground", "told"),
+    [
+        (Crooked(observed=nan), r"observe gives nan at \[.*\], time .*; expected a finite number"),
+        (Crooked(observed="high"), r"observe gives an array of type <U4; expected real numbers"),
+        (Crooked(observed=1j), r"observe gives an array of type complex128; expected real"),
+        (
+            Crooked(observed=OSError("no link")),
+            r"observe raised OSError: no link \(test_hooks\.py:",
+        ),
+        (Crooked(there="no"), r"available gives an array of type <U2; expected bools"),
+        (Crooked(there=nan), r"available gives an array of type float64; expected bools"),
+        (Crooked(there=KeyError("t")), r"available raised KeyError: 't' \(test_hooks\.py:"),
+    ],
+)
+def test_a_hook_that_raises_or_gives_what_it_must_not_ends_the_play_by_name(
+    ground: Crooked, told: str, design: int
+) -> None:
+    with pytest.raises(HookError, match=rf"^environment \w+: Crooked\.{told}"):
+        played(lambda: ground, design=design)
+
+
+def test_what_is_observed_in_a_gap_may_be_anything() -> None:
+    trace = played(lambda: Crooked(observed=nan, there=False))
+    assert set(trace.replies["fate"]) == {"unavailable"}
+
+
+class Strayed(Expert):
+    """Looks outside of the domain."""
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        return Estimate(world.observe(query.points + 100.0))
+
+
+class Fenced(Ground):
+    def observe(self, points: Points, time: float, rng: Generator) -> Values:
+        if points.max() > 1.0:
+            raise IndexError("beyond the fence")
+        return self.rewards(points, time)
+
+
+def test_a_hook_that_fails_where_an_expert_must_not_look_fails_the_expert() -> None:
+    trace = play(Asker(), Grounded(ground=Fenced), Rules(rounds=3), experts={"it": Strayed()})
+    told = trace.replies["reason"][trace.replies["source"] == "it"]
+    assert told.size
+    assert all(each.startswith("it raised ValueError: ") for each in told)
 
 
 # Names that are nearly right.
