@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Protocol
 from weakref import finalize
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.random import Generator, Philox
 from numpy.typing import NDArray
 
 from sparq_sim.computed import Computed, Tabulated
+from sparq_sim.errors import PluginError
 from sparq_sim.hooks import LANDSCAPE_HOOKS, Hook, fault, has, misspelt, near_misses
 from sparq_sim.life import Life, at_once
 from sparq_sim.messages import Point, Points, Values
@@ -111,13 +112,52 @@ def stream(seed: int) -> Generator:
     return Generator(Philox(key=seed))
 
 
-def entered(keeper: object, who: str, started: Any, *, may_await: bool = False) -> Any:
+class Keeper(Protocol):
+    """Whoever keeps what was started for laws to look at."""
+
+    holds: bool
+    """Whether what was started is a context manager."""
+
+
+def entered(keeper: Keeper, who: str, started: Any, *, may_await: bool = False) -> Any:
     """Return what was *started*, entered if it holds something, and left when *keeper* is gone."""
     life = Life()
     inside = at_once(life.enter(who, started, may_await=may_await))
     if life.holds:
-        finalize(keeper, lambda: at_once(life.close()))
+        keeper.holds = True
+        finalize(keeper, _leave, life)
     return inside
+
+
+def _leave(life: Life) -> None:
+    with suppress(Exception):  # A law tells, which leaves it for itself.
+        at_once(life.close())
+
+
+def life_laws(
+    model: Part, keeper: Keeper, start: Callable[[], object], basis: Law, *, may_await: bool = False
+) -> Iterator[Law]:
+    """Yield the law that what was started can be entered and left, if it is a context manager.
+
+    Args:
+        model: Whose law it is.
+        keeper: Who has entered what was started, if that could be done.
+        start: Starts it anew.
+        basis: The law that it starts at all.
+        may_await: Whether it may be an asynchronous context manager.
+    """
+
+    def unleft() -> object:
+        life = Life()
+        try:
+            at_once(life.enter(name_of(model), start(), may_await=may_await))
+            at_once(life.close())
+        except PluginError as error:
+            return error
+        return None
+
+    if keeper.holds:
+        yield law(model, "can be entered and left", unleft, basis)
 
 
 # Models
@@ -232,6 +272,7 @@ def environment_laws(environment: Environment, *, horizon: float = 20.0) -> Iter
     yield (starts := survey.law("start gives a Landscape", survey.no_landscape))
     calls = call_laws(environment, lambda: survey.landscape, LANDSCAPE_HOOKS, starts)
     yield from calls.values()
+    yield from life_laws(environment, survey, lambda: environment.start(stream(1)), starts)
     yield from survey.laws(calls["rewards"], calls["best"])
     if "available" in calls:
         yield from survey.gap_laws(calls["available"])
@@ -278,6 +319,8 @@ class _Survey:
     horizon: float
     prefix: str = ""
     """Of the names of its laws."""
+    holds: bool = False
+    """Whether the landscape is a context manager."""
     meddles: bool = False
     """Whether it has changed points that it was asked about."""
 

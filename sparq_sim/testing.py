@@ -40,6 +40,7 @@ from sparq_sim.laws import (
     entered,
     environment_laws,
     law,
+    life_laws,
     model_laws,
     name_of,
     stream,
@@ -215,6 +216,7 @@ def expert_laws(
     yield (starts := law(expert, "starts", trial.not_started))
     calls = call_laws(expert, lambda: trial.started, EXPERT_HOOKS, starts)
     yield from calls.values()
+    yield from life_laws(expert, trial, trial.start, starts, may_await=True)
     calls_work = usable(expert, lambda: trial.started, EXPERT_HOOKS, starts, calls["spelling"])
     whole = f"takes part in a play of {ROUNDS} rounds"
     yield (whole_plays := law(expert, whole, trial.unplayed, calls_work))
@@ -263,15 +265,21 @@ class _Trial:
     blocks: dict[str, str] = field(default_factory=dict)
     """What it was seen to do in real time while it answered, by the remedy."""
     before: Expert | None = None
+    holds: bool = False
+    """Whether what answers is a context manager."""
 
-    @cached_property
-    def started(self) -> Answering:
-        """What answers, outside of a play."""
+    def start(self) -> object:
+        """Start what answers."""
         with started_landscape(self.environment, 1) as landscape:
             domain = landscape.domain
         names = [*self.others, "expert"]
         setting = Setting(domain, experts=dict.fromkeys(names, Terms()))
-        source: Answering = entered(self, "expert", self.expert.start(setting), may_await=True)
+        return self.expert.start(setting)
+
+    @cached_property
+    def started(self) -> Answering:
+        """What answers, outside of a play."""
+        source: Answering = entered(self, "expert", self.start(), may_await=True)
         return source
 
     @cached_property
@@ -358,6 +366,7 @@ def optimizer_laws(optimizer: Optimizer, *, rounds: int = 15) -> Iterator[Law]:
     yield (starts := law(optimizer, "starts", season.not_started))
     calls = call_laws(optimizer, lambda: season.started, AGENT_HOOKS, starts)
     yield from calls.values()
+    yield from life_laws(optimizer, season, season.start, starts)
     calls_work = usable(optimizer, lambda: season.started, AGENT_HOOKS, starts, calls["spelling"])
     for place, road in product(PLACES, ROADS):
         where = f"({place}, experts {road})"
@@ -398,13 +407,19 @@ class _Season:
 
     optimizer: Optimizer
     rounds: int
+    holds: bool = False
+    """Whether the agent is a context manager."""
     _outcomes: dict[tuple[Place, str], tuple[set[str], bool]] = field(default_factory=dict)
+
+    def start(self) -> Agent:
+        """Start the agent."""
+        setting = Setting(Box(0.0, 1.0), experts={"expert": Terms()}, rounds=self.rounds)
+        return self.optimizer.start(setting, stream(1))
 
     @cached_property
     def started(self) -> Agent:
         """The agent, outside of a play."""
-        setting = Setting(Box(0.0, 1.0), experts={"expert": Terms()}, rounds=self.rounds)
-        agent: Agent = entered(self, "optimizer", self.optimizer.start(setting, stream(1)))
+        agent: Agent = entered(self, "optimizer", self.start())
         return agent
 
     def _outcome(self, place: Place, road: str) -> tuple[set[str], bool]:

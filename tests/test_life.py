@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, ClassVar
@@ -42,7 +44,16 @@ from sparq_sim.portraits import portray
 from sparq_sim.report.replay import replays
 from sparq_sim.scenario import Scenario
 from sparq_sim.study import Study
-from sparq_sim.testing import Asker, Slope, Teller, WaitlessLoop, check_environment
+from sparq_sim.testing import (
+    Asker,
+    LawError,
+    Slope,
+    Teller,
+    WaitlessLoop,
+    check_environment,
+    check_expert,
+    check_optimizer,
+)
 
 LOG: list[str] = []
 """What has happened in the test at hand."""
@@ -448,4 +459,58 @@ def test_replays_of_a_study_enter_and_leave_its_landscapes(tmp_path: Path) -> No
 
 def test_the_laws_are_checked_on_a_landscape_that_is_entered_and_left() -> None:
     check_environment(HeldWorld())
-    assert LOG == ["world entered"] * 2 + ["world left"] * 2
+    assert (LOG.count("world entered"), LOG.count("world left")) == (3, 3)
+
+
+class Stuck:
+    """A context manager around what plays, which cannot be left."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def __enter__(self) -> Any:
+        return self._inner
+
+    def __exit__(self, *_: object) -> None:
+        raise OSError("the disk is full")
+
+
+class StuckWorld(Slope):
+    """A landscape that cannot be closed."""
+
+    def start(self, rng: Generator) -> Any:
+        return Stuck(super().start(rng))
+
+
+class StuckExpert(Teller):
+    """An expert that cannot be closed."""
+
+    def start(self, setting: Setting) -> Any:
+        return Stuck(super().start(setting))
+
+
+class StuckAsker(Asker):
+    """An agent that cannot be closed."""
+
+    def start(self, setting: Setting, rng: Generator) -> Any:
+        return Stuck(super().start(setting, rng))
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        partial(check_environment, StuckWorld()),
+        partial(check_expert, StuckExpert()),
+        partial(check_optimizer, StuckAsker()),
+    ],
+)
+def test_what_cannot_be_closed_breaks_a_law_and_is_left_in_quiet(
+    check: Callable[[], None], capfd: pytest.CaptureFixture[str]
+) -> None:
+    told = (
+        r"can be entered and left; seen: .*Stuck\w+ could not be closed: OSError: the disk is full"
+    )
+    with pytest.raises(LawError, match=told):
+        check()
+    gc.collect()
+    assert capfd.readouterr().err == ""
