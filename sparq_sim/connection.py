@@ -719,7 +719,8 @@ class QueryWorld:
             raise
         if inspect.iscoroutine(result):
             result.close()
-            raise TypeError(f"world.compute calls plain functions; await {function!r:.80} itself")
+            name = getattr(function, "__qualname__", type(function).__name__)
+            raise TypeError(f"world.compute calls plain functions; await {name} itself")
         await clock.until(ends)
         return result
 

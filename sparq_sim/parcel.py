@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import nan
@@ -30,6 +31,8 @@ FATES = (
     *(INVALID, UNAVAILABLE, UNANSWERED, *UNASKED),
 )
 """All that can become of a row that was asked for."""
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 LARGEST = 1e150
 """Of a value or std; the square of a larger one overflows in every calculation downstream."""
@@ -106,7 +109,8 @@ def raised(error: Exception) -> str:
 
 def _shown(given: object, show: Callable[[object], str], length: int = 80) -> str:
     try:
-        return f"{show(given):.{length}}"
+        # Traces must not depend on where in memory things are.
+        return f"{_ADDRESS.sub('', show(given)):.{length}}"
     except Exception:
         return f"a {type(given).__name__} that cannot be shown"
 

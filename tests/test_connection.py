@@ -284,6 +284,8 @@ class Gives(Expert):
     [
         (1.5, "expert gave 1.5; expected an Estimate of 2 values"),
         (None, "expert gave None; expected an Estimate"),
+        (object(), "expert gave <object object>; expected an Estimate"),
+        (ValueError(object()), "expert raised ValueError: <object object>"),
         ([1.0, 2.0], r"expert gave \[1.0, 2.0\]; expected an Estimate"),
         (Estimate(np.zeros(3)), r"gave values \(3,\) and stds \(\); expected \(2,\)"),
         (Estimate(np.zeros((2, 1))), r"gave values \(2, 1\)"),
