@@ -61,10 +61,12 @@ from sparq_sim.scenario_files import (
     contents,
     dotted,
     entry,
+    is_type,
     merged,
     named,
     overridden,
     read,
+    reasons,
     shown,
     undotted,
     without,
@@ -717,7 +719,7 @@ def _changed(thing: Any, changes: Mapping[str, Any], at: tuple[str, ...]) -> Any
     try:
         return type(thing).model_validate(kept | new)
     except ValidationError as error:
-        raise _refusals([_moved(detail, at) for detail in error.errors()]) from error
+        raise _refusals([_moved(detail, at) for detail in reasons(error)]) from error
 
 
 def _new(old: Any, change: Any, at: tuple[str, ...]) -> Any:
@@ -755,7 +757,8 @@ def _moved(detail: Any, at: tuple[str, ...]) -> InitErrorDetails:
     """Put an error at a path before its own."""
     reason = detail["msg"].removeprefix("Value error, ")
     error = PydanticCustomError("sweep", "{reason}", {"reason": reason})
-    return InitErrorDetails(type=error, loc=(*at, *detail["loc"]), input=detail["input"])
+    keys = [key for key in detail["loc"] if not is_type(key)]
+    return InitErrorDetails(type=error, loc=(*at, *keys), input=detail["input"])
 
 
 def _blamed(

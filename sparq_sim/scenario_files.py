@@ -653,7 +653,7 @@ class Problems:
     def add(self, error: ValidationError, values: Table) -> Table:
         """Add the errors that are news, and give *values* without what is wrong in them."""
         known = list(self._blamed)
-        for detail in error.errors(include_url=False):
+        for detail in reasons(error):
             keys, about = self._keys(detail)
             if not any(_overlap(each, about) for each in known):
                 line = f"{self._layers.giver(keys).where(keys)}: {self._line(detail, keys)}"
@@ -736,6 +736,33 @@ class Problems:
         close = get_close_matches(keys[1], others, n=1)
         missing = entry(entry(self._values[keys[0]], keys[1]), "kind") is ABSENT
         return f"; or did you mean {close[0]!r}?" if close and missing else ""
+
+
+def reasons(error: ValidationError) -> list[ErrorDetails]:
+    """Return what an error is made of, but for choices that were not meant.
+
+    Where a field takes a number or a list, pydantic tells of a wrong number that it is no list.
+    """
+    details = error.errors(include_url=False)
+    meant = {
+        detail["loc"][:place]
+        for detail in details
+        for place, key in enumerate(detail["loc"])
+        if is_type(key) and not _of_other_type(detail)
+    }
+    return [each for each in details if not (_of_other_type(each) and each["loc"][:-1] in meant)]
+
+
+def _of_other_type(detail: ErrorDetails) -> bool:
+    """Tell whether all that is wrong with a choice of a union is that it is not the one meant."""
+    return detail["type"].endswith("_type") and any(map(is_type, detail["loc"][-1:]))
+
+
+def is_type(key: str | int) -> bool:
+    """Tell whether a key of an error of pydantic is no field, but a choice of a union."""
+    return (
+        re.fullmatch(r"(function-[a-z]+|tuple|list|set|frozenset|dict)\[.*\]", str(key)) is not None
+    )
 
 
 def _overlap(one: Keys, other: Keys) -> bool:

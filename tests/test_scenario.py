@@ -649,6 +649,29 @@ def test_a_swept_path_that_is_none_is_told_with_what_is_wrong_elsewhere(tmp_path
     assert "no expert is called 'c'" in path
 
 
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        ("optimizer_defaults.kernel.length_scale = -1", "-1: should be greater than 0"),
+        (
+            "optimizer_defaults.kernel.length_scale = [1, -1]",
+            "scale.1: -1: should be greater than 0",
+        ),
+        ("sweep.optimizers.gp-ucb.kernel.length_scale = [1, -1]", "]: should be greater than 0"),
+        (
+            'sweep.optimizer_defaults.kernel = [{ kind = "matern-5/2", length_scale = -1 }]',
+            "length_scale: should be greater than 0",
+        ),
+    ],
+)
+def test_a_wrong_number_is_not_told_that_it_could_have_been_a_list(
+    tmp_path: Path, field: str, words: str
+) -> None:
+    base = SMALL.replace("uniform", "gp-ucb")
+    kind = 'optimizer_defaults.kernel.kind = "matern-3/2"'
+    assert problem(write(tmp_path, f"{base}{kind}\n{field}")).endswith(words)
+
+
 def test_without_a_sweep_there_is_one_setting() -> None:
     scenario = Scenario(environment=Synthetic(), optimizers={"u": Uniform()}, rounds=1)
     assert scenario.settings() == [({}, scenario)]
