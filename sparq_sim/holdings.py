@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import sparq_sim
 from sparq_sim.origins import CORE, core, qualified
 from sparq_sim.plugins import kind_of, name_of
-from sparq_sim.scenario_files import ABSENT, dotted, shown, without
+from sparq_sim.scenario_files import ABSENT, at_path, dotted, shown, without
 from sparq_sim.store import Provenance, StoreError, canonical, models_used, plugins_used
 
 if TYPE_CHECKING:
@@ -159,6 +159,19 @@ class Holding:
         swept = {path for play in (*self.plays, *here.plays) for path in play["setting"]}
         found = difference(old["play"], new["play"], left_out=("optimizer", *swept))
         return (str(new["optimizer"]), found) if found else None
+
+    def incomplete(self) -> bool:
+        """Return whether a setting lacks a swept field that its play has.
+
+        Settings of a list were once kept by what each of them names alone.
+        """
+        swept = {path for play in self.plays for path in play["setting"]}
+        return any(
+            at_path(play["play"], path.replace(f"optimizers.{play['optimizer']}.", "optimizer.", 1))
+            is not ABSENT
+            for play in self.plays
+            for path in swept - play["setting"].keys()
+        )
 
     def _by_label(self) -> dict[tuple[str, str], Fingerprint]:
         return {

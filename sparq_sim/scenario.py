@@ -58,6 +58,7 @@ from sparq_sim.scenario_files import (
     Layers,
     Problems,
     Table,
+    at_path,
     contents,
     dotted,
     entry,
@@ -660,16 +661,10 @@ def _whole(
     }
 
 
-def _at(data: Any, path: str) -> Any:
-    """Return what is at a path of written *data*; `UNSET` where nothing is."""
-    for key in undotted(path):
-        parts = (
-            dict(zip(map(str, range(len(data))), data, strict=True))
-            if isinstance(data, list)
-            else data
-        )
-        data = parts.get(key) if isinstance(parts, dict) else None
-    return UNSET if data is None else data
+def _at(written: Mapping[str, Any], path: str) -> Any:
+    """Return what is at a path of a *written* scenario; `UNSET` where nothing is."""
+    value = at_path(written, path)
+    return UNSET if value is ABSENT or value is None else value
 
 
 def _as_swept(scenario: Scenario, path: str, value: Any) -> object:

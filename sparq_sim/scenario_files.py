@@ -108,6 +108,13 @@ def entry(value: Any, key: str) -> Any:
     return ABSENT
 
 
+def at_path(data: Any, path: str) -> Any:
+    """Return what is at a *path* of data, or ABSENT."""
+    for key in undotted(path):
+        data = entry(data, key)
+    return data
+
+
 def without(data: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
     """Return a copy of *data* without what is at *paths*; in a list, its place stays."""
     copy: dict[str, Any] = deepcopy(dict(data))

@@ -198,6 +198,12 @@ class Study:
             )
         chosen = [each for each in found.values() if not families or each.family in families]
         study._leave_out(len(found) - len(chosen))
+        if described and described[0].incomplete():
+            study.store.notes.append(
+                "these plays of a list of settings do not say what the swept fields were that "
+                "their setting does not name, so unlike settings may be taken for one: run the "
+                "study again before comparing them"
+            )
         study._title = described[0].title if described else ""
         study._opened = sorted(
             (

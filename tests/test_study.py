@@ -86,8 +86,11 @@ def test_plays_of_a_list_that_were_kept_by_what_they_name_alone_are_found_and_to
     with monkeypatch.context() as patch:
         patch.setattr(Scenario, "settings", as_named)
         Study(played, tmp_path).run(InProcess())
+    (note,) = Study.open(tmp_path).notes
+    assert "unlike settings may be taken for one: run the study again" in note
     again = Study(played, tmp_path).run(InProcess())
     assert (again.resumed, again.done, again.notes) == (2, 2, ())
+    assert Study.open(tmp_path).notes == ()
     assert sorted((play.setting for play in Study.open(tmp_path).found()), key=str) == [
         {"feedback.noise": 0.1, "rounds": 3},
         {"feedback.noise": 0.3, "rounds": 5},
