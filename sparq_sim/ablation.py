@@ -23,7 +23,7 @@ def without(study: Study, expert: str, *, allow_import: bool = False) -> Study:
     of chance go by names: what is left meets the same chance as with the expert. But an agent
     has one stream, for what it asks and for how it breaks ties: where it would have asked the
     expert, it goes on with other draws without it. So even an expert that never answered may
-    change its regret, by chance, and not on average.
+    change its regret.
 
     Args:
         study: One with finished plays. Of several seeds, that of most plays is played again.

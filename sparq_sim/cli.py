@@ -488,8 +488,9 @@ def _show_contrasts(
 
     console, rows = Console(), []
     for study in studies:
-        answers = [ask(study) for ask in asked]
-        for answer in answers:
+        answers: list[_Compared] = []
+        for ask in asked:
+            answers.append(answer := ask(study))
             if as_json:
                 warned = cautions(study, *answer.beside)
                 rows += [
@@ -532,14 +533,13 @@ class _Compared:
     """Studies whose plays are compared with those of the study."""
 
 
-def _alone(found: Sequence[Found], rows: Sequence[Contrast]) -> list[str]:
-    """Note which rows of plays are compared with none."""
-    from sparq_sim.contrasts import alone
+def _left_alone(plays: Sequence[Found]) -> list[str]:
+    """Note which rows are compared with none, of which these are *plays*."""
     from sparq_sim.settings import in_words
 
     left = [
         f"{each.optimizer} ({in_words(each.setting)})" if each.setting else each.optimizer
-        for each in alone(found, rows)
+        for each in plays
     ]
     more = f"; and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
     named = "; ".join(left[:MOST_NAMED])
@@ -548,7 +548,7 @@ def _alone(found: Sequence[Found], rows: Sequence[Contrast]) -> list[str]:
 
 def _between(study: Study, *, path: str, against: str | None, price: float) -> _Compared:
     """Compare the values of a swept path."""
-    from sparq_sim.contrasts import between, moving_with
+    from sparq_sim.contrasts import alone, between, moving_with
     from sparq_sim.settings import path_called, swept
 
     found = study.found()
@@ -556,17 +556,17 @@ def _between(study: Study, *, path: str, against: str | None, price: float) -> _
     rows = between(found, path, against=value, price=price)
     path = path_called(path, swept(each.setting for each in found))
     moving = moving_with(found, path)
-    along = f"together with {', '.join(moving)}, which changes along with it; " if moving else ""
-    remarks = [f"Compared with {path} = {rows[0].against}, {along}all else being equal."]
+    along = f" together with {', '.join(moving)}, swept side by side" if moving else ""
+    remarks = [f"Compared with {path} = {rows[0].against}{along}, all else being equal."]
     changed = [each for each in found if path in each.setting]
     if same := sorted({each.optimizer for each in found} - {each.optimizer for each in changed}):
         remarks.append(f"It makes no difference to: {', '.join(same)}.")
-    return _Compared(rows, remarks, _alone(changed, rows))
+    return _Compared(rows, remarks, _left_alone(alone(changed, rows)))
 
 
 def _priced(study: Study, *, price: float, against: str | None) -> _Compared:
     """Compare optimizers by regret plus price."""
-    from sparq_sim.contrasts import priced, spending_least
+    from sparq_sim.contrasts import alone, priced, spending_least
 
     found = study.found()
     rows = priced(found, price, against=against)
@@ -576,7 +576,8 @@ def _priced(study: Study, *, price: float, against: str | None) -> _Compared:
         why = ", which spends least"
         if len(least) > 1:
             why = f": of those that spend least ({', '.join(least)}), it has the least regret"
-    return _Compared(rows, [f"Compared with {rows[0].against}{why}."], _alone(found, rows))
+    remark = f"Compared with {rows[0].against}{why}."
+    return _Compared(rows, [remark], _left_alone(alone(found, rows)))
 
 
 def _without(
@@ -588,9 +589,10 @@ def _without(
     from sparq_sim.ablation import without
     from sparq_sim.analysis import grouped
     from sparq_sim.console import expert_in_words, watching
-    from sparq_sim.contrasts import left_out
+    from sparq_sim.contrasts import alone, left_out
     from sparq_sim.executors import terminable
     from sparq_sim.settings import agree
+    from sparq_sim.study import label
 
     other = without(study, expert, allow_import=allow_import)
     with watching(Console(stderr=True)) as watch, terminable():
@@ -606,17 +608,15 @@ def _without(
     found = study.found()
     rows = left_out(found, other.found(), expert, price=price)
     # Those that were refused are in the notes of the study without the expert.
-    tried = [
+    tried = {label(play): play for play in other.plays()}.values()
+    left = [
         play
-        for play in found
-        if any(
-            play.optimizer == each.optimizer and agree(play.setting, each.setting)
-            for each in other.plays()
-        )
+        for play in alone(found, rows)
+        if any(play.optimizer == o.optimizer and agree(play.setting, o.setting) for o in tried)
     ]
     played = Counter(name for name, _ in grouped(found))
     words = expert_in_words(expert, rows, played=played)
-    return _Compared(rows, words, [*notes, *_alone(tried, rows)], (other,))
+    return _Compared(rows, words, [*notes, *_left_alone(left)], (other,))
 
 
 def _note(study: Study, *beside: Study) -> None:

@@ -171,6 +171,8 @@ def test_what_is_swept_side_by_side_goes_along(tmp_path: Path) -> None:
     sweep = {"way": "zip", NOISE: [0.1, 0.3], LOSS: [0.0, 0.5]}
     found = run(small(sweep=sweep, optimizers=["uniform"]), tmp_path).found()
     assert moving_with(found, NOISE) == [LOSS]
+    compared = f"{NOISE} = 0.1 together with {LOSS}, swept side by side, all else being equal."
+    assert f"Compared with {compared}" in printed(str(tmp_path), "--between", NOISE)
     (one,) = between(found, NOISE)
     assert one.setting == {NOISE: 0.3, LOSS: 0.5}
 
