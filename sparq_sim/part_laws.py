@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator, Philox
 
 from sparq_sim.draws import Draw
-from sparq_sim.gp.kernels import Kernel
+from sparq_sim.gp.kernels import Kernel, lowest_eigenvalue
 from sparq_sim.laws import Law, Wrong, law, model_laws
 from sparq_sim.messages import Matrix, Points, Values
 from sparq_sim.models import Part
@@ -30,7 +30,7 @@ def part_laws(part: Part, points: Points | None = None) -> Iterator[Law]:
 
     Args:
         part: A draw, a noise, a loss or a kernel.
-        points: Where a kernel is looked at, (n, d); by default along a line.
+        points: Where a kernel is looked at, (n, d); by default along a line from 0 to 1.
     """
     yield from model_laws(part)
     for name, wrong in _laws(part, points):
@@ -46,7 +46,7 @@ def _laws(part: Part, points: Points | None) -> Iterator[Named]:
         case Loss():
             yield from _loss_laws(part)
         case Kernel():
-            yield from _kernel_laws(part, _rng().random((9, 1)) if points is None else points)
+            yield from _kernel_laws(part, _line() if points is None else points)
 
 
 def _draw_laws(draw: Draw) -> Iterator[Named]:
@@ -102,9 +102,12 @@ def _kernel_laws(kernel: Kernel, points: Points) -> Iterator[Named]:
         return None if shape == (3, len(points)) else shape
 
     def indefinite() -> object:
-        matrix = kernel(points, points)
-        values = np.linalg.eigvalsh((matrix + matrix.T) / 2)
-        return None if values[0] >= -1e-9 * values[-1] else values[0]
+        lowest = lowest_eigenvalue(kernel(points, points))
+        return None if lowest >= 0 else lowest
+
+    def without_variance() -> object:
+        nowhere = kernel.diagonal(points) <= 0
+        return points[nowhere].tolist() or None
 
     def not_positive() -> object:
         return [name for name, number in kernel.parameters().items() if number <= 0] or None
@@ -126,6 +129,7 @@ def _kernel_laws(kernel: Kernel, points: Points) -> Iterator[Named]:
     yield "is symmetric", lambda: _apart(kernel(points, points), kernel(points, points).T, 1e-9)
     yield "has no negative eigenvalue", indefinite
     yield "diagonal is that of the matrix", other_diagonal
+    yield "k of a point with itself is above 0; add a constant kernel if need be", without_variance
     yield "its numbers are positive, to be fitted by their logarithms", not_positive
     yield "gradient is the derivative by the point", other_gradient
     yield "derivatives are those by the log-parameters", other_derivatives
@@ -158,6 +162,11 @@ def _apart(seen: Matrix, expected: Matrix, tolerance: float) -> object:
         return f"shape {np.shape(seen)}, not {np.shape(expected)}"
     slack = tolerance * max(1.0, float(np.abs(expected).max(initial=0.0)))
     return None if np.allclose(seen, expected, rtol=0, atol=slack) else seen
+
+
+def _line() -> Points:
+    # With 0, where a kernel may be 0 as well.
+    return np.append(0.0, _rng().random(8))[:, None]
 
 
 def _rng() -> Generator:

@@ -134,13 +134,16 @@ class Bent(Kernel):
     variance: float = 1.0
     steep: float = 1.0
     scale: float = 1.0
+    linear: bool = False
 
     def __call__(self, a: Points, b: Points) -> Matrix:
+        if self.linear:
+            return a @ b.T
         gaps = a - b.T
         return np.asarray(self.sign * np.exp(-self.scale * gaps**2) + self.tilt * gaps)
 
     def diagonal(self, points: Points) -> Values:
-        return np.full(len(points), self.variance)
+        return super().diagonal(points) if self.linear else np.full(len(points), self.variance)
 
     def gradient(self, point: Point, points: Points) -> Matrix:
         return self.steep * super().gradient(point, points)
@@ -166,6 +169,7 @@ class Bent(Kernel):
         (Bent(tilt=1), "is symmetric"),
         (Bent(sign=-1), "has no negative eigenvalue"),
         (Bent(variance=2.0), "diagonal is that of the matrix"),
+        (Bent(linear=True), "k of a point with itself is above 0; add a constant kernel"),
         (Bent(steep=-1.0), "its numbers are positive"),
         (Bent(steep=1.1), "gradient is the derivative by the point"),
         (Bent(scale=2.0), "derivatives are those by the log-parameters"),

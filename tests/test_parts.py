@@ -687,6 +687,8 @@ class Crooked(Kernel):
             "nan": np.nan * ones,
             "lower": np.tril(ones),
             "negative": -ones,
+            "indefinite": 1 - 5 * np.abs(a - b.T),
+            "linear": a @ b.T,
         }
         return given[self.way]
 
@@ -699,6 +701,8 @@ class Crooked(Kernel):
         ("nan", "of 5 points is not finite"),
         ("lower", "of 5 points is not symmetric"),
         ("negative", "of 5 points is not positive on its diagonal"),
+        ("indefinite", "of 5 points has the negative eigenvalue -"),
+        ("linear", r"of 5 points .* diagonal, at \[0.0\]: .* add a `constant` kernel"),
     ],
 )
 def test_what_is_no_kernel_is_refused_before_the_first_round(way: str, told: str) -> None:

@@ -21,6 +21,8 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 STEP = 1e-5
 """Of central differences: near the cube root of the rounding error, where they are best."""
+SINGLE = 1e-6
+"""What rounding may come to in a kernel that computes in single precision."""
 LengthScale = Positive | Annotated[tuple[Positive, ...], Field(min_length=1)]
 
 
@@ -471,8 +473,8 @@ def check_kernel(kernel: Kernel, points: Points) -> None:
     """Refuse a *kernel* that is none at some of the *points* (n, d).
 
     Raises:
-        PluginError: If k is of the wrong shape, not finite, not symmetric, or not positive where
-            it is a variance.
+        PluginError: If k is of the wrong shape, not finite, not symmetric, not positive where it
+            is a variance, or has a negative eigenvalue.
     """
     matrix = kernel(points, points)
     wrong = ""
@@ -481,9 +483,26 @@ def check_kernel(kernel: Kernel, points: Points) -> None:
     elif not np.allclose(matrix, np.transpose(matrix)):
         wrong = "is not symmetric"
     elif not (kernel.diagonal(points) > 0).all():
-        wrong = "is not positive on its diagonal"
+        place = points[int(np.argmin(kernel.diagonal(points) > 0))].tolist()
+        wrong = (
+            f"is not positive on its diagonal, at {place}: k of a point with itself must be above "
+            "0; where it is 0 by nature, add a `constant` kernel"
+        )
+    elif (lowest := lowest_eigenvalue(matrix, rounding=SINGLE)) < 0:
+        wrong = f"has the negative eigenvalue {lowest:.3g}: it is no covariance"
     if wrong:
         raise PluginError(f"the kernel {name_of(type(kernel))!r} of {len(points)} points {wrong}")
+
+
+def lowest_eigenvalue(matrix: Matrix, *, rounding: float = 1e-9) -> float:
+    """Return the lowest eigenvalue of a symmetric *matrix*.
+
+    Args:
+        matrix: A covariance, (n, n).
+        rounding: Up to this share of the highest eigenvalue, the lowest is taken for 0.
+    """
+    values = np.linalg.eigvalsh((matrix + matrix.T) / 2)
+    return 0.0 if abs(values[0]) <= rounding * values[-1] else float(values[0])
 
 
 def stamped(points: Points, times: Values | float) -> Points:

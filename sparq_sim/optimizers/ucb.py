@@ -249,7 +249,9 @@ class UCBAgent:
             )
         self._candidates = model.acquisition.candidate_points(setting.domain)
         if model.kernel is not None:
-            check_kernel(model.kernel, self._candidates[:PROBED])
+            # Far apart: near each other many an indefinite one looks sound.
+            apart = -(-len(self._candidates) // PROBED)
+            check_kernel(model.kernel, self._candidates[::apart])
         self._round = 0
         self._waiting = False
         self._heard: list[Answer] = []
