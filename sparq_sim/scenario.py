@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
 from itertools import product
@@ -19,6 +20,7 @@ from pydantic import (
     ModelWrapValidatorHandler,
     NonNegativeInt,
     PositiveInt,
+    PrivateAttr,
     ValidationError,
     ValidationInfo,
     model_validator,
@@ -279,6 +281,17 @@ def _listed(given: Any) -> Any:
     return named(given)
 
 
+@dataclass(frozen=True, slots=True)
+class _Permission:
+    """Whether a sweep may name code to import; scenarios are equal with and without it."""
+
+    allow_import: bool = field(default=False, compare=False)
+
+    @property
+    def context(self) -> dict[str, bool] | None:
+        return {"allow_import": True} if self.allow_import else None
+
+
 class Scenario(Rules):
     """What is played, by whom and how often.
 
@@ -312,6 +325,7 @@ class Scenario(Rules):
     sweep: Sweep = Sweep()
     """Fields that take several values: lists of values by path, as `experts.sensor.channel.loss`,
     and the `way` to combine them."""
+    _permission: _Permission = PrivateAttr(default_factory=_Permission)
 
     @classmethod
     def load(
@@ -505,7 +519,7 @@ class Scenario(Rules):
     def _set(self, setting: Mapping[str, Any]) -> Scenario:
         """Give the scenario with a *setting* in place of the sweep."""
         try:
-            changed = _changed(self, _tree(setting), ())
+            changed = _changed(self, _tree(setting), (), self._permission)
         except ValidationError as error:
             raise ScenarioError(
                 *(f"sweep: {path}: {text}" for path, _, text in _blamed(error, setting))
@@ -593,12 +607,13 @@ class Scenario(Rules):
 
     @model_validator(mode="after")
     def _sweep_fits(self, info: ValidationInfo) -> Self:
+        self._permission = _Permission(bool((info.context or {}).get("allow_import", False)))
         # What is wrong in the first place has been taken out, and others may miss it.
         again = (info.context or {}).get("again", False)
         details: dict[tuple[str, str], InitErrorDetails] = {}
         for setting in self.sweep.samples() if self.sweep else ():
             try:
-                _changed(self, _tree(setting), ())
+                _changed(self, _tree(setting), (), self._permission)
             except ValidationError as error:
                 for path, value, text in _blamed(error, setting, elsewhere=not again):
                     reason = PydanticCustomError("sweep", "{reason}", {"reason": text})
@@ -682,13 +697,21 @@ def _as_swept(scenario: Scenario, path: str, value: Any) -> object:
     return value
 
 
-def _changed(thing: Any, changes: Mapping[str, Any], at: tuple[str, ...]) -> Any:
+def _changed(
+    thing: Any, changes: Mapping[str, Any], at: tuple[str, ...], permission: _Permission
+) -> Any:
     """Give *thing*, which is at a path, with the *changes* made, all at once."""
+
+    def new_of(old: Any, change: Any, *keys: str) -> Any:
+        if isinstance(change, _Value):
+            return change.value
+        return _changed(old, change, (*at, *keys), permission)
+
     if isinstance(thing, Engaged):
         own = {key: change for key, change in changes.items() if key != "channel"}
         road = {key: change for key, change in changes.items() if key == "channel"}
-        expert = _changed(thing.expert, own, at) if own else thing.expert
-        channel = _new(thing.channel, road["channel"], (*at, "channel")) if road else thing.channel
+        expert = new_of(thing.expert, own) if own else thing.expert
+        channel = new_of(thing.channel, road["channel"], "channel") if road else thing.channel
         return (
             {"expert": expert, "channel": channel}
             if isinstance(expert, Expert)
@@ -701,7 +724,7 @@ def _changed(thing: Any, changes: Mapping[str, Any], at: tuple[str, ...]) -> Any
     for key in changes:
         if key not in parts and at != (DEFAULTS,):  # Any field may get a default.
             raise _refusal(_missed(thing, key, at), *at, key)
-    new = {key: _new(parts.get(key), change, (*at, key)) for key, change in changes.items()}
+    new = {key: new_of(parts.get(key), change, key) for key, change in changes.items()}
     if isinstance(thing, dict):
         return thing | new
     if isinstance(thing, tuple | list):
@@ -712,13 +735,9 @@ def _changed(thing: Any, changes: Mapping[str, Any], at: tuple[str, ...]) -> Any
     if isinstance(thing, Scenario):
         kept.pop("sweep", None)
     try:
-        return type(thing).model_validate(kept | new)
+        return type(thing).model_validate(kept | new, context=permission.context)
     except ValidationError as error:
         raise _refusals([_moved(detail, at) for detail in reasons(error)]) from error
-
-
-def _new(old: Any, change: Any, at: tuple[str, ...]) -> Any:
-    return change.value if isinstance(change, _Value) else _changed(old, change, at)
 
 
 def _missed(thing: Any, key: str, at: tuple[str, ...]) -> str:

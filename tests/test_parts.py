@@ -25,7 +25,7 @@ from sparq_sim.gp.likelihood import fit
 from sparq_sim.gp.priors import AnyPrior, Prior
 from sparq_sim.holdings import replaced
 from sparq_sim.messages import Estimate, Matrix, Points, Query, Values
-from sparq_sim.models import Part, Setting, World
+from sparq_sim.models import Expert, Part, Setting, World
 from sparq_sim.noise import AnyLoss, AnyNoise, Chances, Loss, Noise
 from sparq_sim.optimizers.gp_ucb import GPUCB
 from sparq_sim.optimizers.lengths import AnyLength, Length
@@ -312,6 +312,13 @@ class Worse(Loss):
         return lambda moment: self.gives if moment >= 2 else 0.0
 
 
+class Guess(Expert):
+    """Knows nothing."""
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        return Estimate(np.zeros(len(query.points)))
+
+
 ONE = "a finite number from 0"
 
 
@@ -505,6 +512,21 @@ def problems(file: Path, *overrides: str) -> list[str]:
     with pytest.raises(ScenarioError) as refused:
         Scenario.load(file, overrides=overrides)
     return [line.removeprefix(f"{file}:") for line in refused.value.problems]
+
+
+def test_a_class_to_import_is_swept_where_that_is_allowed(tmp_path: Path) -> None:
+    text = SCENARIO.replace('{ kind = "own", shape = 0.7 }', "0.5")
+    transit = f'{{ kind = "{HERE}:Weibull", shape = 0.7 }}'
+    sweep = f'[sweep]\n"experts.sensor.channel.transit" = [0.5, {transit}]\n'
+    expert = f'"experts.sensor.kind" = ["truth", "{HERE}:Guess"]\n'
+    file = written(tmp_path, text + sweep + expert)
+    assert all("add --allow-import" in each for each in problems(file))
+    scenario = Scenario.load(file, allow_import=True)
+    settings = [one.experts["sensor"] for _, one in scenario.settings()]
+    assert [each.channel.transit for each in settings[2:]] == [Weibull(shape=0.7)] * 2
+    assert [type(each.expert) is Guess for each in settings] == [False, True, False, True]
+    assert scenario == pickle.loads(pickle.dumps(scenario))
+    assert len(pickle.loads(pickle.dumps(scenario)).settings()) == 4
 
 
 def test_a_part_of_ones_own_is_set_swept_and_written_by_its_path(
