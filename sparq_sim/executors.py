@@ -6,6 +6,7 @@ import inspect
 import os
 import pickle
 import signal
+import sys
 import threading
 import warnings
 from collections import Counter, deque
@@ -510,6 +511,10 @@ class Processes:
                 wait(waiting, return_when=FIRST_COMPLETED)
                 for lane in lanes:
                     yield from self._drain(lane, deaths)
+        except KeyboardInterrupt as stop:
+            if not isinstance(stop, Terminated):
+                _announce_wait(lanes)
+            raise
         finally:
             _close(lanes)
 
@@ -561,6 +566,17 @@ def _next(lane: _Lane, lanes: Sequence[_Lane], work: Work) -> Play | None:
         return lane.group.popleft()
     longest = max(lanes, key=lambda other: len(other.group)).group
     return longest.pop() if longest else None
+
+
+def _announce_wait(lanes: Sequence[_Lane]) -> None:
+    """Write what is waited for after Ctrl-C, and how to wait no longer."""
+    begun = sum(
+        not future.done() and not future.cancel() for lane in lanes for future, _ in lane.queue
+    )
+    if begun:
+        plays = "1 play" if begun == 1 else f"{begun} plays"
+        sys.stderr.write(f"Finishing {plays}; Ctrl-C again ends them at once.\n")
+        sys.stderr.flush()
 
 
 def _close(lanes: Sequence[_Lane]) -> None:

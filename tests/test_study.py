@@ -599,9 +599,11 @@ def test_ctrl_c_ends_the_coordinator_in_good_order(tmp_path: Path, unhurt: dict[
         wait_until(lambda: len(list(gate.glob("waits-*"))) == 2)
         workers = workers_of(coordinator.pid)
         os.killpg(coordinator.pid, signal.SIGINT)
-        open_gate(gate)
         assert coordinator.stderr is not None
+        first = coordinator.stderr.readline()
+        open_gate(gate)
         said = coordinator.stderr.read()
+    assert re.fullmatch(r"Finishing [2-4] plays; Ctrl-C again ends them at once\.\n", first)
     assert said.count("Traceback") == 1
     assert said.rstrip().endswith("KeyboardInterrupt")
     assert not any(map(running, workers))
