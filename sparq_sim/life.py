@@ -6,6 +6,7 @@ it enters it, and leaves it after its last use, whatever has happened in between
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -67,7 +68,8 @@ class Life:
             What takes part in the play: what entering gives, or, if that is None, *started*.
 
         Raises:
-            PluginError: It is an asynchronous context manager and may not be.
+            PluginError: It is an asynchronous context manager and may not be, or what comes of a
+                `start` that is a generator, or asynchronous.
             LiveOnlyError: It awaits what passes in real time only, in virtual time.
         """
         kind = type(started)
@@ -83,6 +85,7 @@ class Life:
                 "experts may; define __enter__ and __exit__ instead of __aenter__ and __aexit__"
             )
         else:
+            _refuse_unstarted(who, started)
             return started
         if not self._held:
             _open.append(self)
@@ -91,9 +94,9 @@ class Life:
 
     async def start_landscape(self, environment: Environment, streams: Streams) -> Landscape:
         """Start and enter the landscape of an environment."""
-        with one_thread():
+        who = f"environment {type(environment).__name__}"
+        with one_thread(), starting(who):
             started = environment.start(streams.generator("environment"))
-            who = f"environment {type(environment).__name__}"
             landscape: Landscape = await self.enter(who, started)
         return landscape
 
@@ -128,6 +131,36 @@ class Life:
 
     async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         await self.close(error)
+
+
+def _refuse_unstarted(who: str, started: object) -> None:
+    """Refuse what comes of a `start` that was called and has not run yet."""
+    if inspect.isgenerator(started):
+        raise PluginError(
+            f"{who}: start is a generator; write @contextmanager (of contextlib) above it"
+        )
+    if inspect.isasyncgen(started):
+        raise PluginError(
+            f"{who}: start is an asynchronous generator; write @asynccontextmanager (of "
+            "contextlib) above it"
+        )
+    if inspect.iscoroutine(started):
+        started.close()  # Or Python warns that nobody has awaited it.
+        raise PluginError(
+            f"{who}: start must be a method that is not async: `def start`; what takes time to "
+            "begin, such as a client that connects, does so in `async def __aenter__`"
+        )
+
+
+@contextmanager
+def starting(who: str) -> Iterator[None]:
+    """Note on an error that it was *who* could not be started."""
+    try:
+        yield
+    except Exception as error:
+        if who not in str(error):
+            error.add_note(f"{who} could not be started")
+        raise
 
 
 @contextmanager

@@ -36,7 +36,7 @@ from sparq_sim.hooks import (
     misspelt,
     near_misses,
 )
-from sparq_sim.life import Life, at_once
+from sparq_sim.life import Life, at_once, starting
 from sparq_sim.messages import (
     AGENT_NAME,
     REWARD,
@@ -277,11 +277,16 @@ def _check_parts(optimizer: object, environment: object, rules: object, experts:
             (f"channel of expert {name!r}", Channel, channel),
         ]
     for what, kind, thing in given:
-        if not isinstance(thing, kind):
-            wanted = f"an instance of sparq_sim.{kind.__name__}"
-            if isinstance(thing, type) and issubclass(thing, kind):
-                wanted += f", as {thing.__name__}(…) makes"
-            raise PluginError(f"{what}: expected {wanted}, not {thing!r:.80}")
+        check_model(what, kind, thing)
+
+
+def check_model(what: str, kind: type[Part], thing: object) -> None:
+    """Refuse, by PluginError, a *thing* that is no model of its *kind*: a class, say."""
+    if not isinstance(thing, kind):
+        wanted = f"an instance of sparq_sim.{kind.__name__}"
+        if isinstance(thing, type) and issubclass(thing, kind):
+            wanted += f", as {thing.__name__}(…) makes"
+        raise PluginError(f"{what}: expected {wanted}, not {thing!r:.80}")
 
 
 _NEEDED = {
@@ -353,6 +358,11 @@ class _Table:
         rules = parts.rules
         self._environment = f"environment {type(parts.environment).__name__}"
         _check_started(self._environment, landscape, LANDSCAPE_HOOKS)
+        if not isinstance(landscape.domain, Domain):
+            raise PluginError(
+                f"{self._environment}: domain is {landscape.domain!r:.80}; expected a Box or "
+                "Sites, as Box(0.0, 1.0)"
+            )
         self._parts = parts
         self._rules = rules
         self._clock = clock
@@ -409,13 +419,15 @@ class _Table:
         self._connect(REWARD, self._source, feedback)
         for name, (expert, channel) in pairs.items():
             who = f"expert {name!r} ({type(expert).__name__})"
-            source = await life.enter(who, expert.start(setting), may_await=True)
+            with starting(who):
+                source = await life.enter(who, expert.start(setting), may_await=True)
             self._connect(name, source, channel)
         self._reward = self._stage.connections[REWARD]
         optimizer = self._parts.optimizer
         who = f"optimizer {type(optimizer).__name__}"
-        started = optimizer.start(setting, self._stage.streams.generator("optimizer"))
-        self._agent = await life.enter(who, started)
+        with starting(who):
+            started = optimizer.start(setting, self._stage.streams.generator("optimizer"))
+            self._agent = await life.enter(who, started)
         _check_started(who, self._agent, AGENT_HOOKS)
 
     def _connect(self, name: str, source: Answering, channel: Channel) -> None:
@@ -500,7 +512,14 @@ class _Table:
     def _judged(self, points: Points, time: float) -> tuple[float, float]:
         """Give the reward at the one of *points* and the best there is, if they are numbers."""
         rewards = self._source.judge(points, time)
-        best = float(self._landscape.best(time)[1])
+        found = self._landscape.best(time)
+        try:
+            best = float(found[1])
+        except (TypeError, ValueError, LookupError) as error:
+            raise PluginError(
+                f"{self._environment}: best gives {found!r:.80} at time {time}; expected a point "
+                "and its reward"
+            ) from error
         if rewards.shape != (1,) or not isfinite(rewards[0]):
             self._check_rewards(rewards, points, time)
         if not isfinite(best):

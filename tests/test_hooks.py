@@ -290,6 +290,29 @@ def test_what_is_observed_in_a_gap_may_be_anything() -> None:
     assert set(trace.replies["fate"]) == {"unavailable"}
 
 
+class Spread(Ground):
+    domain: Any = (0, 1)
+
+
+class Topless(Ground):
+    def best(self, time: float) -> Any:
+        return 1.0
+
+
+@pytest.mark.parametrize(
+    ("ground", "told"),
+    [
+        (Spread, r"^environment Grounded: domain is \(0, 1\); expected a Box or Sites"),
+        (Topless, r"^environment Grounded: best gives 1\.0 at time .*; expected a point and its"),
+    ],
+)
+def test_a_domain_or_a_best_that_is_none_ends_the_play_by_name(
+    ground: Callable[[], Any], told: str
+) -> None:
+    with pytest.raises(PluginError, match=told):
+        played(ground)
+
+
 class Strayed(Expert):
     """Looks outside of the domain."""
 

@@ -212,6 +212,41 @@ def test_a_start_that_fails_leaves_what_was_entered_before(played: Played) -> No
     assert LOG == ["world entered", "one entered", "one left by OSError", "world left by OSError"]
 
 
+def test_who_could_not_be_started_is_named(played: Played) -> None:
+    with pytest.raises(OSError, match="no such device") as caught:
+        played(**parts(fails_in="start"))
+    assert account(caught.value).endswith("; expert 'two' (Holding) could not be started")
+
+
+class Undecorated(Teller):
+    """Has a start that lacks its decorator, or is async."""
+
+    how: str
+
+    def start(self, setting: Setting) -> Any:
+        return {"generator": self._generator, "coroutine": self._coroutine}[self.how]()
+
+    def _generator(self) -> Iterator[Answering]:
+        yield self
+
+    async def _coroutine(self) -> Answering:
+        return self
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ("generator", r"start is a generator; write @contextmanager \(of contextlib\) above it"),
+        ("coroutine", r"start must be a method that is not async: `def start`; what takes time"),
+    ],
+)
+def test_a_start_that_has_not_run_is_refused_with_its_remedy(
+    played: Played, how: str, told: str
+) -> None:
+    with pytest.raises(PluginError, match=rf"^expert 'it' \(Undecorated\): {told}"):
+        played(experts={"it": Undecorated(how=how)})
+
+
 def test_what_cannot_be_closed_is_named_and_the_others_are_left(played: Played) -> None:
     with pytest.raises(PluginError, match=r"expert 'two' \(Holding\) could not be closed: OSError"):
         played(**parts(fails_in="close"))
