@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -46,9 +47,17 @@ def noting_blocks() -> Iterator[dict[str, str]]:
 
         return wait
 
+    system = os.system
+
+    def shell(command: str) -> int:
+        if _is_answering():
+            noted.setdefault(WAITS, f"os.system({command!r:.80})")
+        return system(command)
+
     popen = subprocess.Popen
     with (
         patch("time.sleep", slumber),
+        patch("os.system", shell),
         patch.object(popen, "wait", noting(popen.wait)),
         patch.object(popen, "communicate", noting(popen.communicate)),
     ):

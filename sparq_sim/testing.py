@@ -47,7 +47,7 @@ from sparq_sim.laws import (
     usable,
 )
 from sparq_sim.life import started_landscape
-from sparq_sim.loop import Experts, Rules, Watch, play
+from sparq_sim.loop import Experts, Rules, Watch, check_model, play
 from sparq_sim.messages import Estimate, Move, Point, Points, Query, Reply, Values
 from sparq_sim.models import (
     Agent,
@@ -103,6 +103,7 @@ def check_environment(environment: Environment, *, horizon: float = 20.0) -> Non
         LawError: If one is broken; it names the law and what was seen.
     """
     __tracebackhide__ = True
+    check_model("environment", Environment, environment)
     check_each(environment_laws(environment, horizon=horizon))
 
 
@@ -124,6 +125,7 @@ def check_expert(
         LawError: If one is broken; it names the law and what was seen.
     """
     __tracebackhide__ = True
+    check_model("expert", Expert, expert)
     check_each(expert_laws(expert, environment, others=others))
 
 
@@ -138,6 +140,7 @@ def check_optimizer(optimizer: Optimizer, *, rounds: int = 15) -> None:
         LawError: If one is broken; it names the law and what was seen.
     """
     __tracebackhide__ = True
+    check_model("optimizer", Optimizer, optimizer)
     check_each(optimizer_laws(optimizer, rounds=rounds))
 
 

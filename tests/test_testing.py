@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import subprocess
 import time
@@ -547,6 +548,14 @@ class Delegating(Teller):
         return await super().answer(query, world)
 
 
+class Shelling(Teller):
+    """Runs a program by a shell."""
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        os.system("true")
+        return await super().answer(query, world)
+
+
 class Calling(Teller):
     """Runs programs and sleeps where nobody is held up."""
 
@@ -597,6 +606,7 @@ class Unique(Teller):
         (Impatient(), r"awaits every wait: `await world.clock.sleep\(...\)`"),
         (Sleepy(), "blocks nobody: await world.clock.sleep, not time.sleep"),
         (Delegating(), r"blocks nobody: .* waits for it in real time; write `await world\.run\("),
+        (Shelling(), "blocks nobody: it runs a program and waits for it"),
         (Delegating(timeout=60.0), "blocks nobody: it runs a program and waits for it"),
         (Counting(), "keeps no state on the model"),
         (SecretlyCounting(), "keeps no state on the model"),
@@ -1006,3 +1016,13 @@ def test_time_goes_on_when_the_last_of_several_threads_is_done() -> None:
         return [*times, loop.time()]
 
     assert in_no_time(main()) == [0.0, 0.0, 3600.0]
+
+
+@pytest.mark.parametrize(
+    ("check", "kind"),
+    [(check_environment, Slope), (check_expert, Teller), (check_optimizer, Asker)],
+)
+def test_a_class_in_the_place_of_a_model_is_named(check: Any, kind: type[Any]) -> None:
+    told = rf"expected an instance of sparq_sim\.\w+, as {kind.__name__}\(…\) makes, not <class"
+    with pytest.raises(PluginError, match=told):
+        check(kind)
