@@ -201,7 +201,8 @@ def laws(
     frame = sys._getframe(1)
     place = frame.f_code.replace(co_firstlineno=frame.f_lineno)
     vars(test).update(sparq_laws=found, place_as=place)
-    return test
+    # In the body of a class, where a function would be given the object as its law.
+    return staticmethod(test) if "__qualname__" in frame.f_locals else test
 
 
 # Experts

@@ -80,6 +80,13 @@ def test_each_law_is_a_test_with_its_name(pytester: pytest.Pytester) -> None:
     assert "test_expert[keeps no state on the model]" in seen
 
 
+def test_laws_are_tests_in_a_class_too(pytester: pytest.Pytester) -> None:
+    result = run_laws(pytester, "class TestMine:\n    test_expert = laws(Mine())", "-v")
+    seen = outcomes(result)
+    assert set(seen.values()) == {"PASSED"}
+    assert "TestMine::test_expert[keeps no state on the model]" in seen
+
+
 def test_the_broken_law_is_named_and_the_others_pass(pytester: pytest.Pytester) -> None:
     line = 'test_expert = laws(Mine(answers=False), environment="synthetic")'
     result = run_laws(pytester, line, "-v")
