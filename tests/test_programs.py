@@ -40,8 +40,11 @@ def is_alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     # Whoever was killed, and whose parent is gone, may wait to be reaped.
-    status = Path(f"/proc/{pid}/stat")
-    return not (status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z")
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return not Path("/proc/self/stat").exists()
+    return state != "Z"
 
 
 # By itself.
