@@ -2,8 +2,10 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# Each play is one process with one BLAS thread; test workers follow the cores.
+# Each play is one process with one BLAS thread; test workers follow the cores, with one more
+# for those that wait for programs.
 export OPENBLAS_NUM_THREADS ?= 1
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint browser results bench soak docs clean
@@ -33,7 +35,7 @@ lint: $(VENV)/test  ## Check format, lint and types
 	@$(BIN)/mypy
 
 test: lint  ## Lint, types and tests
-	@$(BIN)/pytest -n auto
+	@$(BIN)/pytest -n $(WORKERS)
 
 soak: $(VENV)/test  ## Run the slow statistical and soak tests
 	@$(BIN)/pytest -n auto -m slow

@@ -1458,7 +1458,7 @@ def accepted_or_told(folder: Path, content: bytes) -> None:
                 json.dumps(each.fingerprint(name), allow_nan=False)
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(content=mutated())
 def test_a_mutated_file_is_accepted_or_told_with_file_and_line(
     tmp_path_factory: pytest.TempPathFactory, content: bytes

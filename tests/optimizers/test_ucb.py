@@ -182,6 +182,7 @@ LEVELS = {
 }
 
 
+@pytest.mark.slow  # levels are means of many plays
 @pytest.mark.parametrize(("optimizer", "level", "std"), LEVELS.values(), ids=LEVELS.keys())
 def test_tuned_optimizers_reach_their_known_levels_on_the_papers_function(
     optimizer: GPOptimizer, level: float, std: float
