@@ -163,7 +163,7 @@ def _tag(node: ast.ClassDef) -> str:
 
 
 def _is_new(owner: type, name: str) -> bool:
-    """Tell whether a method is public, and not that of a base in another form."""
+    """Return whether a method is public, and not that of a base in another form."""
     return not name.startswith("_") and not any(hasattr(base, name) for base in owner.__bases__)
 
 

@@ -313,7 +313,7 @@ def _belief(agent: Agent, points: Points, now: float) -> Belief | None:
 
 
 def difference(trace: Trace, again: Trace) -> str:
-    """Say where two plays part, also if the replies of the first were not kept."""
+    """Return in words where two plays part, also if the replies of the first were not kept."""
     if not trace.replies:
         parts = [replace(each, replies={"round": np.empty(0)}) for each in (trace, again)]
         return first_difference(parts[0], parts[1]) or "in its replies, which were not kept"
@@ -321,7 +321,7 @@ def difference(trace: Trace, again: Trace) -> str:
 
 
 def _same_play(trace: Trace, again: Trace) -> bool:
-    """Tell whether two plays are the same, up to rounding."""
+    """Return whether two plays are the same, up to rounding."""
     again = again if trace.replies else replace(again, replies={})
     if trace.digest() == again.digest():
         return True

@@ -167,7 +167,7 @@ class Fault(FaultModel):
         *,
         deadline: float,
     ) -> object:
-        """Let the source *answer* in the way of this fault; it is given up at the *deadline*."""
+        """Return what the source answers under this fault; the asker gives up at the *deadline*."""
         clock = world.clock
         match self.kind:
             case "raise":

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from sparq_sim.analysis import Band, Spread
 from sparq_sim.errors import SparqError, did_you_mean, visible
+from sparq_sim.fields import is_number
 from sparq_sim.report.charts import (
     REFERENCES,
     Material,
@@ -33,7 +34,6 @@ from sparq_sim.settings import (
     agree,
     fullest,
     in_words,
-    is_number,
     path_called,
     short,
     shown,

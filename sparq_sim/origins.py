@@ -129,7 +129,7 @@ def qualified(plugin: Plugin) -> str:
 
 
 def _is_plugin(thing: Plugin) -> bool:
-    """Tell plug-ins from the core's own channels, draws, noise, and from what Python brings."""
+    """Return whether a class is a plug-in: an optimizer, or neither of the core nor of Python."""
     if within_core(thing):
         return thing.__module__.startswith(f"{_HOME}.optimizers.")
     return thing.__module__.partition(".")[0] not in _NO_PLUGINS

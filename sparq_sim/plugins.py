@@ -144,7 +144,7 @@ def kind_of(model: type) -> AnyKind | None:
 
 @lru_cache(maxsize=1024)
 def name_of(plugin: type[Part]) -> str:
-    """Give the name under which a class is known, or else `module:Class`."""
+    """Return the name under which a class is known, or else `module:Class`."""
     path = qualified(plugin)
     if (kind := kind_of(plugin)) is None:
         return path

@@ -416,7 +416,7 @@ class Scenario(Rules):
         )
 
     def settings(self) -> list[tuple[dict[str, object], Scenario]]:
-        """Give each swept setting: the values by path, and the scenario that has them.
+        """Return each swept setting: the values by path, and the scenario that has them.
 
         Of a list, where a setting need not name all paths, it has the scenario's own values of
         those that only others name: what is played is told whole, and settings can be compared.
@@ -778,7 +778,7 @@ def _moved(detail: Any, at: tuple[str, ...]) -> InitErrorDetails:
 def _blamed(
     error: ValidationError, setting: Mapping[str, Any], *, elsewhere: bool = True
 ) -> Iterator[tuple[str, Any, str]]:
-    """Tell which swept paths an error is about, with their values and the reason.
+    """Yield the swept paths that an error is about, with their values and the reason.
 
     What is wrong *elsewhere*, though because of a swept value, is told of such a path too.
     """

@@ -761,12 +761,12 @@ def reasons(error: ValidationError) -> list[ErrorDetails]:
 
 
 def _of_other_type(detail: ErrorDetails) -> bool:
-    """Tell whether all that is wrong with a choice of a union is that it is not the one meant."""
+    """Return whether a choice of a union is wrong only because another choice was meant."""
     return detail["type"].endswith("_type") and any(map(is_type, detail["loc"][-1:]))
 
 
 def is_type(key: str | int) -> bool:
-    """Tell whether a key of an error of pydantic is no field, but a choice of a union."""
+    """Return whether a key in an error of pydantic names a choice of a union, not a field."""
     return (
         re.fullmatch(r"(function-[a-z]+|tuple|list|set|frozenset|dict)\[.*\]", str(key)) is not None
     )

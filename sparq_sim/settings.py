@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from sparq_sim.errors import SparqError, did_you_mean
+from sparq_sim.fields import is_number
 from sparq_sim.store import canonical
 
 Setting: TypeAlias = Mapping[str, object]
@@ -43,8 +44,8 @@ def fullest(settings: Iterable[Setting]) -> list[Setting]:
 def values_of(settings: Iterable[Setting], path: str) -> list[object]:
     """List the values that a path takes, numbers by their size."""
     found = {canonical(each[path]): each[path] for each in settings if path in each}
-    numeric = all(is_number(value) for value in found.values())
-    return sorted(found.values(), key=lambda v: v if numeric else canonical(v))  # type: ignore[arg-type, return-value]
+    numbers: list[Any] = [value for value in found.values() if is_number(value)]
+    return sorted(numbers) if len(numbers) == len(found) else [found[key] for key in sorted(found)]
 
 
 def path_called(name: str, paths: Sequence[str]) -> str:
@@ -102,8 +103,3 @@ def in_words(setting: Setting) -> str:
     """Write a setting on one line."""
     names = brief(setting)
     return ", ".join(f"{names[path]} {shown(value)}" for path, value in setting.items())
-
-
-def is_number(value: object) -> bool:
-    """Tell whether a value has a place on an axis."""
-    return isinstance(value, int | float) and not isinstance(value, bool)

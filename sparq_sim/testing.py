@@ -226,8 +226,7 @@ def expert_laws(
     yield (whole_plays := law(expert, whole, trial.unplayed, calls_work))
     remedy = "`await world.clock.sleep(...)`"
     yield (plays := law(expert, "awaits every wait", trial.forgotten, whole_plays, remedy=remedy))
-    remedies = lambda: "; ".join(trial.blocks)  # noqa: E731 - known once it has played
-    yield law(expert, "blocks nobody", trial.blocking, plays, remedy=remedies)
+    yield law(expert, "blocks nobody", trial.blocking, plays, remedy=trial.unblocking)
     for batch in trial.batches:
         sound = f"answers an Estimate of {batch} finite values, measured by now"
         yield law(expert, sound, partial(trial.invalid, batch), plays)
@@ -321,6 +320,10 @@ class _Trial:
     def blocking(self) -> object:
         """Return what it does that holds up others in real time, if it does."""
         return [*self.blocks.values()] or None
+
+    def unblocking(self) -> str:
+        """Return what to do instead of what holds up others."""
+        return "; ".join(self.blocks)
 
     def _told(self, batch: int, *, own: bool) -> tuple[set[str], list[str]]:
         """Return fates and reasons of its answers, or of what it sent of its *own* accord."""

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from sparq_sim.analysis import Band, Spread, Summary, spread
 from sparq_sim.errors import visible
+from sparq_sim.fields import is_number
 from sparq_sim.measures import References
-from sparq_sim.settings import Setting, agree, brief, in_words, is_number, shown, swept, values_of
+from sparq_sim.settings import Setting, agree, brief, in_words, shown, swept, values_of
 from sparq_sim.store import Found, canonical
 
 Figure: TypeAlias = dict[str, Any]
