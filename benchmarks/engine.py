@@ -22,17 +22,17 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.compare import Pair, Row, at_least, growth, main
 from sparq_sim import Channel, Rules, play
-from sparq_sim.gp.dpp import ExactSampler, eigenfeatures
-from sparq_sim.gp.drifting import KalmanPosterior
-from sparq_sim.gp.exchange import ExchangeChain
-from sparq_sim.gp.features import FeaturePosterior, Features
 from sparq_sim.gp.kernels import SquaredExponential
-from sparq_sim.gp.posterior import CholeskyPosterior
-from sparq_sim.gp.sparse import greedy
+from sparq_sim.gp.posterior.drifting import KalmanPosterior
+from sparq_sim.gp.posterior.exact import CholeskyPosterior
+from sparq_sim.gp.posterior.features import FeaturePosterior, Features
+from sparq_sim.gp.sparse.dpp import ExactSampler, eigenfeatures
+from sparq_sim.gp.sparse.exchange import ExchangeChain
+from sparq_sim.gp.sparse.greedy import greedy
 from sparq_sim.messages import Matrix, Values
-from sparq_sim.optimizers.selection import Way
+from sparq_sim.optimizers.shared.selection import Way
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
-from sparq_sim.plugins import load
+from sparq_sim.plugin.registry import load
 from sparq_sim.testing import Teller
 
 ROUNDS = 500

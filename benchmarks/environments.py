@@ -24,7 +24,7 @@ from sparq_environments.switching import Switching, SwitchingLandscape
 from sparq_environments.synthetic import Synthetic
 from sparq_sim.domain import Box
 from sparq_sim.messages import Points, Values
-from sparq_sim.models import Environment
+from sparq_sim.plugin.contract import Environment
 
 POINTS, TIMES = 1_000, 100
 DENSE = 10_000

@@ -29,11 +29,11 @@ from threadpoolctl import threadpool_limits
 from benchmarks.compare import Pair, Row, at_least, main
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.gp.observations import Observations, Positions, checked_points
-from sparq_sim.gp.predictor import Predictor
+from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.messages import Answer, Point, Points, Values
-from sparq_sim.optimizers.ucb import Memory, Prior, PriorWarning
-from sparq_sim.scenario import Scenario
-from sparq_sim.trace import Trace
+from sparq_sim.optimizers.shared.ucb import Memory, Prior, PriorWarning
+from sparq_sim.scenario.model import Scenario
+from sparq_sim.simulation.trace import Trace
 
 SCENARIO = Scenario.load("paper/synthetic")
 COMPARED = tuple(SCENARIO.optimizers)

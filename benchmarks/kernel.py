@@ -15,10 +15,10 @@ import simpy
 
 from benchmarks.compare import Pair, at_most, main
 from sparq_sim import Channel, Environment, Move, Optimizer, Query, Rules, Setting, play
-from sparq_sim.clock import SimClock
 from sparq_sim.domain import Box
 from sparq_sim.messages import Point, Points, Reply, Values
-from sparq_sim.models import Agent, Landscape
+from sparq_sim.plugin.contract import Agent, Landscape
+from sparq_sim.simulation.clock import SimClock
 from sparq_sim.testing import Teller
 
 WAITS = 50_000

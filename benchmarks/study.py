@@ -15,9 +15,9 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 from benchmarks.compare import Pair, Row, at_most, main
-from sparq_sim.executors import InProcess, Processes
-from sparq_sim.scenario import Scenario
-from sparq_sim.study import Study
+from sparq_sim.scenario.model import Scenario
+from sparq_sim.study.executors import InProcess, Processes
+from sparq_sim.study.study import Study
 
 PLAYS = 20
 

@@ -43,8 +43,8 @@ from threadpoolctl import threadpool_limits
 import sparq_sim
 from sparq_sim import Scenario
 from sparq_sim.errors import SparqError
-from sparq_sim.plugins import GROUPS, AnyKind, family, kind_of, load
-from sparq_sim.scenario import schema
+from sparq_sim.plugin.registry import GROUPS, AnyKind, family, kind_of, load
+from sparq_sim.scenario.model import schema
 from sparq_sim.testing import WaitlessLoop
 
 HERE = Path(__file__).resolve().parent

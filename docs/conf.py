@@ -11,7 +11,7 @@ from typing import Any
 from sphinx.application import Sphinx
 
 import sparq_sim
-from sparq_sim.models import Part
+from sparq_sim.plugin.contract import Part
 
 sys.path.append(str(Path(__file__).parent))
 import reference

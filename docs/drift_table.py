@@ -23,8 +23,8 @@ from sparq_environments.switching import Switching
 from sparq_environments.synthetic import Synthetic
 from sparq_environments.tuning import OnlineTuning
 from sparq_sim import Environment
-from sparq_sim.drift import drift
-from sparq_sim.streams import Streams
+from sparq_sim.landscapes.drift import drift
+from sparq_sim.simulation.randomness import Streams
 
 UNITS, STARTS = 500, 3
 SOUGHT, EXACT = "1e-9 of the range", "exact"

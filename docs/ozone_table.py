@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from sparq_environments.network import SensorNetwork
 from sparq_environments.recorded import Recorded
 from sparq_sim.domain import Sites
-from sparq_sim.measures import references
-from sparq_sim.models import Landscape
+from sparq_sim.plugin.contract import Landscape
+from sparq_sim.simulation.measures import references
 
 DAYS, SEEDS = 731, 10
 APART = ((0, 25), (25, 50), (50, 100), (150, 250))

@@ -18,9 +18,9 @@ from PIL import Image
 from threadpoolctl import threadpool_limits
 
 from sparq_environments.network import SensorNetwork
-from sparq_sim import plugins
-from sparq_sim.portraits import as_figure, sample
-from sparq_sim.streams import Streams
+from sparq_sim.plugin import registry as plugins
+from sparq_sim.report.environment import as_figure, sample
+from sparq_sim.simulation.randomness import Streams
 
 FOLDER = Path(__file__).resolve().parent / "pictures" / "environments"
 HORIZON, SEED, DOTS_PER_INCH = 100.0, 0, 110

@@ -12,9 +12,9 @@ import numpy as np
 from results_pages import quantity, shown
 from results_studies import Listed, Results, results, words
 
-from sparq_sim import figures
-from sparq_sim.store import write_whole
-from sparq_sim.study import Study
+from sparq_sim.report import print as figures
+from sparq_sim.study.store import write_whole
+from sparq_sim.study.study import Study
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,13 +17,13 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from sparq_sim import Scenario
-from sparq_sim.analysis import Spread, spread, summary
+from sparq_sim.analysis.summary import Spread, spread, summary
 from sparq_sim.errors import SparqError
-from sparq_sim.executors import Processes
-from sparq_sim.measures import references
-from sparq_sim.store import Found, canonical, write_whole
-from sparq_sim.streams import Streams
-from sparq_sim.study import Study, label
+from sparq_sim.simulation.measures import references
+from sparq_sim.simulation.randomness import Streams
+from sparq_sim.study.executors import Processes
+from sparq_sim.study.store import Found, canonical, write_whole
+from sparq_sim.study.study import Study, label
 
 Row: TypeAlias = Mapping[str, Any]
 Results: TypeAlias = Mapping[str, Any]

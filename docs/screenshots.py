@@ -20,8 +20,8 @@ import browser
 from PIL import Image
 
 from sparq_sim.report import write
-from sparq_sim.scenario import Scenario
-from sparq_sim.study import Study
+from sparq_sim.scenario.model import Scenario
+from sparq_sim.study.study import Study
 
 FOLDER = Path(__file__).resolve().parent / "pictures" / "report"
 WIDE, NARROW = 1280, 390

@@ -24,7 +24,7 @@ from sparq_environments.rkhs_walk import RKHSWalk
 from sparq_environments.synthetic import Synthetic
 from sparq_experts.truth import Truth
 from sparq_sim import Box, Channel, Environment, Optimizer, Rules, Scenario, Setting, Trace, play
-from sparq_sim.bounds import (
+from sparq_sim.gp.bounds import (
     decay,
     divergence_bound,
     domain_constant,
@@ -33,22 +33,22 @@ from sparq_sim.bounds import (
     std_ratio_bound,
     tail_bound,
 )
-from sparq_sim.gp.exchange import mixing_steps
 from sparq_sim.gp.kernels import SquaredExponential
-from sparq_sim.gp.sparse import merge, tail_sum
-from sparq_sim.measures import average_regret, exponent, references, regret
+from sparq_sim.gp.sparse.exchange import mixing_steps
+from sparq_sim.gp.sparse.greedy import merge, tail_sum
 from sparq_sim.messages import Move, Point, Points, Reply, Values
-from sparq_sim.models import Agent, Belief, Landscape
-from sparq_sim.optimizers.schedules import Guaranteed, Logarithmic
-from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
-from sparq_sim.optimizers.ucb import (
+from sparq_sim.optimizers.shared.schedules import Guaranteed, Logarithmic
+from sparq_sim.optimizers.shared.ucb import (
     Found,
     GPOptimizer,
     PriorWarning,
     UCBAgent,
     found,
 )
-from sparq_sim.streams import Streams
+from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
+from sparq_sim.plugin.contract import Agent, Belief, Landscape
+from sparq_sim.simulation.measures import average_regret, exponent, references, regret
+from sparq_sim.simulation.randomness import Streams
 
 DELTA = 0.05
 

@@ -6,62 +6,62 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sparq_sim.adaptors import from_function as from_function
-    from sparq_sim.adaptors import from_process as from_process
-    from sparq_sim.channel import Channel as Channel
     from sparq_sim.domain import Box as Box
     from sparq_sim.domain import Sites as Sites
     from sparq_sim.errors import PluginError as PluginError
     from sparq_sim.errors import SparqError as SparqError
     from sparq_sim.errors import Unavailable as Unavailable
-    from sparq_sim.faults import Fault as Fault
-    from sparq_sim.loop import Rules as Rules
-    from sparq_sim.loop import play as play
-    from sparq_sim.loop import play_live as play_live
     from sparq_sim.messages import Answer as Answer
     from sparq_sim.messages import Estimate as Estimate
     from sparq_sim.messages import Failure as Failure
     from sparq_sim.messages import Move as Move
     from sparq_sim.messages import Query as Query
-    from sparq_sim.models import Environment as Environment
-    from sparq_sim.models import Expert as Expert
-    from sparq_sim.models import Optimizer as Optimizer
-    from sparq_sim.models import Setting as Setting
-    from sparq_sim.models import World as World
-    from sparq_sim.policy import Policy as Policy
-    from sparq_sim.scenario import Scenario as Scenario
-    from sparq_sim.study import Study as Study
-    from sparq_sim.trace import Trace as Trace
+    from sparq_sim.plugin.adaptors import from_function as from_function
+    from sparq_sim.plugin.adaptors import from_process as from_process
+    from sparq_sim.plugin.contract import Environment as Environment
+    from sparq_sim.plugin.contract import Expert as Expert
+    from sparq_sim.plugin.contract import Optimizer as Optimizer
+    from sparq_sim.plugin.contract import Setting as Setting
+    from sparq_sim.plugin.contract import World as World
+    from sparq_sim.scenario.model import Scenario as Scenario
+    from sparq_sim.simulation.channel.channel import Channel as Channel
+    from sparq_sim.simulation.channel.faults import Fault as Fault
+    from sparq_sim.simulation.channel.policy import Policy as Policy
+    from sparq_sim.simulation.engine import Rules as Rules
+    from sparq_sim.simulation.engine import play as play
+    from sparq_sim.simulation.engine import play_live as play_live
+    from sparq_sim.simulation.trace import Trace as Trace
+    from sparq_sim.study.study import Study as Study
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Answer": "messages",
     "Box": "domain",
-    "Channel": "channel",
-    "Environment": "models",
+    "Channel": "simulation.channel.channel",
+    "Environment": "plugin.contract",
     "Estimate": "messages",
-    "Expert": "models",
+    "Expert": "plugin.contract",
     "Failure": "messages",
-    "Fault": "faults",
+    "Fault": "simulation.channel.faults",
     "Move": "messages",
-    "Optimizer": "models",
+    "Optimizer": "plugin.contract",
     "PluginError": "errors",
-    "Policy": "policy",
+    "Policy": "simulation.channel.policy",
     "Query": "messages",
-    "Rules": "loop",
-    "Scenario": "scenario",
-    "Setting": "models",
+    "Rules": "simulation.engine",
+    "Scenario": "scenario.model",
+    "Setting": "plugin.contract",
     "Sites": "domain",
     "SparqError": "errors",
-    "Study": "study",
-    "Trace": "trace",
+    "Study": "study.study",
+    "Trace": "simulation.trace",
     "Unavailable": "errors",
-    "World": "models",
-    "from_function": "adaptors",
-    "from_process": "adaptors",
-    "play": "loop",
-    "play_live": "loop",
+    "World": "plugin.contract",
+    "from_function": "plugin.adaptors",
+    "from_process": "plugin.adaptors",
+    "play": "simulation.engine",
+    "play_live": "simulation.engine",
 }
 
 __all__ = sorted(_HOMES)

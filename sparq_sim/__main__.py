@@ -1,5 +1,5 @@
 """`python -m sparq_sim` is `sparq-sim`."""
 
-from sparq_sim.cli import main
+from sparq_sim.cli.main import main
 
 main()

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import HealthCheck, settings
 
-from sparq_sim.clock import Clock, LiveClock, SimClock
+from sparq_sim.simulation.clock import Clock, LiveClock, SimClock
 from sparq_sim.testing import WaitlessLoop
 
 PATIENCE = 600.0

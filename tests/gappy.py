@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from sparq_sim import Box, Environment
 from sparq_sim.messages import Point, Points, Values
-from sparq_sim.models import Landscape
+from sparq_sim.plugin.contract import Landscape
 
 GAP = (5.0, 7.0)
 """From when to when the right half of the line has no reading."""

@@ -9,7 +9,7 @@ from numpy.random import Generator
 
 from sparq_sim import Box, Environment
 from sparq_sim.messages import Point, Points, Values
-from sparq_sim.models import Landscape
+from sparq_sim.plugin.contract import Landscape
 from sparq_sim.testing import Slope
 
 SLOPE = Slope().start(np.random.default_rng(0))

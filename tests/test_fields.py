@@ -10,11 +10,11 @@ import pytest
 from pydantic import BeforeValidator, Field, FilePath, ValidationError
 
 from sparq_sim import Channel, Expert, Rules
-from sparq_sim.draws import Exponential, Uniform
 from sparq_sim.fields import Written
-from sparq_sim.models import Part
-from sparq_sim.optimizers.schedules import Constant, Every
+from sparq_sim.optimizers.shared.schedules import Constant, Every
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
+from sparq_sim.plugin.contract import Part
+from sparq_sim.simulation.channel.draws import Exponential, Uniform
 
 
 class Sensor(Expert):

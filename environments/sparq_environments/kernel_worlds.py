@@ -15,7 +15,7 @@ from sparq_sim.gp.kernels import (
     RationalQuadratic,
     SquaredExponential,
 )
-from sparq_sim.models import Environment
+from sparq_sim.plugin.contract import Environment
 
 AnyStationary = Annotated[
     SquaredExponential | Matern12 | Matern32 | Matern52 | RationalQuadratic,

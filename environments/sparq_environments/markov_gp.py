@@ -22,9 +22,9 @@ from sparq_sim.gp.kernels import (
     RationalQuadratic,
     SquaredExponential,
 )
+from sparq_sim.landscapes.optima import Summits
 from sparq_sim.messages import Matrix, Point, Points, Values, frozen_array
-from sparq_sim.models import Landscape
-from sparq_sim.summits import Summits
+from sparq_sim.plugin.contract import Landscape
 
 _NODES = 4096  # that a grid may have: a rough kernel needs its square in numbers
 _KEPT = 8  # grids of values that are remembered
@@ -162,7 +162,7 @@ def _root(
     Remembered, because all replications of a study have the same.
     """
     # Loaded when a landscape is started, not when it is imported.
-    from sparq_sim.gp.features import Features
+    from sparq_sim.gp.posterior.features import Features
 
     return frozen_array(Features.of(kernel, Box(lower, upper).grid(nodes)).matrix)
 

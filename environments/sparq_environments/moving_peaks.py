@@ -12,7 +12,7 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_
 
 from sparq_sim.domain import Box
 from sparq_sim.messages import Matrix, Point, Points, Values
-from sparq_sim.models import Environment, Landscape
+from sparq_sim.plugin.contract import Environment, Landscape
 
 Range = tuple[PositiveFloat, PositiveFloat]
 

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from sparq_sim.domain import Sites
 from sparq_sim.messages import Matrix, Point, Points, Values, frozen_array
-from sparq_sim.models import Environment
+from sparq_sim.plugin.contract import Environment
 
 # Made up: a town by the sea, another inland, and the country around, with about as many pairs of
 # sites at each distance as in the network that the field is calibrated to.

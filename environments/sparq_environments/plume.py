@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from pydantic import Field, FiniteFloat, model_validator
 
 from sparq_environments.transport import Diffusion, Waves, advect, bump, whole_steps
-from sparq_sim.computed import EvolvingEnvironment
 from sparq_sim.domain import Box
-from sparq_sim.draws import Amount, Positive
+from sparq_sim.landscapes.computed import EvolvingEnvironment
+from sparq_sim.landscapes.snapshots import Cells, State
 from sparq_sim.messages import Point, Points, Values
-from sparq_sim.models import Landscape, Part
-from sparq_sim.snapshots import Cells, State
+from sparq_sim.plugin.contract import Landscape, Part
+from sparq_sim.simulation.channel.draws import Amount, Positive
 
 Place: TypeAlias = tuple[FiniteFloat, FiniteFloat]
 """Two coordinates, in length units."""

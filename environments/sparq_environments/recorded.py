@@ -18,9 +18,9 @@ from sparq_environments.gaps import Record, Rule, complete
 from sparq_environments.readings import Choice, read
 from sparq_environments.resampling import How, Resampling
 from sparq_sim.domain import Sites
-from sparq_sim.draws import Positive
 from sparq_sim.messages import Point, Points, Values
-from sparq_sim.models import Environment
+from sparq_sim.plugin.contract import Environment
+from sparq_sim.simulation.channel.draws import Positive
 
 
 def _several(given: Any) -> Any:

@@ -20,9 +20,9 @@ from sparq_sim.gp.kernels import (
     RationalQuadratic,
     SquaredExponential,
 )
+from sparq_sim.landscapes.optima import Summits
 from sparq_sim.messages import Matrix, Point, Points, Values
-from sparq_sim.models import Landscape
-from sparq_sim.summits import Summits
+from sparq_sim.plugin.contract import Landscape
 
 Smooth = Annotated[
     SquaredExponential | Matern32 | Matern52 | RationalQuadratic, Field(discriminator="kind")

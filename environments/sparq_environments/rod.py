@@ -10,11 +10,11 @@ from numpy.random import Generator
 from pydantic import Field, FiniteFloat, model_validator
 
 from sparq_environments.transport import Diffusion, Waves, bump, whole_steps
-from sparq_sim.computed import EvolvingEnvironment
 from sparq_sim.domain import Box
-from sparq_sim.draws import Amount, Positive
-from sparq_sim.models import Landscape
-from sparq_sim.snapshots import Cells, State
+from sparq_sim.landscapes.computed import EvolvingEnvironment
+from sparq_sim.landscapes.snapshots import Cells, State
+from sparq_sim.plugin.contract import Landscape
+from sparq_sim.simulation.channel.draws import Amount, Positive
 
 
 class Rod(EvolvingEnvironment):

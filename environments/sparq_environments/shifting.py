@@ -14,7 +14,7 @@ from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 from sparq_environments.moving_peaks import reflected
 from sparq_sim.domain import Box
 from sparq_sim.messages import Point, Points, Values
-from sparq_sim.models import Environment, Landscape
+from sparq_sim.plugin.contract import Environment, Landscape
 
 
 class Shifting(Environment):

@@ -13,10 +13,10 @@ from pydantic import Field, PositiveFloat, PositiveInt, field_validator
 
 from sparq_environments.moving_peaks import squared_distances
 from sparq_sim.domain import Box
-from sparq_sim.draws import AnyDraw, Constant, Draw
+from sparq_sim.landscapes.optima import Summits
 from sparq_sim.messages import Matrix, Point, Points, Values
-from sparq_sim.models import Environment, Landscape
-from sparq_sim.summits import Summits
+from sparq_sim.plugin.contract import Environment, Landscape
+from sparq_sim.simulation.channel.draws import AnyDraw, Constant, Draw
 
 _BLOCK = 256
 _SHORTEST = 0.001

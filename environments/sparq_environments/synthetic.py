@@ -9,7 +9,7 @@ from numpy.random import Generator
 
 from sparq_sim.domain import Box
 from sparq_sim.messages import Point, Points, Values
-from sparq_sim.models import Environment, Landscape
+from sparq_sim.plugin.contract import Environment, Landscape
 
 
 class Synthetic(Environment):

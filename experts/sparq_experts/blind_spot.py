@@ -9,7 +9,7 @@ from pydantic import Field, FiniteFloat, model_validator
 
 from sparq_sim.errors import PluginError
 from sparq_sim.messages import NO_READING, Estimate, Query
-from sparq_sim.models import Answering, Expert, Setting, World
+from sparq_sim.plugin.contract import Answering, Expert, Setting, World
 
 BLIND_SPOT = "blind spot"
 

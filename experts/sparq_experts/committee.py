@@ -8,10 +8,10 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field, field_validator
 
-from sparq_sim.draws import Positive
 from sparq_sim.errors import PluginError, Unavailable, did_you_mean
 from sparq_sim.messages import Answer, Estimate, Points, Query, Reply, Values
-from sparq_sim.models import Answering, Expert, Setting, World
+from sparq_sim.plugin.contract import Answering, Expert, Setting, World
+from sparq_sim.simulation.channel.draws import Positive
 
 
 class Committee(Expert):

@@ -9,10 +9,10 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, PositiveInt, model_validator
 
-from sparq_sim.draws import Amount, Positive
 from sparq_sim.errors import Unavailable
 from sparq_sim.messages import NO_READING, Estimate, Matrix, Points, Query, Values
-from sparq_sim.models import Answering, Expert, Setting, World
+from sparq_sim.plugin.contract import Answering, Expert, Setting, World
+from sparq_sim.simulation.channel.draws import Amount, Positive
 
 LENGTHS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """Lengthscales that gp chooses from, in steps between readings."""

@@ -8,10 +8,10 @@ from typing import Annotated, Self
 import numpy as np
 from pydantic import Field, PositiveInt, model_validator
 
-from sparq_sim.clock import Gate
-from sparq_sim.draws import Amount, AnyDraw, Lognormal, Positive
 from sparq_sim.messages import Estimate, Query
-from sparq_sim.models import Answering, Expert, Setting, World
+from sparq_sim.plugin.contract import Answering, Expert, Setting, World
+from sparq_sim.simulation.channel.draws import Amount, AnyDraw, Lognormal, Positive
+from sparq_sim.simulation.clock import Gate
 
 _WEEK = 7
 _SLACK = 1e-9

@@ -8,10 +8,10 @@ from typing import Self
 import numpy as np
 from pydantic import NonNegativeInt, PositiveFloat, model_validator
 
-from sparq_sim.draws import Amount
 from sparq_sim.errors import Unavailable
 from sparq_sim.messages import NO_READING, Estimate, Points, Query, Values
-from sparq_sim.models import Answering, Expert, Setting, World
+from sparq_sim.plugin.contract import Answering, Expert, Setting, World
+from sparq_sim.simulation.channel.draws import Amount
 
 
 class Logbook(Expert):

@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 from pydantic import FiniteFloat
 
-from sparq_sim.draws import Amount
 from sparq_sim.errors import SparqError, Unavailable
 from sparq_sim.messages import Estimate, Points, Query, Values
-from sparq_sim.models import Answering, Expert, Setting, World
-from sparq_sim.parcel import ANSWERED
+from sparq_sim.plugin.contract import Answering, Expert, Setting, World
+from sparq_sim.simulation.channel.draws import Amount
+from sparq_sim.simulation.delivery.request import ANSWERED
 
 
 class Replay(Expert):
@@ -187,7 +187,7 @@ def _number(cell: object) -> float:
 
 def _read(file: Path) -> _Table:
     if file.is_dir():
-        from sparq_sim.study import Study
+        from sparq_sim.study.study import Study
 
         return _from_arrow(file, Study.open(file).table("replies").to_pydict())
     if file.suffix not in (".csv", ".parquet"):

@@ -6,11 +6,11 @@ from typing import Annotated
 
 from pydantic import Field, PositiveInt
 
-from sparq_sim.clock import Gate
-from sparq_sim.draws import Amount
 from sparq_sim.errors import PluginError
 from sparq_sim.messages import Estimate, Query
-from sparq_sim.models import Answering, Expert, Setting, WithCells, World
+from sparq_sim.plugin.contract import Answering, Expert, Setting, WithCells, World
+from sparq_sim.simulation.channel.draws import Amount
+from sparq_sim.simulation.clock import Gate
 
 
 class Simulator(Expert):

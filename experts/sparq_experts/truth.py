@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sparq_sim.messages import Estimate, Query
-from sparq_sim.models import Expert, World
+from sparq_sim.plugin.contract import Expert, World
 
 
 class Truth(Expert):

@@ -12,10 +12,10 @@ from pydantic import Field
 
 from sparq_sim.errors import PluginError
 from sparq_sim.messages import Matrix, Point, Points, Values
-from sparq_sim.models import Part
-from sparq_sim.parts import Open, broken
-from sparq_sim.plugins import name_of
-from sparq_sim.promises import Promises
+from sparq_sim.plugin.contract import Part
+from sparq_sim.plugin.parts import Open, broken
+from sparq_sim.plugin.promises import Promises
+from sparq_sim.plugin.registry import name_of
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, lt=1)]

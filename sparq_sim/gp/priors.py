@@ -7,8 +7,8 @@ from math import lgamma, log, pi
 from typing import Annotated, Literal, TypeAlias
 
 from sparq_sim.gp.kernels import Positive
-from sparq_sim.models import Part
-from sparq_sim.parts import Open
+from sparq_sim.plugin.contract import Part
+from sparq_sim.plugin.parts import Open
 
 
 class Prior(Part):

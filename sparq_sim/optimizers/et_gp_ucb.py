@@ -9,9 +9,9 @@ from numpy.random import Generator
 
 from sparq_sim.gp.observations import Candidates
 from sparq_sim.messages import Answer, Notes
-from sparq_sim.models import Setting
-from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior
-from sparq_sim.optimizers.widths import Chance
+from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
+from sparq_sim.optimizers.shared.widths import Chance
+from sparq_sim.plugin.contract import Setting
 
 
 class ETGPUCB(GPOptimizer):

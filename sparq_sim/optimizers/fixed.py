@@ -10,7 +10,7 @@ from pydantic import Field, FiniteFloat
 
 from sparq_sim.errors import PluginError
 from sparq_sim.messages import Move, Reply
-from sparq_sim.models import Agent, Asks, Optimizer, Setting
+from sparq_sim.plugin.contract import Agent, Asks, Optimizer, Setting
 
 
 class Fixed(Optimizer):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparq_sim.optimizers.ucb import GPOptimizer
+from sparq_sim.optimizers.shared.ucb import GPOptimizer
 
 
 class GPUCB(GPOptimizer):

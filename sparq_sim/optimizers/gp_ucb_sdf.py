@@ -10,14 +10,14 @@ import numpy as np
 from numpy.random import Generator
 from pydantic import FiniteFloat, NonNegativeInt
 
-from sparq_sim.draws import Amount
 from sparq_sim.errors import PluginError
 from sparq_sim.gp.observations import Candidates
-from sparq_sim.gp.predictor import Predictor
+from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.messages import REWARD, Answer, Notes, Point, Query
-from sparq_sim.models import Setting
-from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior
-from sparq_sim.optimizers.widths import Occasion, Width
+from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
+from sparq_sim.optimizers.shared.widths import Occasion, Width
+from sparq_sim.plugin.contract import Setting
+from sparq_sim.simulation.channel.draws import Amount
 
 
 class GPUCBSDF(GPOptimizer):

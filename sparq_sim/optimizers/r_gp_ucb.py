@@ -6,10 +6,10 @@ import numpy as np
 from numpy.random import Generator
 from pydantic import NonNegativeInt
 
-from sparq_sim.gp.predictor import Predictor
-from sparq_sim.models import Setting
-from sparq_sim.optimizers.lengths import AnyLength, VariationLength
-from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior
+from sparq_sim.gp.posterior.predictor import Predictor
+from sparq_sim.optimizers.shared.lengths import AnyLength, VariationLength
+from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
+from sparq_sim.plugin.contract import Setting
 
 
 class RGPUCB(GPOptimizer):

@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 from pydantic import Field, NonNegativeInt
 
 from sparq_sim.domain import Domain, Sites
-from sparq_sim.draws import Amount, Positive
 from sparq_sim.errors import PluginError, did_you_mean
-from sparq_sim.gp.predictor import Predictor
-from sparq_sim.gp.sparse import greedy_points
+from sparq_sim.gp.posterior.predictor import Predictor
+from sparq_sim.gp.sparse.greedy import greedy_points
 from sparq_sim.messages import REWARD, Answer, Notes, Point, Points, Query, Values
-from sparq_sim.models import Agent, Asks, Part, Setting, round_at
-from sparq_sim.optimizers.routing import AnyRouting, Offer, Routes, Routing, rounds_late
-from sparq_sim.optimizers.schedules import Logarithmic, QuerySchedule
-from sparq_sim.optimizers.selection import Played, Selector, Way, diagnosis
-from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior, PriorWarning
+from sparq_sim.optimizers.shared.routing import AnyRouting, Offer, Routes, Routing, rounds_late
+from sparq_sim.optimizers.shared.schedules import Logarithmic, QuerySchedule
+from sparq_sim.optimizers.shared.selection import Played, Selector, Way, diagnosis
+from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior, PriorWarning
+from sparq_sim.plugin.contract import Agent, Asks, Part, Setting, round_at
+from sparq_sim.simulation.channel.draws import Amount, Positive
 
 GAP = 1e-6
 """A Schur complement this small beside the prior variance leaves no gap for a width to show."""
@@ -186,7 +186,7 @@ class _SparQMemory(Memory):
         self._played.add(point)
 
     def questions(self, now: float) -> Mapping[str, Points]:
-        from sparq_sim.gp.features import FeaturePosterior
+        from sparq_sim.gp.posterior.features import FeaturePosterior
 
         if not self._experts:
             return {}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from numpy.random import Generator
 
-from sparq_sim.gp.predictor import Predictor
-from sparq_sim.models import Setting
-from sparq_sim.optimizers.lengths import AnyLength, VariationLength
-from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior
+from sparq_sim.gp.posterior.predictor import Predictor
+from sparq_sim.optimizers.shared.lengths import AnyLength, VariationLength
+from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
+from sparq_sim.plugin.contract import Setting
 
 
 class SWGPUCB(GPOptimizer):

@@ -11,15 +11,15 @@ from pydantic import Field
 
 from sparq_sim.gp.kernels import Forgetting, SpaceTime, stamped
 from sparq_sim.gp.observations import OffCandidatesError
-from sparq_sim.gp.predictor import Predictor
+from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.messages import Answer, Point, Points, Values
-from sparq_sim.models import Setting
-from sparq_sim.optimizers.foreseen import Foreseen
-from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior
+from sparq_sim.optimizers.shared.forecast import Foreseen
+from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
+from sparq_sim.plugin.contract import Setting
 
 if TYPE_CHECKING:
-    from sparq_sim.gp.cholesky import CholeskyPosterior
-    from sparq_sim.gp.features import Features
+    from sparq_sim.gp.posterior.cholesky import CholeskyPosterior
+    from sparq_sim.gp.posterior.features import Features
 
 
 class TVGPUCB(GPOptimizer):
@@ -45,7 +45,7 @@ class _TimeMemory(Memory):
     """Filters while it can; a point off the candidates makes it go on densely."""
 
     def __init__(self, prior: Prior, period: float, epsilon: float) -> None:
-        from sparq_sim.gp.features import FeaturePosterior
+        from sparq_sim.gp.posterior.features import FeaturePosterior
 
         super().__init__(prior, period)
         self._heard: list[Answer] = []
@@ -84,7 +84,7 @@ class _Filter:
     """
 
     def __init__(self, prior: Prior, period: float, epsilon: float, features: Features) -> None:
-        from sparq_sim.gp.drifting import KalmanPosterior
+        from sparq_sim.gp.posterior.drifting import KalmanPosterior
 
         self._prior = prior
         self._period = period
@@ -119,7 +119,7 @@ class _Dense:
     """The posterior in space and time, for points anywhere."""
 
     def __init__(self, prior: Prior, period: float, epsilon: float) -> None:
-        from sparq_sim.gp.cholesky import CholeskyPosterior
+        from sparq_sim.gp.posterior.cholesky import CholeskyPosterior
 
         self._prior = prior
         self._period = period

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.random import Generator
 
-from sparq_sim.draws import Amount
 from sparq_sim.messages import Values
-from sparq_sim.models import Setting
-from sparq_sim.optimizers.ageing import AgeingMemory
-from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior
+from sparq_sim.optimizers.shared.ageing import AgeingMemory
+from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
+from sparq_sim.plugin.contract import Setting
+from sparq_sim.simulation.channel.draws import Amount
 
 
 class UIGPUCB(GPOptimizer):

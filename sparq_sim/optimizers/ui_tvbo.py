@@ -8,18 +8,18 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from sparq_sim.draws import Amount
 from sparq_sim.gp.kernels import SpaceTime, Wiener, stamped
 from sparq_sim.gp.observations import OffCandidatesError
-from sparq_sim.gp.predictor import Predictor
+from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.messages import Answer, Point, Points, Values
-from sparq_sim.models import Setting
-from sparq_sim.optimizers.foreseen import Foreseen
-from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior
+from sparq_sim.optimizers.shared.forecast import Foreseen
+from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
+from sparq_sim.plugin.contract import Setting
+from sparq_sim.simulation.channel.draws import Amount
 
 if TYPE_CHECKING:
-    from sparq_sim.gp.cholesky import CholeskyPosterior
-    from sparq_sim.gp.drifting import KalmanPosterior
+    from sparq_sim.gp.posterior.cholesky import CholeskyPosterior
+    from sparq_sim.gp.posterior.drifting import KalmanPosterior
 
 ENDLESS = 10**6
 """So many rounds are planned for where nobody says how many there will be."""
@@ -53,8 +53,8 @@ class _WanderingMemory(Memory):
     """Filters while it can."""
 
     def __init__(self, prior: Prior, setting: Setting, rate: float) -> None:
-        from sparq_sim.gp.drifting import KalmanPosterior
-        from sparq_sim.gp.features import FeaturePosterior
+        from sparq_sim.gp.posterior.drifting import KalmanPosterior
+        from sparq_sim.gp.posterior.features import FeaturePosterior
 
         super().__init__(prior, setting.period)
         self._rate = rate
@@ -108,7 +108,7 @@ class _Dense:
     """
 
     def __init__(self, prior: Prior, setting: Setting, rate: float) -> None:
-        from sparq_sim.gp.cholesky import CholeskyPosterior
+        from sparq_sim.gp.posterior.cholesky import CholeskyPosterior
 
         self._prior = prior
         self._period = setting.period

@@ -7,7 +7,7 @@ from typing import ClassVar
 from numpy.random import Generator
 
 from sparq_sim.messages import Move, Reply
-from sparq_sim.models import Agent, Asks, Optimizer, Setting
+from sparq_sim.plugin.contract import Agent, Asks, Optimizer, Setting
 
 
 class Uniform(Optimizer):

@@ -9,17 +9,17 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from sparq_sim.draws import Positive
-from sparq_sim.gp.predictor import Posterior, Predictor
+from sparq_sim.gp.posterior.predictor import Posterior, Predictor
 from sparq_sim.messages import Answer, Point, Values
-from sparq_sim.models import Setting
-from sparq_sim.optimizers.ageing import AgeingMemory
-from sparq_sim.optimizers.foreseen import Foreseen
-from sparq_sim.optimizers.lengths import gain_order, known_rounds
-from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior
+from sparq_sim.optimizers.shared.ageing import AgeingMemory
+from sparq_sim.optimizers.shared.forecast import Foreseen
+from sparq_sim.optimizers.shared.lengths import gain_order, known_rounds
+from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
+from sparq_sim.plugin.contract import Setting
+from sparq_sim.simulation.channel.draws import Positive
 
 if TYPE_CHECKING:
-    from sparq_sim.gp.drifting import FadingPosterior
+    from sparq_sim.gp.posterior.drifting import FadingPosterior
 
 
 class WGPUCB(GPOptimizer):
@@ -53,8 +53,8 @@ class WeightedMemory(AgeingMemory):
     """
 
     def __init__(self, prior: Prior, period: float, weight: float) -> None:
-        from sparq_sim.gp.drifting import FadingPosterior
-        from sparq_sim.gp.features import FeaturePosterior
+        from sparq_sim.gp.posterior.drifting import FadingPosterior
+        from sparq_sim.gp.posterior.features import FeaturePosterior
 
         super().__init__(prior, period)
         self.weight = weight

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sparq_sim.report.page import FindLevels
-    from sparq_sim.study import Study
+    from sparq_sim.report.html.page import FindLevels
+    from sparq_sim.study.study import Study
 
 
 def write(
@@ -23,10 +23,10 @@ def write(
     A study that is not finished, or not begun, gives a page that says so. *replays* plays one
     play of each optimizer again, for the reader to watch. With *allow_import*, the study may name
     code to run for that, as `module:Class`. *levels* finds the reference levels of a scenario, by
-    default `sparq_sim.console.levels`.
+    default `sparq_sim.report.terminal.levels`.
     """
-    from sparq_sim.report import page
-    from sparq_sim.store import write_whole
+    from sparq_sim.report.html import page
+    from sparq_sim.study.store import write_whole
 
     # What no file can hold, such as half a character, is replaced and does no further harm.
     told = page.gathered(study, replays=replays, allow_import=allow_import, levels=levels)

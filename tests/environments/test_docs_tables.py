@@ -12,7 +12,7 @@ import pytest
 from numpy.random import Generator, Philox
 
 from sparq_environments.recorded import Recorded
-from sparq_sim import plugins
+from sparq_sim.plugin import registry as plugins
 from tests.environments.ozone import ozone_file
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

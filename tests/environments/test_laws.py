@@ -28,11 +28,12 @@ from sparq_environments.shifting import Shifting
 from sparq_environments.switching import Switching
 from sparq_environments.synthetic import Synthetic
 from sparq_environments.tuning import OnlineTuning
-from sparq_sim import Environment, Rules, play, plugins
+from sparq_sim import Environment, Rules, play
 from sparq_sim.domain import Box, Sites
 from sparq_sim.messages import Point, Points, Values
-from sparq_sim.models import Landscape
 from sparq_sim.optimizers.uniform import Uniform
+from sparq_sim.plugin import registry as plugins
+from sparq_sim.plugin.contract import Landscape
 from sparq_sim.testing import check_environment
 from tests.environments.test_markov_gp import WORLDS as MARKOV_GPS
 from tests.environments.test_rkhs_walk import WORLDS as RKHS_WALKS

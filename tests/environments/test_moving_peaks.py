@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from scipy import stats
 
 from sparq_environments.moving_peaks import MovingPeaks, MovingPeaksLandscape
-from sparq_sim.drift import drift
+from sparq_sim.landscapes.drift import drift
 
 moments = st.floats(0, 20_000)
 

@@ -13,11 +13,11 @@ from sparq_environments.cells import ReadingError
 from sparq_environments.recorded import Recorded, RecordedLandscape
 from sparq_experts.truth import Truth
 from sparq_sim import Rules, play
-from sparq_sim.measures import references
 from sparq_sim.messages import Move, Query, Reply
-from sparq_sim.models import Agent, Optimizer, Setting
 from sparq_sim.optimizers.uniform import Uniform
-from sparq_sim.parcel import ANSWERED, UNAVAILABLE
+from sparq_sim.plugin.contract import Agent, Optimizer, Setting
+from sparq_sim.simulation.delivery.request import ANSWERED, UNAVAILABLE
+from sparq_sim.simulation.measures import references
 from tests.environments.ozone import ozone_file
 
 DAYS, SITES = 40, 5

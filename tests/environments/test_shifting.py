@@ -19,7 +19,7 @@ from sparq_environments.shifting import (
     branin,
     hartmann,
 )
-from sparq_sim.drift import drift
+from sparq_sim.landscapes.drift import drift
 from sparq_sim.messages import Point
 
 KINDS = [

@@ -9,7 +9,7 @@ from numpy.random import Generator, Philox
 from pydantic import ValidationError
 
 from sparq_environments.switching import Switching, SwitchingLandscape
-from sparq_sim.drift import drift
+from sparq_sim.landscapes.drift import drift
 
 
 def stream(seed: int = 0) -> Generator:

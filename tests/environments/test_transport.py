@@ -12,8 +12,8 @@ from scipy.linalg import expm
 
 from sparq_environments.transport import Diffusion, Waves, advect, bump
 from sparq_sim.domain import Box
+from sparq_sim.landscapes.snapshots import Cells, State
 from sparq_sim.messages import Values
-from sparq_sim.snapshots import Cells, State
 
 
 def stream(seed: int = 0) -> Generator:

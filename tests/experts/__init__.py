@@ -9,13 +9,13 @@ import numpy as np
 from numpy.random import Generator, Philox
 
 from sparq_sim import Answer, Channel, Environment, Expert, Failure, Query, Setting
-from sparq_sim.clock import Clock
-from sparq_sim.connection import Connection, Stage
 from sparq_sim.messages import Points
-from sparq_sim.models import Answering, Landscape
-from sparq_sim.parcel import Record
-from sparq_sim.purse import Purse
-from sparq_sim.streams import Streams
+from sparq_sim.plugin.contract import Answering, Landscape
+from sparq_sim.simulation.clock import Clock
+from sparq_sim.simulation.delivery.budget import Purse
+from sparq_sim.simulation.delivery.link import Connection, Stage
+from sparq_sim.simulation.delivery.request import Record
+from sparq_sim.simulation.randomness import Streams
 from sparq_sim.testing import Slope
 from tests.conftest import Run, on_sim_clock
 

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from sparq_experts.bias import Biased, DriftingBias
-from sparq_sim.models import Expert
+from sparq_sim.plugin.contract import Expert
 from sparq_sim.testing import check_expert
 from tests.experts import consult
 

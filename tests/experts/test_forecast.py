@@ -11,11 +11,11 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from sparq_experts.forecast import LENGTHS, NOISES, Forecast, _ForecastAtWork
 from sparq_sim import Channel, Environment, Query, Setting, Sites
-from sparq_sim.clock import Clock
-from sparq_sim.connection import Connection, Stage
 from sparq_sim.messages import Point, Points, Values
-from sparq_sim.models import Landscape
-from sparq_sim.streams import Streams
+from sparq_sim.plugin.contract import Landscape
+from sparq_sim.simulation.clock import Clock
+from sparq_sim.simulation.delivery.link import Connection, Stage
+from sparq_sim.simulation.randomness import Streams
 from sparq_sim.testing import check_expert
 from tests.conftest import on_sim_clock
 from tests.experts import Heard, consult, landscape

@@ -17,7 +17,7 @@ from sparq_experts.quantised import Quantised
 from sparq_experts.simulator import Simulator
 from sparq_experts.truth import Truth
 from sparq_sim import Environment, Expert
-from sparq_sim.models import Landscape
+from sparq_sim.plugin.contract import Landscape
 from sparq_sim.testing import check_expert
 from tests.experts import consult
 from tests.gappy import Gappy, GappyLandscape

@@ -10,9 +10,9 @@ from sparq_environments.moving_peaks import MovingPeaks
 from sparq_experts.replay import Replay
 from sparq_experts.truth import Truth
 from sparq_sim import Channel, Rules, Scenario, SparqError, Study, play
-from sparq_sim.analysis import export
-from sparq_sim.executors import InProcess
-from sparq_sim.scenario import Engaged
+from sparq_sim.analysis.summary import export
+from sparq_sim.scenario.model import Engaged
+from sparq_sim.study.executors import InProcess
 from sparq_sim.testing import Asker, Slope, check_expert
 from tests.experts import consult
 

@@ -9,8 +9,8 @@ from sparq_environments.plume import Plume
 from sparq_environments.rod import Rod
 from sparq_experts.simulator import Simulator
 from sparq_sim import PluginError, Rules, play
-from sparq_sim.models import Environment, Landscape
 from sparq_sim.optimizers.uniform import Uniform
+from sparq_sim.plugin.contract import Environment, Landscape
 from sparq_sim.testing import Slope, check_expert
 from tests.conftest import Run
 from tests.experts import Heard, consult

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from sparq_sim.gp.dpp import ExactSampler, eigenfeatures
-from sparq_sim.gp.exchange import ExchangeChain, exchanged_variances, mixing_steps
-from sparq_sim.gp.sparse import Selection, greedy
+from sparq_sim.gp.sparse.dpp import ExactSampler, eigenfeatures
+from sparq_sim.gp.sparse.exchange import ExchangeChain, exchanged_variances, mixing_steps
+from sparq_sim.gp.sparse.greedy import Selection, greedy
 from sparq_sim.messages import Matrix, Values
 from tests.gp.squared_exponential import SquaredExponential
 

@@ -8,6 +8,7 @@ from scipy import stats
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as peer
 
+from sparq_sim.gp.fit import fit, likelihood
 from sparq_sim.gp.kernels import (
     Constant,
     Forgetting,
@@ -18,7 +19,6 @@ from sparq_sim.gp.kernels import (
     SquaredExponential,
     stamped,
 )
-from sparq_sim.gp.likelihood import fit, likelihood
 from sparq_sim.gp.priors import AnyPrior, Gamma, LogNormal
 from sparq_sim.messages import Points, Values
 

@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as peer
 
-from sparq_sim.gp import features as features_module
-from sparq_sim.gp.cholesky import factor
 from sparq_sim.gp.kernels import (
     Kernel,
     Matern12,
@@ -20,7 +18,9 @@ from sparq_sim.gp.kernels import (
     SquaredExponential,
     Wiener,
 )
-from sparq_sim.gp.posterior import (
+from sparq_sim.gp.posterior import features as features_module
+from sparq_sim.gp.posterior.cholesky import factor
+from sparq_sim.gp.posterior.exact import (
     CholeskyPosterior,
     FeaturePosterior,
     Features,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparq_sim.gp.sparse import (
+from sparq_sim.gp.sparse.greedy import (
     Greedy,
     greedy,
     greedy_points,

@@ -15,12 +15,12 @@ from sparq_environments.switching import Switching
 from sparq_environments.synthetic import Synthetic
 from sparq_sim import Box, Channel, Query, Rules, Setting, Trace, play
 from sparq_sim.gp.kernels import SquaredExponential
-from sparq_sim.measures import average_regret
-from sparq_sim.models import Agent
 from sparq_sim.optimizers.et_gp_ucb import ETGPUCB
 from sparq_sim.optimizers.gp_ucb import GPUCB
-from sparq_sim.optimizers.ucb import Prior, PriorWarning
-from sparq_sim.optimizers.widths import LogarithmicWidth
+from sparq_sim.optimizers.shared.ucb import Prior, PriorWarning
+from sparq_sim.optimizers.shared.widths import LogarithmicWidth
+from sparq_sim.plugin.contract import Agent
+from sparq_sim.simulation.measures import average_regret
 from sparq_sim.testing import check_optimizer
 
 VARIANCE, SCALE, MEAN, NOISE = 1.0, 0.15, 2.0, 0.01

@@ -14,12 +14,12 @@ from sparq_environments.switching import Switching
 from sparq_environments.synthetic import Synthetic
 from sparq_sim import Box, Channel, PluginError, Query, Rules, Setting, play
 from sparq_sim.gp.kernels import SquaredExponential
-from sparq_sim.measures import average_regret
-from sparq_sim.models import Terms
-from sparq_sim.optimizers.acquisition import Acquisition
 from sparq_sim.optimizers.gp_ucb import GPUCB
 from sparq_sim.optimizers.gp_ucb_sdf import GPUCBSDF
-from sparq_sim.optimizers.ucb import GPOptimizer, PriorWarning, UCBAgent
+from sparq_sim.optimizers.shared.acquisition import Acquisition
+from sparq_sim.optimizers.shared.ucb import GPOptimizer, PriorWarning, UCBAgent
+from sparq_sim.plugin.contract import Terms
+from sparq_sim.simulation.measures import average_regret
 from sparq_sim.testing import check_optimizer
 
 VARIANCE, SCALE, MEAN, NOISE = 1.0, 0.12, 1.5, 0.01

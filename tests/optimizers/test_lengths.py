@@ -7,10 +7,10 @@ from pydantic import TypeAdapter
 
 from sparq_sim import Box, PluginError, Setting
 from sparq_sim.gp.kernels import Matern52, SquaredExponential
-from sparq_sim.optimizers.lengths import AnyLength, ForgettingLength, Length, VariationLength
-from sparq_sim.optimizers.ucb import Prior
+from sparq_sim.optimizers.shared.lengths import AnyLength, ForgettingLength, Length, VariationLength
+from sparq_sim.optimizers.shared.ucb import Prior
+from sparq_sim.optimizers.shared.widths import LogarithmicWidth
 from sparq_sim.optimizers.w_gp_ucb import WGPUCB
-from sparq_sim.optimizers.widths import LogarithmicWidth
 
 SETTING = Setting(Box(0.0, 1.0), rounds=500)
 SMOOTH = SquaredExponential()

@@ -12,12 +12,10 @@ from pydantic import ValidationError
 
 from sparq_environments.synthetic import Synthetic
 from sparq_sim import Channel, PluginError, Rules, Trace, play
-from sparq_sim.analysis import Spread, spread
+from sparq_sim.analysis.summary import Spread, spread
 from sparq_sim.gp.kernels import SquaredExponential
-from sparq_sim.gp.posterior import CholeskyPosterior
-from sparq_sim.measures import average_regret
-from sparq_sim.models import Terms
-from sparq_sim.optimizers.routing import (
+from sparq_sim.gp.posterior.exact import CholeskyPosterior
+from sparq_sim.optimizers.shared.routing import (
     AnyRouting,
     Cheapest,
     Fastest,
@@ -26,9 +24,11 @@ from sparq_sim.optimizers.routing import (
     Shares,
     rounds_late,
 )
-from sparq_sim.optimizers.schedules import Logarithmic
+from sparq_sim.optimizers.shared.schedules import Logarithmic
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
-from sparq_sim.scenario import Scenario
+from sparq_sim.plugin.contract import Terms
+from sparq_sim.scenario.model import Scenario
+from sparq_sim.simulation.measures import average_regret
 from sparq_sim.testing import Teller
 
 KERNEL = SquaredExponential(variance=0.23, length_scale=5.7)

@@ -5,7 +5,7 @@ from math import log
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from sparq_sim.optimizers.schedules import (
+from sparq_sim.optimizers.shared.schedules import (
     Constant,
     Every,
     Guaranteed,

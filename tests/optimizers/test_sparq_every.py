@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from sparq_environments.synthetic import Synthetic
 from sparq_sim import Channel, Rules, Trace, play
 from sparq_sim.gp.kernels import SquaredExponential
-from sparq_sim.measures import average_regret, tally
-from sparq_sim.optimizers.schedules import Every, Logarithmic, Schedule
+from sparq_sim.optimizers.shared.schedules import Every, Logarithmic, Schedule
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
+from sparq_sim.simulation.measures import average_regret, tally
 from sparq_sim.testing import Teller
 
 VARIANCE, SCALE, MEAN, NOISE = 0.23, 5.7, 1.5, 0.01

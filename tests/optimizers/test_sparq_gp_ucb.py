@@ -24,14 +24,14 @@ from sparq_sim import (
     World,
     play,
 )
-from sparq_sim.gp.divergence import SparseFit
 from sparq_sim.gp.kernels import SquaredExponential
-from sparq_sim.measures import average_regret, regret, tally
-from sparq_sim.models import Access, Terms
-from sparq_sim.optimizers.schedules import Constant
-from sparq_sim.optimizers.selection import Played, diagnosis
+from sparq_sim.gp.sparse.divergence import SparseFit
+from sparq_sim.optimizers.shared.schedules import Constant
+from sparq_sim.optimizers.shared.selection import Played, diagnosis
+from sparq_sim.optimizers.shared.ucb import Fitting, UCBAgent
 from sparq_sim.optimizers.sparq_gp_ucb import Discard, SparQGPUCB
-from sparq_sim.optimizers.ucb import Fitting, UCBAgent
+from sparq_sim.plugin.contract import Access, Terms
+from sparq_sim.simulation.measures import average_regret, regret, tally
 from sparq_sim.testing import Slope, Teller
 
 VARIANCE, SCALE, MEAN, NOISE = 0.25, 4.0, 1.5, 0.01

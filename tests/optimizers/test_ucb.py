@@ -12,21 +12,21 @@ from sparq_environments.synthetic import Synthetic
 from sparq_sim import Box, Channel, Query, Rules, Setting, Sites, play
 from sparq_sim.errors import PluginError
 from sparq_sim.gp.kernels import Matern12, Matern32, Matern52, SquaredExponential
-from sparq_sim.measures import average_regret
-from sparq_sim.optimizers.acquisition import Acquisition
 from sparq_sim.optimizers.et_gp_ucb import ETGPUCB
 from sparq_sim.optimizers.fixed import Fixed
 from sparq_sim.optimizers.gp_ucb import GPUCB
 from sparq_sim.optimizers.gp_ucb_sdf import GPUCBSDF
 from sparq_sim.optimizers.r_gp_ucb import RGPUCB
+from sparq_sim.optimizers.shared.acquisition import Acquisition
+from sparq_sim.optimizers.shared.ucb import Fitting, GPOptimizer, Prior, PriorWarning, found
+from sparq_sim.optimizers.shared.widths import LogarithmicWidth
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.optimizers.sw_gp_ucb import SWGPUCB
 from sparq_sim.optimizers.tv_gp_ucb import TVGPUCB
-from sparq_sim.optimizers.ucb import Fitting, GPOptimizer, Prior, PriorWarning, found
 from sparq_sim.optimizers.ui_gp_ucb import UIGPUCB
 from sparq_sim.optimizers.ui_tvbo import UITVBO
 from sparq_sim.optimizers.w_gp_ucb import WGPUCB
-from sparq_sim.optimizers.widths import LogarithmicWidth
+from sparq_sim.simulation.measures import average_regret
 from sparq_sim.testing import Slope, Teller, check_optimizer
 
 KERNEL = SquaredExponential(variance=0.23, length_scale=5.7)

@@ -14,10 +14,10 @@ from sparq_environments.synthetic import Synthetic
 from sparq_sim import Box, Channel, Query, Rules, Setting, Trace, play
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.optimizers.gp_ucb import GPUCB
+from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior, PriorWarning
+from sparq_sim.optimizers.shared.widths import LogarithmicWidth
 from sparq_sim.optimizers.tv_gp_ucb import TVGPUCB
-from sparq_sim.optimizers.ucb import GPOptimizer, Memory, Prior, PriorWarning
 from sparq_sim.optimizers.ui_tvbo import UITVBO
-from sparq_sim.optimizers.widths import LogarithmicWidth
 from sparq_sim.testing import check_optimizer
 
 VARIANCE, SCALE, MEAN, NOISE, RATE = 0.23, 5.7, 1.5, 0.01, 0.03

@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose
 
 from sparq_sim import Answer, Box, Query, Setting
 from sparq_sim.gp.kernels import SquaredExponential
-from sparq_sim.optimizers.ucb import Memory, Prior
+from sparq_sim.optimizers.shared.ucb import Memory, Prior
+from sparq_sim.optimizers.shared.widths import LogarithmicWidth
 from sparq_sim.optimizers.w_gp_ucb import WGPUCB
-from sparq_sim.optimizers.widths import LogarithmicWidth
 
 GRID = np.linspace(-50.0, 50.0, 101)
 KERNEL = SquaredExponential(variance=0.25, length_scale=5.7)

@@ -8,10 +8,10 @@ from pydantic import TypeAdapter
 
 from sparq_sim import Box, PluginError, Setting
 from sparq_sim.gp.kernels import SquaredExponential
-from sparq_sim.gp.posterior import CholeskyPosterior
+from sparq_sim.gp.posterior.exact import CholeskyPosterior
 from sparq_sim.messages import Query
 from sparq_sim.optimizers.gp_ucb import GPUCB
-from sparq_sim.optimizers.widths import (
+from sparq_sim.optimizers.shared.widths import (
     AnyWidth,
     ChowdhuryGopalanWidth,
     FiniteWidth,

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from sparq_sim.executors import InProcess
-from sparq_sim.report import page
-from sparq_sim.report.page import Gathered
-from sparq_sim.scenario import Scenario
-from sparq_sim.study import Study
+from sparq_sim.report.html import page
+from sparq_sim.report.html.page import Gathered
+from sparq_sim.scenario.model import Scenario
+from sparq_sim.study.executors import InProcess
+from sparq_sim.study.study import Study
 from tests.conftest import PATIENCE
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

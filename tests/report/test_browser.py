@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sparq_sim.report.page import Gathered, rendered
+from sparq_sim.report.html.page import Gathered, rendered
 from tests.report.conftest import HOSTILE, Browser, only, poisoned
 
 DRAWN = "document.querySelectorAll('.plot .main-svg').length > 0"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparq_sim.analysis import bands, summary
-from sparq_sim.report import charts
-from sparq_sim.report.charts import (
+from sparq_sim.analysis.summary import bands, summary
+from sparq_sim.report.html import charts
+from sparq_sim.report.html.charts import (
     MOST_POINTS,
     Chart,
     Material,
@@ -22,9 +22,9 @@ from sparq_sim.report.charts import (
     text,
     thinned,
 )
-from sparq_sim.report.page import Gathered
-from sparq_sim.settings import agree, fullest
-from sparq_sim.study import Study
+from sparq_sim.report.html.page import Gathered
+from sparq_sim.study.settings import agree, fullest
+from sparq_sim.study.study import Study
 
 NUMBERS = st.floats(0, 10)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparq_sim.errors import visible
-from sparq_sim.report.embed import embedded
+from sparq_sim.report.html.embed import embedded
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 DATA = st.recursive(

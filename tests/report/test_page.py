@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from sparq_sim import report
-from sparq_sim.executors import InProcess
 from sparq_sim.messages import Estimate, Query
-from sparq_sim.models import Expert, World
-from sparq_sim.report.page import Gathered, gathered, rendered
-from sparq_sim.store import SCENARIO, StoreError
-from sparq_sim.study import Progress, Study
+from sparq_sim.plugin.contract import Expert, World
+from sparq_sim.report.html.page import Gathered, gathered, rendered
+from sparq_sim.study.executors import InProcess
+from sparq_sim.study.store import SCENARIO, StoreError
+from sparq_sim.study.study import Progress, Study
 from tests.report.conftest import HOSTILE, only, played, poisoned, scenario
-from tests.test_store import flip, truncate
+from tests.study.test_store import flip, truncate
 
 
 class Parsed(HTMLParser):

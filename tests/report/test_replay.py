@@ -14,26 +14,26 @@ from numpy.random import Generator
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sparq_sim import Channel, Rules, play
-from sparq_sim.beliefs import Watched
 from sparq_sim.domain import Box, Sites
-from sparq_sim.executors import InProcess
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.messages import Point, Points, Values
-from sparq_sim.models import Agent, Environment, Landscape, Optimizer, Setting, round_at
 from sparq_sim.optimizers.fixed import Fixed
 from sparq_sim.optimizers.gp_ucb import GPUCB
 from sparq_sim.optimizers.r_gp_ucb import RGPUCB
+from sparq_sim.optimizers.shared.ucb import Fitting, GPOptimizer, UCBAgent
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.optimizers.sw_gp_ucb import SWGPUCB
 from sparq_sim.optimizers.tv_gp_ucb import TVGPUCB
-from sparq_sim.optimizers.ucb import Fitting, GPOptimizer, UCBAgent
 from sparq_sim.optimizers.ui_gp_ucb import UIGPUCB
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.optimizers.w_gp_ucb import WGPUCB
-from sparq_sim.report import replay
-from sparq_sim.report.replay import Replay, Scene, replays
-from sparq_sim.scenario import Scenario
-from sparq_sim.study import Study
+from sparq_sim.plugin.contract import Agent, Environment, Landscape, Optimizer, Setting, round_at
+from sparq_sim.report.html import replay
+from sparq_sim.report.html.replay import Replay, Scene, replays
+from sparq_sim.scenario.model import Scenario
+from sparq_sim.simulation.beliefs import Watched
+from sparq_sim.study.executors import InProcess
+from sparq_sim.study.study import Study
 from sparq_sim.testing import Slope, Teller
 
 KERNEL = SquaredExponential(variance=0.3, length_scale=0.4)

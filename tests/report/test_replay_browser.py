@@ -13,20 +13,20 @@ from markupsafe import Markup
 from numpy.random import Generator
 
 from sparq_sim import report
-from sparq_sim.channel import Channel
 from sparq_sim.domain import Sites
-from sparq_sim.executors import InProcess
 from sparq_sim.messages import Point, Points, Values
-from sparq_sim.models import Environment, Landscape
 from sparq_sim.optimizers.gp_ucb import GPUCB
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.optimizers.tv_gp_ucb import TVGPUCB
 from sparq_sim.optimizers.uniform import Uniform
-from sparq_sim.report.embed import embedded
-from sparq_sim.report.page import TEMPLATES
-from sparq_sim.report.replay import replays
-from sparq_sim.scenario import Scenario
-from sparq_sim.study import Study
+from sparq_sim.plugin.contract import Environment, Landscape
+from sparq_sim.report.html.embed import embedded
+from sparq_sim.report.html.page import TEMPLATES
+from sparq_sim.report.html.replay import replays
+from sparq_sim.scenario.model import Scenario
+from sparq_sim.simulation.channel.channel import Channel
+from sparq_sim.study.executors import InProcess
+from sparq_sim.study.study import Study
 from sparq_sim.testing import Slope, Teller
 from tests.report.conftest import RUN, Browser
 from tests.report.test_replay import GIVEN, Cube

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from sparq_sim.cli import main
+from sparq_sim.cli.main import main
 from sparq_sim.report import write
-from sparq_sim.study import Study
+from sparq_sim.study.study import Study
 from tests.commands import run as run_python
 from tests.report.conftest import DOCS, Browser, chromium, played
 

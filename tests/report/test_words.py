@@ -4,9 +4,9 @@ from math import nan
 
 import pytest
 
-from sparq_sim.analysis import Difference, Spread, Summary
-from sparq_sim.report.page import Gathered
-from sparq_sim.report.words import Verdict, counted, number, scenario, winner
+from sparq_sim.analysis.summary import Difference, Spread, Summary
+from sparq_sim.report.html.page import Gathered
+from sparq_sim.report.html.words import Verdict, counted, number, scenario, winner
 from tests.report.conftest import scenario as made
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from sparq_sim.analysis import Spread, spread
-from sparq_sim.measures import average_regret
-from sparq_sim.scenario import Scenario
-from sparq_sim.scenario_files import bundled
+from sparq_sim.analysis.summary import Spread, spread
+from sparq_sim.scenario.files import bundled
+from sparq_sim.scenario.model import Scenario
+from sparq_sim.simulation.measures import average_regret
 from sparq_sim.testing import check_expert
 from tests.commands import run
 

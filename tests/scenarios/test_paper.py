@@ -15,23 +15,23 @@ from numpy.random import Generator, Philox
 from typer.testing import CliRunner
 
 from sparq_environments.network import SensorNetwork
-from sparq_sim.analysis import paired, summary
-from sparq_sim.cli import app
-from sparq_sim.drift import drift
-from sparq_sim.executors import InProcess
+from sparq_sim.analysis.summary import paired, summary
+from sparq_sim.cli.main import app
 from sparq_sim.gp.kernels import SquaredExponential
+from sparq_sim.landscapes.drift import drift
 from sparq_sim.messages import REWARD, Query
-from sparq_sim.models import Setting
-from sparq_sim.noise import Gaussian
-from sparq_sim.optimizers.lengths import VariationLength
 from sparq_sim.optimizers.r_gp_ucb import RGPUCB
+from sparq_sim.optimizers.shared.lengths import VariationLength
+from sparq_sim.optimizers.shared.ucb import GPOptimizer, Prior, found
+from sparq_sim.optimizers.shared.widths import LogarithmicWidth
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.optimizers.sw_gp_ucb import SWGPUCB
-from sparq_sim.optimizers.ucb import GPOptimizer, Prior, found
 from sparq_sim.optimizers.w_gp_ucb import WGPUCB
-from sparq_sim.optimizers.widths import LogarithmicWidth
-from sparq_sim.scenario import Scenario
-from sparq_sim.study import Study
+from sparq_sim.plugin.contract import Setting
+from sparq_sim.scenario.model import Scenario
+from sparq_sim.simulation.channel.noise import Gaussian
+from sparq_sim.study.executors import InProcess
+from sparq_sim.study.study import Study
 from tests.environments.ozone import ozone_file
 from tests.environments.test_readings import NEW, OLD, epa, two_days
 
@@ -219,7 +219,7 @@ def assert_best(study: Study, optimizer: str, others: tuple[str, ...]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::sparq_sim.optimizers.ucb.PriorWarning")
+@pytest.mark.filterwarnings("ignore::sparq_sim.optimizers.shared.ucb.PriorWarning")
 def test_under_widths_of_theory_sparq_is_best_and_windows_play_at_random(tmp_path: Path) -> None:
     scenario = Scenario.load("paper/synthetic", overrides=["replications=12"])
     study, regret = played(scenario, tmp_path)
@@ -230,7 +230,7 @@ def test_under_widths_of_theory_sparq_is_best_and_windows_play_at_random(tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::sparq_sim.optimizers.ucb.PriorWarning")
+@pytest.mark.filterwarnings("ignore::sparq_sim.optimizers.shared.ucb.PriorWarning")
 def test_tuned_baselines_come_near_and_sparq_stays_best(tmp_path: Path) -> None:
     scenario = Scenario.load("paper/synthetic-tuned", overrides=["replications=12"])
     study, regret = played(scenario, tmp_path)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from sparq_environments.synthetic import Synthetic
 from sparq_experts.truth import Truth
 from sparq_sim import Channel, Rules, play
-from sparq_sim.measures import regret
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
+from sparq_sim.simulation.measures import regret
 
 
 def main(rounds: int = 200) -> dict[float, float]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from sparq_environments.synthetic import Synthetic
 from sparq_sim import Channel, Estimate, Expert, Query, Rules, Setting, World, play
-from sparq_sim.draws import Positive
-from sparq_sim.measures import average_regret, staleness
 from sparq_sim.messages import Values
-from sparq_sim.models import Answering
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
+from sparq_sim.plugin.contract import Answering
+from sparq_sim.simulation.channel.draws import Positive
+from sparq_sim.simulation.measures import average_regret, staleness
 from sparq_sim.testing import check_expert
 
 

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from sparq_sim import Scenario, Study
-from sparq_sim.analysis import Difference, paired, summary
-from sparq_sim.executors import InProcess
+from sparq_sim.analysis.summary import Difference, paired, summary
+from sparq_sim.study.executors import InProcess
 
 
 def main(folder: Path, rounds: int = 100) -> list[Difference]:

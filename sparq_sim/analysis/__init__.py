@@ -1,0 +1,1 @@
+"""Analysis: what the plays of a study come to."""

@@ -1,0 +1,195 @@
+"""Cautions: what must be known of a study's results before they are believed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from sparq_sim.analysis.summary import grouped, summary
+from sparq_sim.simulation.delivery.request import ANSWERED
+from sparq_sim.simulation.measures import HALF
+from sparq_sim.study.store import Found, canonical
+from sparq_sim.study.study import Label, Study
+
+Topic: TypeAlias = Literal["impossible", "useless", "unanswered", "early", "idle"]
+
+
+@dataclass(frozen=True)
+class Caution:
+    """Something that a reader of the results must know.
+
+    Attributes:
+        topic: What it is about.
+        text: The whole of it, in a sentence.
+        rows: The rows of the summary that it is about.
+        grave: Whether the numbers of these rows mean nothing.
+    """
+
+    topic: Topic
+    text: str
+    rows: frozenset[Label]
+    grave: bool = False
+
+
+def cautions(*studies: Study) -> list[Caution]:
+    """Look for results that are impossible, useless or not comparable.
+
+    Args:
+        studies: One, or several whose plays are compared with each other.
+
+    Returns:
+        What was found, the gravest first.
+    """
+    return list(_found(grouped(play for study in studies for play in study.found())))
+
+
+def noted_rows(study: Study) -> list[dict[str, object]]:
+    """Summarise a study as flat rows, each with the cautions about it under `notes`."""
+    found = cautions(study)
+    return [
+        {
+            **row.flat(),
+            "notes": [
+                caution.text
+                for caution in found
+                if (row.optimizer, canonical(dict(row.setting))) in caution.rows
+            ],
+        }
+        for row in summary(study)
+    ]
+
+
+def _found(rows: Mapping[Label, Sequence[Found]]) -> Iterable[Caution]:
+    found = [
+        *_impossible(rows),
+        *_useless(rows),
+        *_unanswered(rows),
+        *_early(rows),
+        *_idle(rows),
+    ]
+    return sorted(found, key=lambda caution: not caution.grave)
+
+
+def _impossible(rows: Mapping[Label, Sequence[Found]]) -> Iterable[Caution]:
+    """Name the plays whose regret is below 0."""
+    bad = {
+        row: [play for play in plays if play.measures.get("impossible_rounds")]
+        for row, plays in rows.items()
+    }
+    bad = {row: plays for row, plays in bad.items() if plays}
+    if bad:
+        played = sum(len(rows[row]) for row in bad)
+        yield Caution(
+            "impossible",
+            f"regret is below 0 in {sum(map(len, bad.values()))} of {_plays(played)} of "
+            f"{_optimizers(bad)}: the environment's `best` is not its best reward, so these "
+            "regrets mean nothing; `sparq_sim.testing.check_environment` finds where",
+            frozenset(bad),
+            grave=True,
+        )
+
+
+def _useless(rows: Mapping[Label, Sequence[Found]]) -> Iterable[Caution]:
+    """Name the experts whose answers were of no use: usually a plug-in with a mistake."""
+    counts: dict[str, Counter[str]] = {}
+    reasons: dict[str, str] = {}
+    where: dict[str, set[Label]] = {}
+    for row, plays in rows.items():
+        for play in plays:
+            for source, told in play.broken.items():
+                counts.setdefault(source, Counter()).update(
+                    invalid=told["invalid"], asked=told["asked"]
+                )
+                reasons.setdefault(source, told["reason"])
+                where.setdefault(source, set()).add(row)
+    for source, count in counts.items():
+        yield Caution(
+            "useless",
+            f"{count['invalid']} of {count['asked']} answers of {source!r} were useless; "
+            f"the first: {reasons[source]}",
+            frozenset(where[source]),
+            grave=any(_all_useless(rows[row], source) for row in where[source]),
+        )
+
+
+def _all_useless(plays: Sequence[Found], source: str) -> bool:
+    told = [play.broken.get(source) for play in plays]
+    return all(each is not None and each["invalid"] == each["asked"] for each in told)
+
+
+def _of_expert(plays: Iterable[Found], source: str) -> Counter[str]:
+    """Sum what became of all that was put to an expert."""
+    total: Counter[str] = Counter()
+    for play in plays:
+        total.update(play.experts.get(source, {}))
+    return total
+
+
+def _unanswered(rows: Mapping[Label, Sequence[Found]]) -> Iterable[Caution]:
+    """Name the experts that answered less than half of what they were asked."""
+    bad: dict[str, dict[Label, Counter[str]]] = {}
+    asked_in: Counter[str] = Counter()
+    for row, plays in rows.items():
+        for source in dict.fromkeys(name for play in plays for name in play.experts):
+            told = _of_expert(plays, source)
+            asked_in[source] += 1
+            if told[ANSWERED] < HALF * told["asked"] and not _all_useless(plays, source):
+                bad.setdefault(source, {})[row] = told
+    for source, by_row in bad.items():
+        total = sum(by_row.values(), Counter())
+        fates = [each for each in total.most_common() if each[0] not in ("asked", ANSWERED)]
+        reasons = ", ".join(f"{fate} {count}" for fate, count in fates)
+        some = len(by_row) < asked_in[source]
+        yield Caution(
+            "unanswered",
+            f"the expert {source!r} answered less than half of what it was asked"
+            f"{f' in {len(by_row)} of {asked_in[source]} rows' if some else ''}: "
+            f"{total[ANSWERED]} of {total['asked']} points ({reasons})",
+            frozenset(by_row),
+        )
+
+
+def _early(rows: Mapping[Label, Sequence[Found]]) -> Iterable[Caution]:
+    """Name the plays that ended before their last round, beside others that did not."""
+    short = {row: [play for play in plays if play.ended_early] for row, plays in rows.items()}
+    short = {row: plays for row, plays in short.items() if plays}
+    if short:
+        early = [play for plays in short.values() for play in plays]
+        everyone = [play for plays in rows.values() for play in plays]
+        lasted = sorted({int(play.measures["rounds"] or 0) for play in early})
+        span = f"{lasted[0]} to {lasted[-1]}" if len(lasted) > 1 else f"{lasted[0]}"
+        planned = max(play.rounds_planned or 0 for play in early)
+        reasons = ", ".join(dict.fromkeys(play.ended for play in early))
+        told = (
+            f"{len(early)} of {_plays(len(everyone))} ended early, after {span}"
+            f"{f' of {planned}' if planned else ''} rounds ({reasons}): {_optimizers(short)}"
+        )
+        if len({play.measures["rounds"] for play in everyone}) > 1:
+            told += "; averages over unlike numbers of rounds do not compare"
+        yield Caution("early", told, frozenset(short))
+
+
+def _idle(rows: Mapping[Label, Sequence[Found]]) -> Iterable[Caution]:
+    """Name the optimizers that let rounds pass without a move."""
+    idle: dict[Label, tuple[float, float]] = {}
+    for row, plays in rows.items():
+        if passed := sum(play.measures.get("idle_rounds") or 0.0 for play in plays):
+            idle[row] = passed, sum(play.measures["rounds"] or 0.0 for play in plays)
+    if idle:
+        passed, rounds = (sum(column) for column in zip(*idle.values(), strict=True))
+        yield Caution(
+            "idle",
+            f"{passed:g} of {rounds:g} rounds of {_optimizers(idle)} passed without a move: the "
+            "point before stayed in force",
+            frozenset(idle),
+        )
+
+
+def _plays(count: int) -> str:
+    return f"{count} play{'' if count == 1 else 's'}"
+
+
+def _optimizers(rows: Iterable[Label]) -> str:
+    return ", ".join(dict.fromkeys(optimizer for optimizer, _ in rows))

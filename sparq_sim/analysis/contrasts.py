@@ -1,0 +1,384 @@
+"""Contrasts: what a swept setting, a price or an expert changes, paired by replications."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from math import copysign, inf, isfinite, sqrt
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparq_sim.analysis.summary import (
+    AnalysisError,
+    Spread,
+    finite,
+    grouped,
+    spread,
+    student,
+    together,
+)
+from sparq_sim.errors import did_you_mean
+from sparq_sim.study.settings import (
+    Setting,
+    agree,
+    path_called,
+    shown,
+    swept,
+    value_among,
+    values_of,
+)
+from sparq_sim.study.store import Found, canonical
+from sparq_sim.study.study import Label, label
+
+Verdict: TypeAlias = Literal["better", "worse", "equal", "unclear"]
+Gaps: TypeAlias = NDArray[np.float64]
+"""(n, 2): by replication, how much more average regret, and how much more spent a round."""
+Ranges: TypeAlias = tuple[tuple[float, float], ...]
+"""Of prices, from the least to the largest."""
+
+
+@dataclass(frozen=True)
+class BreakEven:
+    """The price of a unit of cost at which two come to the same, and its 95 % confidence set.
+
+    Fieller's (1954): all prices at which a paired t test does not tell the two apart. So it has
+    the coverage of the t test where a ratio of means has no standard error, and need not be one
+    interval: it may be empty, two pieces, or all prices, which is said by *ranges*.
+    """
+
+    price: float | None
+    """None where the one that has less regret also spends less, or where both spend the same."""
+    ranges: Ranges
+    """From 0 on; the last may be without an end (inf)."""
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """How much more the plays of an *optimizer* in a *setting* come to than others.
+
+    What plays come to is their average regret, plus what a *price* makes of what they spend.
+    """
+
+    optimizer: str
+    setting: Setting
+    against: object
+    """With what it is compared: a value of a swept path, an optimizer, or an expert left out."""
+    price: float
+    """Of a unit of cost, in units of regret."""
+    here: float
+    """Mean over the pairs."""
+    there: float
+    """The same of what it is compared with."""
+    difference: Spread
+    """Of the pairs: here minus there."""
+    better: float
+    """Share of the pairs in which it comes to less."""
+    break_even: BreakEven
+    path: str | None = None
+    """The swept one of which *against* is a value, if it is one."""
+    rows: frozenset[Label] = frozenset()
+    """Those of summaries that are compared."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the 95 % interval of the difference says."""
+        if self.difference.low == self.difference.high == 0:
+            return "equal"
+        if self.difference.high < 0:
+            return "better"
+        return "worse" if self.difference.low > 0 else "unclear"
+
+    def flat(self) -> dict[str, object]:
+        """Return one row of a table; what is unknown is None, and a range without end ends so."""
+        numbers = asdict(self.difference)
+        row: dict[str, object] = {
+            "optimizer": self.optimizer,
+            **self.setting,
+            "path": self.path,
+            "against": self.against,
+            "price": self.price,
+            "here": self.here,
+            "there": self.there,
+            "difference": numbers["mean"],
+            **{f"difference_{name}": numbers[name] for name in ("std", "low", "high")},
+            "pairs": self.difference.count,
+            "better": self.better,
+            "verdict": self.verdict,
+            "break_even": self.break_even.price,
+            "break_even_ranges": [[low, finite(high)] for low, high in self.break_even.ranges],
+        }
+        return {name: finite(value) for name, value in row.items()}
+
+
+# Along a swept path
+
+
+def between(
+    found: Sequence[Found], path: str, *, against: object = None, price: float = 0.0
+) -> list[Contrast]:
+    """Compare each value of a swept *path* with one of them, all else being equal.
+
+    Paths that are swept side by side with this one (`way = "zip"`) go along with it.
+
+    Args:
+        found: Plays of a study, as `Study.found` lists them.
+        path: In full, or its last words.
+        against: The value to compare with; if not given, the smallest, or of words the first in
+            the alphabet.
+        price: Of a unit of cost, in units of regret.
+
+    Raises:
+        SparqError: The path is not swept, has one value only or never that value.
+        AnalysisError: No two settings differ by this path alone, or no two replications can be
+            paired.
+    """
+    _check_price(price)
+    path = path_called(path, swept(play.setting for play in found))
+    values = values_of((play.setting for play in found), path)
+    if len(values) < 2:
+        raise AnalysisError(f"{path} has one value only, {values[0]}: there is nothing to compare")
+    reference = values[0] if against is None else value_among(against, values, path)
+    concerned = [row for row in grouped(found).values() if path in row[0].setting]
+    made = []
+    for rows in _apart_from(path, concerned):
+        base = [row for row in rows if canonical(row[0].setting[path]) == canonical(reference)]
+        for row in rows:
+            if base and row is not base[0]:
+                made.append(contrast(row, base[0], against=reference, price=price, path=path))
+    if not made:
+        raise AnalysisError(_without_partners(concerned, path, reference))
+    return _with_pairs(made)
+
+
+def _without_partners(rows: Sequence[Sequence[Found]], path: str, reference: object) -> str:
+    """Explain why no row can be compared with that of the *reference*."""
+    settings = [row[0].setting for row in rows]
+    moving = {path, *moving_with([row[0] for row in rows], path)}
+    others = [p for p in swept(settings) if p not in moving and len(values_of(settings, p)) > 1]
+    told = f"nothing was played both at {path} = {shown(reference)} and at another value"
+    if not others:
+        return f"{told}; run the study to its end, or choose another value by --against"
+    return (
+        f"{told}, all else being equal: {', '.join(others)} "
+        f'{"changes" if len(others) == 1 else "change"} as well; sweep with way = "grid", or ask '
+        f"--between {others[0]}"
+    )
+
+
+def moving_with(found: Sequence[Found], path: str) -> list[str]:
+    """List the paths that are swept side by side with a *path*: those that its value decides."""
+    settings = [play.setting for play in found if path in play.setting]
+    moving = []
+    for other in swept(settings):
+        pairs = {(canonical(s[path]), canonical(s[other])) for s in settings if other in s}
+        mine, theirs = ({pair[i] for pair in pairs} for i in (0, 1))
+        if other != path and len(pairs) == len(mine) and len(theirs) > 1:
+            moving.append(other)
+    return moving
+
+
+def _apart_from(path: str, rows: Sequence[list[Found]]) -> Iterable[list[list[Found]]]:
+    """Group rows that differ by the *path*, and what goes along with it, alone."""
+    moving = {path, *moving_with([row[0] for row in rows], path)}
+    groups: dict[tuple[str, str], list[list[Found]]] = {}
+    for row in rows:
+        rest = {key: value for key, value in row[0].setting.items() if key not in moving}
+        groups.setdefault((row[0].optimizer, canonical(rest)), []).append(row)
+    return groups.values()
+
+
+# At a price
+
+
+def priced(found: Sequence[Found], price: float, *, against: str | None = None) -> list[Contrast]:
+    """Compare optimizers by regret plus *price*, each with one of them, in each setting.
+
+    Args:
+        found: Plays of a study, as `Study.found` lists them.
+        price: Of a unit of cost, in units of regret.
+        against: The optimizer to compare with; if not given, the one that spends least, and of
+            equals the one with least regret.
+
+    Raises:
+        AnalysisError: There is one optimizer only, none is called so, or no two replications can
+            be paired.
+    """
+    _check_price(price)
+    names = list(dict.fromkeys(play.optimizer for play in found))
+    if against is not None and against not in names:
+        raise AnalysisError(f"no optimizer is called {against!r}: {did_you_mean(against, names)}")
+    if len(names) < 2:
+        raise AnalysisError(
+            f"two optimizers are compared, and there is {' '.join(map(repr, names)) or 'none'}; "
+            "see what a swept field or an expert changes at a price by --between or --without"
+        )
+    reference = spending_least(found)[0] if against is None else against
+    rows = list(grouped(found).values())
+    return _with_pairs(
+        contrast(row, base, against=reference, price=price)
+        for row in rows
+        for base in rows
+        if row[0].optimizer != reference == base[0].optimizer
+        and agree(row[0].setting, base[0].setting)
+    )
+
+
+def spending_least(found: Sequence[Found]) -> list[str]:
+    """List the optimizers that spend least, that with least regret first."""
+    numbers: dict[str, list[tuple[float, float]]] = {}
+    for play in found:
+        if (told := _numbers(play)) is not None:
+            numbers.setdefault(play.optimizer, []).append((told[1], told[0]))
+    means = {name: tuple(np.mean(column, axis=0)) for name, column in numbers.items()}
+    ordered = sorted(means, key=lambda name: means[name])
+    return [name for name in ordered if means[name][0] == means[ordered[0]][0]] or [
+        found[0].optimizer
+    ]
+
+
+# With and without an expert
+
+
+def left_out(
+    found: Sequence[Found], without: Sequence[Found], expert: str, *, price: float = 0.0
+) -> list[Contrast]:
+    """Compare plays with an *expert* and the same plays without it.
+
+    Args:
+        found: Plays of a study, as `Study.found` lists them.
+        without: Those of the study that `sparq_sim.study.ablation.without` makes.
+        expert: Its name.
+        price: Of a unit of cost, in units of regret.
+
+    Raises:
+        AnalysisError: No two replications can be paired.
+    """
+    _check_price(price)
+    others = list(grouped(without).values())
+    return _with_pairs(
+        contrast(row, other, against=f"without {expert}", price=price)
+        for row in grouped(found).values()
+        for other in others
+        if row[0].optimizer == other[0].optimizer and agree(row[0].setting, other[0].setting)
+    )
+
+
+# Of two rows
+
+
+def contrast(
+    first: Sequence[Found],
+    second: Sequence[Found],
+    *,
+    against: object,
+    price: float = 0.0,
+    path: str | None = None,
+) -> Contrast:
+    """Compare plays with others of the same seeds and replications."""
+    pairs = [
+        (mine, theirs)
+        for one, other in together(first, second)
+        if (mine := _numbers(one)) is not None and (theirs := _numbers(other)) is not None
+    ]
+    numbers = np.array(pairs).reshape(-1, 2, 2)
+    unit = max(price, 1.0)  # In which squares do not overflow, whatever the price.
+    totals = numbers @ np.array([1.0, price]) / unit
+    here, there = totals.mean(axis=0) * unit if len(totals) else (np.nan, np.nan)
+    gaps = totals[:, 0] - totals[:, 1]
+    return Contrast(
+        optimizer=first[0].optimizer,
+        setting={**second[0].setting, **first[0].setting},
+        against=against,
+        price=price,
+        here=float(here),
+        there=float(there),
+        difference=_times(spread(gaps.tolist()), unit),
+        better=float((gaps < 0).mean()) if len(gaps) else np.nan,
+        break_even=break_even(numbers[:, 0] - numbers[:, 1]),
+        path=path,
+        rows=frozenset((label(first[0]), label(second[0]))),
+    )
+
+
+def _times(gap: Spread, unit: float) -> Spread:
+    mean, std, low, high = (number * unit for number in (gap.mean, gap.std, gap.low, gap.high))
+    return Spread(mean, std, low, high, gap.count)
+
+
+def alone(found: Sequence[Found], contrasts: Sequence[Contrast]) -> list[Found]:
+    """List a play of each row that is compared with no other, for want of a partner."""
+    compared = frozenset[Label]().union(*(each.rows for each in contrasts))
+    return [row[0] for name, row in grouped(found).items() if name not in compared]
+
+
+def _numbers(play: Found) -> tuple[float, float] | None:
+    """Return the average regret of a play, and what it spent a round; None where unknown."""
+    regret, spent = play.measures["average_regret"], play.measures["spent"]
+    rounds = play.measures["rounds"]
+    if regret is None or spent is None or not rounds:
+        return None
+    return regret, spent / rounds
+
+
+def _check_price(price: float) -> None:
+    if not (isfinite(price) and price >= 0):
+        raise AnalysisError(f"the price is {price}; give a number from 0 on")
+
+
+def _with_pairs(contrasts: Iterable[Contrast]) -> list[Contrast]:
+    """Leave out what has nothing to pair; refuse where all have too little for an interval."""
+    made = [each for each in contrasts if each.difference.count]
+    if all(each.difference.count < 2 for each in made):
+        raise AnalysisError(
+            "an interval needs two replications that were played with the same seed on both "
+            f"sides, and there is {'one' if made else 'none'}: run the study with more, as by "
+            "--set replications=8"
+        )
+    return made
+
+
+def break_even(gaps: Gaps) -> BreakEven:
+    """Compute at which price the mean of regret + price x spent is 0, of *gaps* between pairs.
+
+    With m_r, m_c the means, V the covariance of the means and t the quantile of Student's
+    distribution, the set is (m_r + p m_c)^2 <= t^2 (V_rr + 2 p V_rc + p^2 V_cc).
+    """
+    if len(gaps) < 2:
+        return BreakEven(None, ((0.0, inf),))
+    regret, spent = gaps.mean(axis=0)
+    covariance = np.cov(gaps, rowvar=False) / len(gaps) * float(student(np.array(len(gaps)))) ** 2
+    square = spent**2 - covariance[1, 1]
+    slope = regret * spent - covariance[0, 1]
+    constant = regret**2 - covariance[0, 0]
+    price = float(-regret / spent) if spent else -1.0
+    return BreakEven(price if price >= 0 else None, _not_above_zero(square, slope, constant))
+
+
+def _not_above_zero(square: float, slope: float, constant: float) -> Ranges:
+    """Return where *square* p^2 + 2 *slope* p + *constant* <= 0, of prices p from 0 on."""
+    discriminant = slope**2 - square * constant
+    if square == 0:
+        edge = -constant / (2 * slope) if slope else 0.0
+        if slope:
+            pieces = [(-inf, edge) if slope > 0 else (edge, inf)]
+        else:
+            pieces = [(-inf, inf)] if constant <= 0 else []
+    elif square > 0:  # There are roots: the price at which the means are equal lies between.
+        pieces = [_roots(square, slope, constant, discriminant=max(discriminant, 0.0))]
+    elif discriminant <= 0:
+        pieces = [(-inf, inf)]
+    else:
+        low, high = _roots(square, slope, constant, discriminant=discriminant)
+        pieces = [(-inf, low), (high, inf)] if high > 0 else [(-inf, inf)]
+    return tuple((max(low, 0.0), high) for low, high in pieces if high >= 0)
+
+
+def _roots(
+    square: float, slope: float, constant: float, *, discriminant: float
+) -> tuple[float, float]:
+    # The one without cancellation, and the other by their product.
+    far = -(slope + copysign(sqrt(discriminant), slope))
+    low, high = sorted((far / square, constant / far)) if far else (0.0, 0.0)
+    return low, high

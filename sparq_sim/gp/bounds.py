@@ -1,0 +1,179 @@
+"""Bounds: what the theorems of the paper promise, as numbers to lay beside what was measured.
+
+The paper is Mauduit, Berthier and Simonetto 2025; T rounds, Q queries a round, noise variance
+sigma^2, and a squared exponential kernel of variance v and length scale l.
+"""
+
+from __future__ import annotations
+
+from math import comb, e, isfinite, log, pi, sqrt
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sparq_sim.gp.sparse.greedy import Kernel
+from sparq_sim.messages import Points, Values
+
+LARGEST_DIVERGENCE = 0.2
+"""Proposition 1 of Burt, Rasmussen and van der Wilk 2020, which the proofs use, ends here."""
+
+
+def information_gains(
+    kernel: Kernel, candidates: Points, *, rounds: int, noise_variance: float
+) -> Values:
+    """Give gamma_t for t = 1 .. *rounds*, found greedily on *candidates* (n, d): (rounds,).
+
+    gamma_t = max over t points X of log det(I + K_XX / sigma^2) / 2. Each point is the one of the
+    largest variance given those before; this reaches at least 1 - 1/e of the maximum (Krause and
+    Guestrin 2005), and a point may come again. O(rounds n^2).
+    """
+    _check_positive(noise_variance=noise_variance)
+    if rounds < 1:
+        raise ValueError(f"rounds is {rounds}: give at least 1")
+    covariance = kernel(candidates, candidates)
+    gains = np.empty(rounds)
+    for t in range(rounds):
+        best = int(covariance.diagonal().argmax())
+        column = covariance[best].copy()
+        gains[t] = log(1 + column[best] / noise_variance) / 2
+        covariance -= np.outer(column / (column[best] + noise_variance), column)
+    return np.cumsum(gains)
+
+
+def regret_bound(
+    rounds: ArrayLike,
+    *,
+    widths: ArrayLike,
+    gains: ArrayLike,
+    noise_variance: float,
+    divergence: float = LARGEST_DIVERGENCE,
+) -> Values:
+    """Bound the cumulative regret R_T with probability 1 - delta, after T = *rounds* rounds.
+
+    R_T <= 2 beta_T sqrt(1 + sqrt(3 eta)) sqrt(2 T (1 + (sigma^2 log T)^2) gamma_T),
+    the last inequality with constants in the proof of Theorem 1; beta_T are *widths*, gamma_T
+    *gains* and eta is *divergence*. The proof takes k(x, x) <= 1.
+    """
+    _check_positive(noise_variance=noise_variance)
+    number = np.asarray(rounds, dtype=np.float64)
+    if (number < 1).any():
+        raise ValueError(f"rounds from {number.min():g} on: they are numbered from 1")
+    spread = 1 + (noise_variance * np.log(number)) ** 2
+    bound: Values = (
+        2
+        * np.asarray(widths, dtype=np.float64)
+        * std_ratio_bound(divergence)
+        * np.sqrt(2 * number * spread * np.asarray(gains, dtype=np.float64))
+    )
+    return bound
+
+
+def std_ratio_bound(divergence: float) -> float:
+    """Bound sigma^s / sigma^v, the sparse std beside the pretend one: sqrt(1 + sqrt(3 eta)).
+
+    Proposition 3 (Burt, Rasmussen and van der Wilk 2020, Proposition 1), for 2 KL <= eta <= 1/5.
+    """
+    if not 0 <= divergence <= LARGEST_DIVERGENCE:
+        raise ValueError(f"divergence is {divergence}: the bound holds from 0 to 1/5")
+    return sqrt(1 + sqrt(3 * divergence))
+
+
+def domain_constant(diameter: float, *, dimensions: int = 1) -> float:
+    """Give C_D = (sqrt(2 pi) l_q / 8)^d e^8 of Theorem 3, l_q being the *diameter* of the domain.
+
+    It has the unit of a volume: the theorem takes densities on the domain to be at most 1. Where
+    plays are uniform in [0, l_q]^1 the density is 1 / l_q, and C_D / l_q would do in any unit.
+    """
+    _check_positive(diameter=diameter)
+    _check_dimensions(dimensions)
+    return float((sqrt(2 * pi) * diameter / 8) ** dimensions * e**8)
+
+
+def decay(length_scale: float, *, diameter: float) -> float:
+    """Give alpha: eigenvalues of K_q fall like exp(-alpha m) in one dimension.
+
+    K_q is the operator of the kernel under q = N(mu, s^2), s = *diameter* / 8. Its eigenvalues are
+    v (1 - B) B^m, m = 0, 1, .., with B = b / (a + b + sqrt(a^2 + 2 a b)), a = 1 / (4 s^2) and
+    b = 1 / (2 l^2) (Zhu et al. 1998; Rasmussen and Williams 2006, 4.3.1), and alpha = -log B.
+    """
+    _check_positive(length_scale=length_scale, diameter=diameter)
+    a, b = 16 / diameter**2, 1 / (2 * length_scale**2)
+    return log((a + b + sqrt(a * a + 2 * a * b)) / b)
+
+
+def operator_tail(
+    size: int, *, length_scale: float, diameter: float, variance: float = 1.0, dimensions: int = 1
+) -> float:
+    """Sum all but the *size* largest eigenvalues of K_q: v B^Q in one dimension.
+
+    In d dimensions they are v (1 - B)^d B^m, each (m + d - 1 over d - 1) times.
+    """
+    _check_positive(variance=variance)
+    _check_dimensions(dimensions)
+    if size < 0:
+        raise ValueError(f"size is {size}: give 0 or more")
+    ratio = float(np.exp(-decay(length_scale, diameter=diameter)))
+    degree, left, total = 0, size, 0.0
+    while power := ratio**degree:  # until it underflows, at the latest
+        many = comb(degree + dimensions - 1, dimensions - 1)
+        kept = min(left, many)
+        left -= kept
+        term = (many - kept) * power
+        total += term
+        # Terms have long been falling when degree (1 - B) exceeds d by far.
+        if total > 0 and term <= 1e-17 * total and degree * (1 - ratio) > 10 * dimensions:
+            break
+        degree += 1
+    return variance * (1 - ratio) ** dimensions * total
+
+
+def tail_bound(
+    size: int,
+    *,
+    points: int,
+    length_scale: float,
+    diameter: float,
+    variance: float = 1.0,
+    dimensions: int = 1,
+) -> float:
+    """Bound E[Lambda_Q], the sum of all but Q eigenvalues of K (T, T), T being *points*.
+
+    E[Lambda_Q] <= C_D T sum_{m>Q} lambda_m, Theorem 3, for a domain of this *diameter*.
+    """
+    tail = operator_tail(
+        size,
+        length_scale=length_scale,
+        diameter=diameter,
+        variance=variance,
+        dimensions=dimensions,
+    )
+    return domain_constant(diameter, dimensions=dimensions) * points * tail
+
+
+def divergence_bound(
+    size: int,
+    *,
+    points: int,
+    tail: float,
+    noise_variance: float,
+    variance: float = 1.0,
+    epsilon: float = 0.0,
+) -> float:
+    """Bound E[KL[P^E || P^v]] for Q = *size* points drawn from a Q-DPP, near to *epsilon*.
+
+    (2 T v epsilon + (Q + 1) Lambda_Q) / sigma^2, the proof of Proposition 2; *tail* is Lambda_Q
+    of the points played, or a bound on it such as `tail_bound`.
+    """
+    _check_positive(noise_variance=noise_variance)
+    return (2 * points * variance * epsilon + (size + 1) * tail) / noise_variance
+
+
+def _check_positive(**numbers: float) -> None:
+    for name, number in numbers.items():
+        if not (isfinite(number) and number > 0):
+            raise ValueError(f"{name} is {number}: give a positive number")
+
+
+def _check_dimensions(dimensions: int) -> None:
+    if dimensions < 1:
+        raise ValueError(f"dimensions is {dimensions}: give 1 or more")

@@ -1,0 +1,1 @@
+"""Posteriors: what is believed of a reward, by the exact way that costs least."""

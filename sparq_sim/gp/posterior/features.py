@@ -1,0 +1,470 @@
+"""The exact posterior at a finite set of candidates, in as many features as the kernel has rank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import log1p
+from typing import Protocol, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import lapack, qr
+from scipy.linalg.blas import daxpy, dsymv, dsyr, dtrmm, dtrsm
+
+from sparq_sim.gp.kernels import Kernel
+from sparq_sim.gp.observations import (
+    Candidates,
+    Observations,
+    Positions,
+    checked_mean,
+    checked_points,
+)
+from sparq_sim.gp.posterior.cholesky import CholeskyPosterior
+from sparq_sim.messages import Matrix, Point, Points, Values
+
+Places = NDArray[np.intp]
+
+TOLERANCE = 1e-14  # of the prior variance: what the features may leave unexplained
+FEW = 8  # up to so many updates of rank one cost less than starting afresh
+FRESH = 512  # after so many updates of rank one, start afresh: their rounding errors add up
+PRECISE = 1e6  # prior variance over noise variance from which updates of rank one lose digits
+TAME = 300  # prior variance over what is left of it, up to which taking out loses at most 1e-9
+STIFF = 1e6  # the same, summed over the observations, from which normal equations do
+
+
+class Features:
+    """Features Phi (g, r) of the candidates with Phi Phi' = K to rounding, by pivoted Cholesky.
+
+    A reward at the candidates is mean + Phi w, w ~ N(0, I). Features never change and may serve
+    many posteriors. They cost O(g r^2), where an eigendecomposition of K costs O(g^3) to save a
+    few of the r features.
+    """
+
+    def __init__(self, kernel: Kernel, candidates: Candidates, matrix: Matrix) -> None:
+        self.kernel = kernel
+        self.candidates = candidates
+        self.matrix = matrix
+        self.priors = kernel.diagonal(candidates.points)
+        self._solved: tuple[tuple[bytes, bytes], Regression] | None = None
+
+    @classmethod
+    def of(cls, kernel: Kernel, candidates: ArrayLike) -> Self:
+        """Find as many features as the kernel has rank on *candidates* (g, d)."""
+        known = Candidates(candidates)
+        return cls(kernel, known, _features(kernel, known.points, len(known))[0])
+
+    @classmethod
+    def within(cls, kernel: Kernel, candidates: ArrayLike, *, rank: int) -> Self | None:
+        """Find the features if *rank* of them are enough."""
+        known = Candidates(candidates)
+        matrix, complete = _features(kernel, known.points, rank)
+        return cls(kernel, known, matrix) if complete else None
+
+    @property
+    def rank(self) -> int:
+        """How many features there are."""
+        return int(self.matrix.shape[1])
+
+    def belief(self, places: Places, values: Values, precisions: Values) -> Belief:
+        """Give what follows from *values* of *precisions* 1 / variance, one at each place.
+
+        Where the last places and precisions come again, only what the values change is computed.
+        """
+        if precisions @ self.priors[places] > STIFF:
+            return _by_least_squares(self, places, values, precisions)
+        key, solved = (places.tobytes(), precisions.tobytes()), self._solved
+        if solved is None or solved[0] != key:
+            self._solved = solved = key, Regression(self, places, precisions)
+        return solved[1].belief(values)
+
+    def weighted(self, places: Places, weights: Values) -> Matrix:
+        """Give the features of *places*, times *weights*, (n, r)."""
+        return self.matrix[places] * weights[:, None]
+
+
+def _features(kernel: Kernel, points: Points, limit: int) -> tuple[Matrix, bool]:
+    """Factor the kernel matrix of *points*, the worst explained point first."""
+    unexplained = kernel.diagonal(points)
+    enough = TOLERANCE * unexplained.max()
+    matrix = np.zeros((len(points), 0), order="F")
+    for rank in range(limit):
+        worst = int(unexplained.argmax())
+        if unexplained[worst] <= enough:
+            break
+        if rank == matrix.shape[1]:
+            matrix = np.asfortranarray(np.pad(matrix, ((0, 0), (0, max(32, rank)))))
+        column = kernel(points, points[worst : worst + 1])[:, 0]
+        column -= matrix[:, :rank] @ matrix[worst, :rank]
+        column /= np.sqrt(unexplained[worst])
+        matrix[:, rank] = column
+        unexplained -= column**2
+        unexplained[worst] = 0.0
+    else:
+        rank = limit
+    return np.asfortranarray(matrix[:, :rank]), bool(unexplained.max() <= enough)
+
+
+class Belief:
+    """What is believed of the reward at the candidates: means (g,), variances (g,), and w.
+
+    Means are counted from the prior mean. The covariance C (r, r) of w is computed when it is
+    first needed; its upper triangle is kept.
+    """
+
+    def __init__(
+        self,
+        features: Features,
+        *,
+        means: Values,
+        variances: Values,
+        covariance: Callable[[], Matrix],
+        log_determinant: float,
+    ) -> None:
+        self.features = features
+        self.means = means
+        self.variances = variances
+        self.log_determinant = log_determinant
+        self._covariance_later = covariance
+        self._covariance: Matrix | None = None
+
+    @classmethod
+    def prior(cls, features: Features) -> Self:
+        """Believe what holds before any observation."""
+        return cls(
+            features,
+            means=np.zeros(len(features.candidates)),
+            variances=features.priors.copy(),
+            covariance=lambda: np.eye(features.rank, order="F"),
+            log_determinant=0.0,
+        )
+
+    def forget(self, place: int, value: float, variance: float) -> None:
+        """Take one observation out again: learn one of the opposite precision."""
+        self.learn(place, value, -variance)
+
+    def learn(self, place: int, value: float, variance: float) -> None:
+        """Take one observation in, by an update of rank one in O(r^2 + g r)."""
+        features, covariance = self.features, self._own_covariance()
+        direction = dsymv(1.0, covariance, features.matrix[place])
+        reach = features.matrix @ direction
+        latent = max(float(reach[place]), 0.0)
+        total = latent + variance
+        surprise = value - float(self.means[place])
+        self._covariance = dsyr(-1.0 / total, direction, a=covariance, overwrite_a=1)
+        self.means = daxpy(reach, self.means, a=surprise / total)
+        reach *= reach
+        self.variances = daxpy(reach, self.variances, a=-1.0 / total)
+        self.log_determinant += log1p(latent / variance)
+
+    def drift(self, keep: float, inject: float) -> None:
+        """Let the reward f become keep * f + sqrt(inject) * g, g a fresh draw of the prior."""
+        covariance = self._own_covariance()
+        covariance *= keep * keep
+        _diagonal(covariance)[:] += inject
+        self.means *= keep
+        self.variances *= keep * keep
+        self.variances += inject * self.features.priors
+
+    def _own_covariance(self) -> Matrix:
+        if self._covariance is None:
+            self._covariance = self._covariance_later()
+        return self._covariance
+
+
+class Regression:
+    """All that follows from observations at some places, of some precisions, but for their values.
+
+    Where the same places are observed round after round, nothing else is new.
+    """
+
+    def __init__(self, features: Features, places: Places, precisions: Values) -> None:
+        self._features = features
+        self._weights = np.sqrt(precisions)
+        rows = features.weighted(places, self._weights)
+        few = len(rows) < features.rank
+        self._solution: _Solution = (_FewRows if few else _ManyRows)(features, rows)
+        self._covariance: Matrix | None = None
+
+    def belief(self, values: Values) -> Belief:
+        """Believe *values*, counted from the prior mean."""
+        return Belief(
+            self._features,
+            means=self._solution.means(values * self._weights),
+            variances=self._solution.variances.copy(),
+            covariance=self._copied_covariance,
+            log_determinant=self._solution.log_determinant,
+        )
+
+    def _copied_covariance(self) -> Matrix:
+        if self._covariance is None:
+            self._covariance = self._solution.covariance()
+        return self._covariance.copy(order="F")
+
+
+class _Solution(Protocol):
+    """How w follows from rows w = targets, with unit noise and the prior N(0, I)."""
+
+    variances: Values
+
+    @property
+    def log_determinant(self) -> float: ...
+
+    def means(self, targets: Values) -> Values: ...
+
+    def covariance(self) -> Matrix: ...
+
+
+class _FewRows:
+    """By C = I - E' E, E = L^-1 rows, where there are fewer rows than features."""
+
+    def __init__(self, features: Features, rows: Matrix) -> None:
+        self._root = precision_root(rows @ rows.T)
+        self._explained = dtrsm(1.0, self._root, rows, trans_a=1)
+        self._projected = self._explained @ features.matrix.T
+        self.variances = features.priors - np.einsum("ij,ij->j", self._projected, self._projected)
+        self.log_determinant = log_determinant(self._root)
+
+    def means(self, targets: Values) -> Values:
+        means: Values = lapack.dtrtrs(self._root, targets, trans=1)[0] @ self._projected
+        return means
+
+    def covariance(self) -> Matrix:
+        explained = self._explained
+        return np.asfortranarray(np.eye(explained.shape[1]) - explained.T @ explained)
+
+
+class Normal:
+    """By the upper triangular R with R' R = C^-1 = *gram* + I, and C^-1 w = target."""
+
+    def __init__(self, features: Features, gram: Matrix) -> None:
+        self._features = features
+        self._root = precision_root(gram)
+        halves = dtrmm(1.0, lapack.dtrtri(self._root)[0], features.matrix, side=1)
+        self.variances = np.einsum("ij,ij->i", halves, halves)
+
+    @property
+    def log_determinant(self) -> float:
+        """Log det C^-1."""
+        return log_determinant(self._root)
+
+    def means(self, target: Values) -> Values:
+        """Give the means at the candidates, from the prior mean."""
+        weights: Values = lapack.dpotrs(self._root, target)[0]
+        return self._features.matrix @ weights
+
+    def covariance(self) -> Matrix:
+        """Give C."""
+        return _inverse(self._root)
+
+
+class _ManyRows(Normal):
+    """By the normal equations: gram = rows' rows, target = rows' targets."""
+
+    def __init__(self, features: Features, rows: Matrix) -> None:
+        super().__init__(features, rows.T @ rows)
+        self._rows = rows
+
+    def means(self, targets: Values) -> Values:
+        return super().means(self._rows.T @ targets)
+
+
+def _by_least_squares(
+    features: Features, places: Places, values: Values, precisions: Values
+) -> Belief:
+    """Use that w minimises |rows w - targets|^2 + |w|^2, by QR, which squares no condition."""
+    rank, weights = features.rank, np.sqrt(precisions)
+    rows, targets = features.weighted(places, weights), values * weights
+    # Heavy rows first: then Householder's errors stay small against each row, not the largest.
+    order = np.argsort(-np.square(rows).sum(axis=1))
+    system = np.zeros((len(rows) + rank, rank + 1), order="F")
+    system[: len(rows), :rank] = rows[order]
+    system[: len(rows), rank] = targets[order]
+    system[len(rows) :, :rank] = np.eye(rank)
+    triangle = qr(system, mode="r", overwrite_a=True, check_finite=False)[0]
+    root = np.array(triangle[:rank, :rank], dtype=np.float64, order="F")
+    # Solved, where an inverse would lose digits.
+    halves = dtrsm(1.0, root, features.matrix, side=1)
+    return Belief(
+        features,
+        means=features.matrix @ lapack.dtrtrs(root, triangle[:rank, rank])[0],
+        variances=np.einsum("ij,ij->i", halves, halves),
+        covariance=lambda: _inverse(root),
+        log_determinant=log_determinant(root),
+    )
+
+
+def precision_root(gram: Matrix) -> Matrix:
+    """Give the upper triangular R with R' R = *gram* + I, never near singular; *gram* is spent."""
+    _diagonal(gram)[:] += 1.0
+    root: Matrix = lapack.dpotrf(gram, overwrite_a=1)[0]
+    return root
+
+
+def _diagonal(matrix: Matrix) -> Values:
+    """Give the diagonal of a contiguous square *matrix*, to be changed."""
+    return matrix.reshape(-1, order="A")[:: len(matrix) + 1]
+
+
+def log_determinant(root: Matrix) -> float:
+    """Give that of R' R."""
+    return 2 * float(np.log(np.abs(np.diagonal(root))).sum())
+
+
+def _inverse(root: Matrix) -> Matrix:
+    inverse: Matrix = lapack.dpotri(root)[0]
+    return inverse
+
+
+class FeaturePosterior:
+    """A Gaussian process at candidates, given observations at candidates, in r features.
+
+    Observations at one candidate are merged, each weighted by its precision, so the cost of any
+    change is O((g + n) r^2) at most, however many rounds went before. One observation more
+    costs O(g r).
+    """
+
+    def __init__(self, features: Features, *, mean: float = 0.0) -> None:
+        self.features = features
+        self.kernel = features.kernel
+        self.prior_mean = checked_mean(mean)
+        self.observations = Observations(features.kernel)
+        self._dense: CholeskyPosterior | None = None
+        self._learn_nothing()
+
+    def __len__(self) -> int:
+        return len(self.observations)
+
+    @property
+    def candidates(self) -> Points:
+        """The candidates (g, d)."""
+        return self.features.candidates.points
+
+    def add(self, points: ArrayLike, values: ArrayLike, *, variances: ArrayLike) -> None:
+        """Add observations of *values* (n,) at *points* (n, d), or one at a point (d,)."""
+        rows = checked_points(points)
+        places = self.features.candidates.known_places(rows)
+        self._newest = len(self)
+        self.observations.add(rows, values, variances=variances, places=places)
+        self._dense = None
+
+    def replace(self, position: int, value: float, *, variance: float) -> None:
+        """Put another value and variance in the place of an observation, at the same point."""
+        self.observations.replace(position, value, variance=variance)
+        self._learn_nothing()
+
+    def remove(self, positions: Positions) -> None:
+        """Take observations out; later ones move up, as in a list."""
+        gone = set(np.arange(len(self))[positions].ravel().tolist())
+        few = len(gone) <= min(FEW, len(self) - len(gone), FRESH - self._updates)
+        if not (few and all(map(self._tame, gone))):
+            self.observations.remove(positions)
+            self._learn_nothing()
+            return
+        for position in gone:
+            self._belief.forget(*self._seen(position))
+        self.observations.remove(positions)
+        self._dense = None
+        self._updates += len(gone)
+        self._learned -= len(gone)
+        self._newest -= len(gone)
+
+    def set_variances(self, variances: ArrayLike) -> None:
+        """Give all observations other variances, as when they age."""
+        self.observations.set_variances(variances)
+        self._learn_nothing()
+
+    def mean(self, points: ArrayLike | None = None) -> Values:
+        """Give the mean of the reward at *points* (n, d), or at the candidates."""
+        if points is not None:
+            return self._anywhere().mean(points)
+        return self.prior_mean + self._current().means
+
+    def std(self, points: ArrayLike | None = None) -> Values:
+        """Give the std of the reward at *points* (n, d), or at the candidates."""
+        if points is not None:
+            return self._anywhere().std(points)
+        variances = np.maximum(self._current().variances, 0.0)
+        return np.sqrt(variances, out=variances)
+
+    def mean_gradient(self, point: Point) -> Point:
+        """Give the derivative (d,) of the mean by *point*."""
+        return self._anywhere().mean_gradient(point)
+
+    def std_gradient(self, point: Point) -> Point:
+        """Give the derivative (d,) of the std by *point*; 0 where the std is 0."""
+        return self._anywhere().std_gradient(point)
+
+    @property
+    def log_determinant(self) -> float:
+        """Log det(I + S^-1/2 K S^-1/2), S = diag(variances)."""
+        return self._current().log_determinant
+
+    @property
+    def information_gain(self) -> float:
+        """What the observations tell of the reward, in nats: half the log determinant."""
+        return 0.5 * self.log_determinant
+
+    def _learn_nothing(self) -> None:
+        self._belief = Belief.prior(self.features)
+        self._learned = 0
+        self._newest = 0
+        self._updates = 0
+        self._dense = None
+
+    def _current(self) -> Belief:
+        """Take in what is new; what was added last comes by itself, after all before it."""
+        if self._learned < len(self):
+            if self._learned < self._newest:
+                self._take(self._newest)
+            self._take(len(self))
+        return self._belief
+
+    def _take(self, end: int) -> None:
+        """Take in observations up to *end*: one by one, or all anew where that is quicker."""
+        new = range(self._learned, end)
+        self._learned = end
+        self._updates += len(new)
+        if len(new) <= FEW and self._updates <= FRESH and not any(map(self._precise, new)):
+            for position in new:
+                self._belief.learn(*self._seen(position))
+        else:
+            self._belief = self.features.belief(*self._merged(end))
+            self._updates = 0
+
+    def _precise(self, position: int) -> bool:
+        seen = self.observations
+        return seen.priors.item(position) > PRECISE * seen.variances.item(position)
+
+    def _tame(self, position: int) -> bool:
+        """Tell whether an observation can be taken out by itself, without harm."""
+        seen = self.observations
+        left = self._belief.variances.item(seen.places.item(position))
+        return position < self._learned and seen.priors.item(position) <= TAME * left
+
+    def _seen(self, position: int) -> tuple[int, float, float]:
+        """Give one observation: its place, value from the prior mean, and variance."""
+        seen = self.observations
+        value = seen.values.item(position) - self.prior_mean
+        return seen.places.item(position), value, seen.variances.item(position)
+
+    def _merged(self, end: int) -> tuple[Places, Values, Values]:
+        """Give one observation for each place seen up to *end*, and its precision."""
+        seen = self.observations
+        places, each = seen.places[:end], 1 / seen.variances[:end]
+        precisions = cast(Values, np.bincount(places, each))
+        each *= seen.values[:end] - self.prior_mean
+        weighted = np.bincount(places, each)
+        (where,) = precisions.nonzero()
+        precisions = precisions[where]
+        return where, weighted[where] / precisions, precisions
+
+    def _anywhere(self) -> CholeskyPosterior:
+        """Give the same posterior for any points, from the merged observations."""
+        if self._dense is None:
+            self._dense = CholeskyPosterior(self.kernel, mean=self.prior_mean)
+            if len(self):
+                places, values, precisions = self._merged(len(self))
+                self._dense.add(
+                    self.candidates[places], self.prior_mean + values, variances=1 / precisions
+                )
+        return self._dense

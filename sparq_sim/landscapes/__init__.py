@@ -1,0 +1,1 @@
+"""Landscapes: bases for environments that are simulated, and what is measured of any landscape."""

@@ -1,0 +1,125 @@
+"""Acquisition: the point of the highest upper confidence bound."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import Generator
+from pydantic import Field, PositiveInt
+
+from sparq_sim.domain import Box, Domain, Sites
+from sparq_sim.gp.posterior.predictor import Predictor
+from sparq_sim.messages import Point, Points, Values
+from sparq_sim.plugin.contract import Part
+from sparq_sim.simulation.channel.draws import Positive
+
+TIE = 1e-9
+"""Scores this close, relatively, are equal: two exact ways to compute them part that far."""
+
+ROUNDING = 1e-13
+"""Of a score, relatively: differences below are not computed, but made by the computing."""
+
+GRIDS = {1: 501, 2: 41}
+"""Points a dimension of the grid, unless given; beyond two dimensions there is none."""
+
+
+class Acquisition(Part):
+    """Where the bound is maximised.
+
+    Exactly on sites and on a fixed grid, which is the default in one and two dimensions because
+    it keeps points either apart or equal; beyond, from a Sobol set by gradients.
+    """
+
+    grid: PositiveInt | None = Field(default=None, ge=2)
+    """How many points the grid has in each dimension, at least 2; by default 501 in one dimension,
+    41 in two and no grid beyond."""
+    refine: bool = False
+    """Whether to climb from the best candidates; always so where there is no grid."""
+    candidates: PositiveInt = 512
+    """How many Sobol points there are to begin with, where there is no grid; rounded up to a power
+    of 2."""
+    starts: PositiveInt = 4
+    """From how many of the best candidates to climb."""
+    merge: Positive = 1e-3
+    """Climbed points are rounded to multiples of this share of the range, to merge repeats."""
+
+    def climbs(self, domain: Domain) -> bool:
+        """Tell whether points off the candidates may be chosen."""
+        return isinstance(domain, Box) and (self.refine or not self._per_dimension(domain))
+
+    def candidate_points(self, domain: Domain) -> Points:
+        """Give the fixed candidates of *domain*."""
+        if isinstance(domain, Sites):
+            return domain.points
+        if per_dimension := self._per_dimension(domain):
+            return domain.grid(per_dimension)
+        from scipy.stats.qmc import Sobol  # here, because it takes a second to load
+
+        powers = max(1, (self.candidates - 1).bit_length())
+        unit = Sobol(domain.dimensions, scramble=False).random_base2(powers)
+        return self._snapped(domain.lower + unit * (domain.upper - domain.lower), domain)
+
+    def _per_dimension(self, domain: Box) -> int | None:
+        return self.grid or GRIDS.get(domain.dimensions)
+
+    def choose(
+        self, predictor: Predictor, width: float, *, domain: Domain, points: Points, rng: Generator
+    ) -> Point:
+        """Give the point with the highest mean + width std, a tie broken by *rng*."""
+        scores = predictor.mean() + width * predictor.std()
+        chosen = pick(scores, rng)
+        if isinstance(domain, Box) and self.climbs(domain):
+            others = [row for row in np.argsort(-scores)[: self.starts] if row != chosen]
+            starts = points[[chosen, *others[: self.starts - 1]]]
+            return self._climb(predictor, width, domain=domain, starts=starts, rng=rng)
+        point: Point = points[chosen]
+        return point
+
+    def _climb(
+        self, predictor: Predictor, width: float, *, domain: Box, starts: Points, rng: Generator
+    ) -> Point:
+        """Climb in the unit cube, in units of the std: the optimizer's tolerances are absolute."""
+        from scipy.optimize import minimize  # here, because it takes half a second to load
+
+        reach = domain.upper - domain.lower
+        unit = float(predictor.std().max()) or 1.0
+        level = float(predictor.mean(starts[:1])[0])
+
+        def descent(share: Point) -> tuple[float, Point]:
+            point = domain.lower + share * reach
+            score = predictor.mean(point[None])[0] - level + width * predictor.std(point[None])[0]
+            slope = predictor.mean_gradient(point) + width * predictor.std_gradient(point)
+            return -float(score) / unit, -slope * reach / unit
+
+        tops = [
+            minimize(
+                descent,
+                (start - domain.lower) / reach,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=[(0.0, 1.0)] * len(reach),
+            ).x
+            for start in starts
+        ]
+        snapped = self._snapped(np.vstack([domain.lower + np.array(tops) * reach, starts]), domain)
+        scores = predictor.mean(snapped) + width * predictor.std(snapped)
+        climbed: Point = snapped[pick(scores, rng)]
+        return climbed
+
+    def _snapped(self, points: Points, domain: Box) -> Points:
+        steps = self.merge * (domain.upper - domain.lower)
+        near = domain.lower + np.round((points - domain.lower) / steps) * steps
+        inside: Points = np.clip(near, domain.lower, domain.upper)
+        return inside
+
+
+def pick(scores: Values, rng: Generator) -> int:
+    """Give the place of the highest score; among equals, *rng* decides, never the order.
+
+    Equal are those within a relative 1e-9 of the spread of the scores: a level common to all
+    must not make them alike.
+    """
+    # By position: `max` and `min` take twice the time.
+    top, least = scores.item(scores.argmax()), scores.item(scores.argmin())
+    margin = max(TIE * (top - least), ROUNDING * abs(top))
+    (equals,) = (scores >= top - margin).nonzero()
+    return equals.item(0 if len(equals) == 1 else rng.integers(len(equals)))

@@ -1,0 +1,44 @@
+"""Ageing: memories in which observations grow less certain with time."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparq_sim.gp.observations import Numbers
+from sparq_sim.gp.posterior.predictor import Predictor
+from sparq_sim.messages import Answer, Values
+from sparq_sim.optimizers.shared.ucb import Memory, Prior
+
+WORTHLESS = 1e12
+"""An observation whose variance has grown by this factor says nothing that float64 could hold."""
+
+
+class AgeingMemory(Memory):
+    """Remembers all, each with a noise variance that grows with its age in rounds."""
+
+    def __init__(self, prior: Prior, period: float) -> None:
+        super().__init__(prior, period)
+        self._fresh = Numbers()
+
+    @abstractmethod
+    def aged(self, variances: Values, ages: Values) -> Values:
+        """Give what has become of *variances*."""
+
+    def learn(self, answer: Answer) -> None:
+        super().learn(answer)
+        self._fresh.extend(self.prior.variances(answer), len(answer.values))
+
+    def predictor(self, now: float) -> Predictor:
+        worthless = WORTHLESS * self._fresh.array
+        aged = np.minimum(self.aged(self._fresh.array, self.ages(now)), worthless)
+        if not np.array_equal(aged, self.posterior.observations.variances):
+            self.posterior.set_variances(aged)
+            self.keep(aged < worthless)
+        return self.posterior
+
+    def keep(self, kept: NDArray[np.bool_]) -> None:
+        super().keep(kept)
+        self._fresh.keep(kept)

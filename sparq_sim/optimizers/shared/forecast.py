@@ -1,0 +1,69 @@
+"""What is foreseen: a belief about candidates at one time, carried on to a later one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sparq_sim.messages import Point, Values
+
+if TYPE_CHECKING:
+    from sparq_sim.gp.posterior.cholesky import CholeskyPosterior
+    from sparq_sim.gp.posterior.drifting import FadingPosterior, KalmanPosterior
+
+
+class Foreseen:
+    """The belief when f has become *keep* f + sqrt(*inject*) g, g a fresh draw of the prior."""
+
+    def __init__(
+        self,
+        belief: FadingPosterior | KalmanPosterior | CholeskyPosterior,
+        priors: Values,
+        *,
+        keep: float = 1.0,
+        inject: float,
+    ) -> None:
+        self._belief = belief
+        self._priors = priors
+        self._keep = keep
+        self._inject = inject
+
+    def mean(self, points: ArrayLike | None = None) -> Values:
+        """Give the mean at the candidates."""
+        self._refuse(points)
+        mean = self._belief.mean()
+        if self._keep != 1.0:
+            mean *= self._keep
+            mean += (1 - self._keep) * self._belief.prior_mean
+        return mean
+
+    def std(self, points: ArrayLike | None = None) -> Values:
+        """Give the std at the candidates."""
+        self._refuse(points)
+        stds = self._belief.std()
+        if self._keep != 1.0 or self._inject:
+            stds *= stds
+            stds *= self._keep**2
+            stds += self._inject * self._priors
+            np.maximum(stds, 0.0, out=stds)
+            np.sqrt(stds, out=stds)
+        return stds
+
+    def mean_gradient(self, point: Point) -> Point:
+        """Refuse: candidates have no neighbours."""
+        raise NotImplementedError("a filter knows its candidates only")
+
+    def std_gradient(self, point: Point) -> Point:
+        """Refuse: candidates have no neighbours."""
+        raise NotImplementedError("a filter knows its candidates only")
+
+    @property
+    def log_determinant(self) -> float:
+        """That of all observations."""
+        return self._belief.log_determinant
+
+    def _refuse(self, points: ArrayLike | None) -> None:
+        if points is not None:
+            raise NotImplementedError("a filter knows its candidates only")

@@ -1,0 +1,194 @@
+"""Routing: which of several experts to ask about which points."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, inf
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+from pydantic import BeforeValidator, Field, PositiveFloat, field_validator
+
+from sparq_sim.errors import PluginError, did_you_mean
+from sparq_sim.messages import Matrix
+from sparq_sim.plugin.contract import Part, Terms
+from sparq_sim.plugin.parts import Open, broken, is_whole
+from sparq_sim.plugin.promises import Promises
+from sparq_sim.simulation.channel.draws import Amount, Positive
+
+Routes: TypeAlias = dict[str, list[int]]
+"""Which rows of the points each expert is asked about."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What an expert offers, as far as is known beforehand."""
+
+    name: str
+    cost: float
+    """Of one point, a query's own cost shared by its points."""
+    variance: float
+    """Of an answer when it can be used, aged by its expected latency."""
+    latency: float
+
+    @classmethod
+    def of(cls, name: str, terms: Terms, *, points: int, rate: float, rounds_late: float) -> Offer:
+        """Read the *terms* of an expert who is asked about so many *points*."""
+        whole = terms.cost if terms.split else terms.cost / max(points, 1)
+        variance = terms.std**2 + (rate * rounds_late**2 if rate else 0.0)
+        return cls(name, whole + terms.cost_per_point, variance, terms.latency)
+
+
+def rounds_late(terms: Terms, *, period: float, waits: bool) -> float:
+    """Say how old an answer is when it is used; one used in the next round counts as new."""
+    if terms.latency == inf:  # As of a draw whose mean does not exist.
+        return inf
+    return float(max(0, ceil(terms.latency / period - 1e-9) - (0 if waits else 1)))
+
+
+def _routes(routing: Routing, given: object, offers: Sequence[Offer], covariance: Matrix) -> Routes:
+    names = [offer.name for offer in offers]
+    expected = f"rows by expert, of {', '.join(names)}"
+    if not isinstance(given, Mapping) or not given.keys() <= set(names):
+        raise broken(routing, "routes", given, expected)
+    return {name: _rows(routing, name, rows, len(covariance)) for name, rows in given.items()}
+
+
+def _rows(routing: Routing, name: str, given: object, count: int) -> list[int]:
+    rows = given.tolist() if isinstance(given, np.ndarray) else given
+    if isinstance(rows, Sequence) and all(is_whole(row) and 0 <= row < count for row in rows):
+        return [int(row) for row in rows]
+    raise broken(routing, f"the routes to {name!r}", given, f"rows from 0 to {count - 1}")
+
+
+class Routing(Part):
+    """A way to share the points of a round among the experts of a play."""
+
+    _promises: ClassVar[Promises] = {"routes": _routes}
+
+    @abstractmethod
+    def routes(self, offers: Sequence[Offer], covariance: Matrix) -> Routes:
+        """Say whom to ask about each point; *covariance* (n, n) is theirs before the answers."""
+
+    def check(self, experts: Collection[str]) -> None:
+        """Refuse a play that has not the experts for it."""
+
+
+_Pairs: TypeAlias = tuple[tuple[str, Positive], ...]
+
+
+def _pairs(given: Any) -> Any:
+    return tuple(given.items()) if isinstance(given, Mapping) else given
+
+
+class Shares(Routing):
+    """Fixed shares: each expert is asked about its part of the points, spread among all."""
+
+    kind: Literal["shares"] = "shares"
+    shares: Annotated[
+        _Pairs,
+        BeforeValidator(_pairs, json_schema_input_type=dict[str, Positive] | _Pairs),
+        Field(min_length=1),
+    ]
+    """The share of the points that each expert is asked about, by name; only proportions count."""
+
+    @field_validator("shares")
+    @classmethod
+    def _once_each(cls, shares: tuple[tuple[str, float], ...]) -> tuple[tuple[str, float], ...]:
+        if len({name for name, _ in shares}) < len(shares):
+            raise ValueError(f"an expert has two shares: {', '.join(name for name, _ in shares)}")
+        return shares
+
+    def check(self, experts: Collection[str]) -> None:
+        """Refuse shares of experts that there are not."""
+        for name, _ in self.shares:
+            if name not in experts:
+                known = did_you_mean(name, experts)
+                raise PluginError(f"no expert of this play is called {name!r}: {known}")
+
+    def routes(self, offers: Sequence[Offer], covariance: Matrix) -> Routes:
+        """Give each point to whoever is furthest behind its share."""
+        total = sum(share for _, share in self.shares)
+        found: Routes = {name: [] for name, _ in self.shares}
+        for row in range(len(covariance)):
+            behind = [share / total * (row + 1) - len(found[name]) for name, share in self.shares]
+            found[self.shares[int(np.argmax(behind))][0]].append(row)
+        return found
+
+
+class _One(Routing):
+    """All points go to one expert, of those whose noise is adequate."""
+
+    adequate: PositiveFloat = inf
+    """The largest std of an answer that will do, in reward units, aged by the expected latency; by
+    default any."""
+
+    def routes(self, offers: Sequence[Offer], covariance: Matrix) -> Routes:
+        """Give all to the first among the adequate; to the most exact, where none is."""
+        good = [offer for offer in offers if offer.variance <= self.adequate**2]
+        if good:
+            chosen = min(good, key=self.order)
+        else:
+            chosen = min(offers, key=lambda offer: (offer.variance, offer.cost, offer.name))
+        return {chosen.name: list(range(len(covariance)))}
+
+    @abstractmethod
+    def order(self, offer: Offer) -> tuple[float, float, str]:
+        """Say who comes first."""
+
+
+class Cheapest(_One):
+    """The cheapest expert whose noise is adequate."""
+
+    kind: Literal["cheapest"] = "cheapest"
+
+    def order(self, offer: Offer) -> tuple[float, float, str]:
+        """By cost, then by noise."""
+        return offer.cost, offer.variance, offer.name
+
+
+class Fastest(_One):
+    """The fastest expert whose noise is adequate."""
+
+    kind: Literal["fastest"] = "fastest"
+
+    def order(self, offer: Offer) -> tuple[float, float, str]:
+        """By expected latency, then by cost."""
+        return offer.latency, offer.cost, offer.name
+
+
+class Information(Routing):
+    """Whoever tells most for the money, point by point.
+
+    An answer of variance s^2 about a point of posterior variance v tells 1/2 log(1 + v / s^2)
+    nats. Each point goes to the expert with the most nats for a unit of cost, given the answers
+    expected from the points before it.
+    """
+
+    kind: Literal["information"] = "information"
+    least: Amount = 0.0
+    """How many nats a unit of cost must bring, or a point is not asked about."""
+
+    def routes(self, offers: Sequence[Offer], covariance: Matrix) -> Routes:
+        """Go through the points, and reckon with each answer before it has come."""
+        found: Routes = {offer.name: [] for offer in offers}
+        unknown = covariance.copy()
+        floor = 1e-9 * float(np.diagonal(unknown).max(initial=0.0))
+        costs = np.array([offer.cost for offer in offers])
+        variances = np.array([max(offer.variance, floor) for offer in offers])
+        for row in range(len(unknown)):
+            nats = 0.5 * np.log1p(max(unknown.item(row, row), 0.0) / variances)
+            worth = np.full(len(offers), inf)
+            np.divide(nats, costs, out=worth, where=costs > 0)
+            best = int(np.lexsort((nats, worth))[-1])
+            if worth[best] > self.least:
+                found[offers[best].name].append(row)
+                column = unknown[:, row]
+                unknown -= np.outer(column, column) / (column[row] + variances[best])
+        return found
+
+
+AnyRouting: TypeAlias = Annotated[Routing, Open("routing", Shares, Cheapest, Fastest, Information)]
+"""A routing as a field: a table with a `kind`, or a model."""

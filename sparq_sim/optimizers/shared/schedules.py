@@ -1,0 +1,128 @@
+"""Query schedules: how many points to ask an expert about in a round.
+
+A schedule counts rounds from 1 and rounds its formula up. It knows nothing of the points played:
+asking about no more than there are is left to the caller.
+"""
+
+from abc import ABC, abstractmethod
+from math import ceil, log
+from typing import Annotated, ClassVar, Literal, TypeAlias
+
+from pydantic import Field, NonNegativeInt, PositiveInt
+
+from sparq_sim.plugin.contract import Part
+from sparq_sim.plugin.parts import Open, number
+from sparq_sim.plugin.promises import Promises
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+def _queries(schedule: "Schedule", given: object, round_number: int) -> float:
+    return number(schedule, f"the queries of round {round_number}", given)
+
+
+class Schedule(Part, ABC):
+    """A number of queries for each round; below 0 there are none."""
+
+    _promises: ClassVar[Promises] = {"queries": _queries}
+
+    @abstractmethod
+    def queries(self, round_number: int) -> float:
+        """Evaluate the formula, before it is rounded up; *round_number* is 1 or more."""
+
+    def __call__(self, round_number: int) -> int:
+        """Count the queries of a round."""
+        if round_number < 1:
+            raise ValueError(f"round_number is {round_number}: rounds are numbered from 1")
+        return ceil(self.queries(round_number))
+
+
+class Logarithmic(Schedule):
+    """Ask Q_t = c log t, c being *factor*: 6 in the paper's experiment."""
+
+    kind: Literal["logarithmic"] = "logarithmic"
+    factor: Positive = 6.0
+    """c, by which log t is multiplied; 6 in the paper's experiment."""
+
+    def queries(self, round_number: int) -> float:
+        return self.factor * log(round_number)
+
+
+class LogarithmicPower(Schedule):
+    """Ask Q_t = c (log t)^d, the growth of the paper's theorems in d *dimensions*."""
+
+    kind: Literal["logarithmic-power"] = "logarithmic-power"
+    factor: Positive = 6.0
+    """c, by which (log t)^d is multiplied."""
+    dimensions: PositiveInt
+    """d, how many coordinates a point has."""
+
+    def queries(self, round_number: int) -> float:
+        return self.factor * log(round_number) ** self.dimensions
+
+
+class Constant(Schedule):
+    """Ask the same number each round."""
+
+    kind: Literal["constant"] = "constant"
+    count: NonNegativeInt
+    """How many points are asked about in each round; 0 for none."""
+
+    def queries(self, round_number: int) -> float:
+        return self.count
+
+
+class Every(Schedule):
+    """Ask as *schedule* says in rounds w, 2 w, 3 w, …, w being *rounds*, and nothing between."""
+
+    kind: Literal["every"] = "every"
+    rounds: PositiveInt
+    """After how many rounds the expert is asked again."""
+    schedule: "QuerySchedule"
+    """How many points are asked about in a round in which the expert is asked: a table with a
+    `kind`."""
+
+    def queries(self, round_number: int) -> float:
+        return 0.0 if round_number % self.rounds else self.schedule.queries(round_number)
+
+
+class Guaranteed(Schedule):
+    """Ask enough for an expected divergence of at most *divergence*, eta in the paper.
+
+    Q_t = (1/alpha)^d log^d(2 C t^3 / (sigma^2 eta)), the last equation of the proof of the
+    proposition E[KL] <= eta, and at least d^d / alpha + d - 1, from where on its bound
+    sum_{m>Q} lambda_m <= C Q exp(-alpha Q^(1/d)) on the kernel's eigenvalues holds. alpha and C
+    (*decay* and *scale*, with the constant of the domain in C) belong to the kernel and the
+    domain; the paper leaves them open. sigma^2 is *noise_variance*, the smallest of all
+    observations, and *variance* bounds k(x, x).
+    """
+
+    kind: Literal["guaranteed"] = "guaranteed"
+    divergence: Positive
+    """eta, the largest expected divergence that will do, in nats."""
+    decay: Positive
+    """alpha, how fast the eigenvalues of the kernel fall."""
+    scale: Positive
+    """C, the constant of the bound on the eigenvalues of the kernel and the domain."""
+    noise_variance: Positive
+    """sigma^2, the smallest noise variance of all observations, in squared reward units."""
+    variance: Positive = 1.0
+    """The largest variance of the kernel, k(x, x), in squared reward units."""
+    dimensions: PositiveInt = 1
+    """d, how many coordinates a point has."""
+
+    def queries(self, round_number: int) -> float:
+        odds = log(2 * self.scale / self.noise_variance / self.divergence) + 3 * log(round_number)
+        least = self.dimensions**self.dimensions / self.decay + self.dimensions - 1
+        return float(max((max(odds, 0.0) / self.decay) ** self.dimensions, least))
+
+    def epsilon(self, round_number: int) -> float:
+        """Give how near the M-DPP must be: sigma^2 eta / (4 t k_max), in total variation."""
+        return self.noise_variance * self.divergence / (4 * round_number * self.variance)
+
+
+QuerySchedule: TypeAlias = Annotated[
+    Schedule, Open("schedule", Logarithmic, LogarithmicPower, Constant, Every, Guaranteed)
+]
+"""A schedule as a field: a table with a `kind`, or a model."""
+Every.model_rebuild()

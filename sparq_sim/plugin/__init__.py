@@ -1,0 +1,1 @@
+"""Plug-ins: what environments, experts and optimizers are, and how they are found and checked."""

@@ -1,0 +1,259 @@
+"""Hooks: what a started plug-in is called by, and may be called by, checked before it is used."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+from types import MethodType
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from sparq_sim.errors import HookError, LiveOnlyError, Unavailable
+from sparq_sim.messages import Points, Values, all_finite
+from sparq_sim.plugin.contract import (
+    Agent,
+    Answering,
+    Believing,
+    Broadcasting,
+    Coarsening,
+    Environment,
+    Expert,
+    Landscape,
+    Observing,
+    Optimizer,
+    WithCells,
+    WithGaps,
+)
+from sparq_sim.plugin.frames import account
+
+CLOSE = 0.82
+"""How alike two names must be for one to be a misspelling: "anwser" is, "calls" is not "cells"."""
+
+
+class NearMissWarning(UserWarning):
+    """A plug-in has a method that nobody calls, with nearly the name of one that is called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """A method or an attribute by which a started plug-in is used, as its protocol has it."""
+
+    name: str
+    arguments: tuple[str, ...] | None
+    """Of a method; None for an attribute."""
+    is_async: bool
+    optional: bool
+
+    def __str__(self) -> str:
+        if self.arguments is None:
+            return self.name
+        arguments = ", ".join(("self", *self.arguments))
+        return f"{'async ' if self.is_async else ''}def {self.name}({arguments})"
+
+
+def _hooks(protocol: type, *, optional: bool = False) -> Iterator[Hook]:
+    """Read the hooks off a *protocol*."""
+    for name, member in vars(protocol).items():
+        if inspect.isfunction(member) and not name.startswith("_"):
+            arguments = tuple(inspect.signature(member).parameters)[1:]
+            yield Hook(name, arguments, inspect.iscoroutinefunction(member), optional)
+        elif isinstance(member, property):
+            yield Hook(name, None, False, optional)
+
+
+def _contract(required: type, *optional: type) -> tuple[Hook, ...]:
+    return (*_hooks(required), *(hook for each in optional for hook in _hooks(each, optional=True)))
+
+
+LANDSCAPE_HOOKS = _contract(Landscape, Observing, WithGaps, Coarsening, WithCells)
+EXPERT_HOOKS = _contract(Answering, Broadcasting)
+AGENT_HOOKS = _contract(Agent, Believing)
+
+_BASES = frozenset(name for base in (Environment, Expert, Optimizer) for name in dir(base))
+"""What models have by their bases, of which nothing is misspelt."""
+
+
+def has(started: object, hook: Hook) -> bool:
+    """Return whether a *hook* is there; None in its place says that it is not."""
+    found = getattr(started, hook.name, None)
+    # The base of experts has an answer that only says what is missing.
+    return found is not None and getattr(found, "__func__", None) is not Expert.answer
+
+
+def fault(started: object, hook: Hook) -> str | None:
+    """Return why a *hook* that is there cannot be used as its protocol says, if it cannot."""
+    found = getattr(started, hook.name, None)
+    if found is None:
+        return None if hook.optional else f"{hook.name} is missing: `{hook}`"
+    # isinstance looks for hooks in the object and its class, and nowhere else.
+    if hook.optional and inspect.getattr_static(started, hook.name, None) is None:
+        return f"{hook.name} must be defined, not found by __getattr__: `{hook}`"
+    if hook.arguments is None:
+        sound = not hook.optional or _is_count(found)
+        return None if sound else f"{hook.name} must be a whole number above 0, not {found!r:.80}"
+    if not callable(found):
+        return f"{hook.name} must be a method: `{hook}`, not {found!r:.80}"
+    if inspect.iscoroutinefunction(found) != hook.is_async or inspect.isasyncgenfunction(found):
+        kind = "an async method" if hook.is_async else "a method that is not async"
+        return f"{hook.name} must be {kind}: `{hook}`"
+    wrong = _refusal(found, hook.arguments)
+    return wrong and f"{hook.name} must be callable as `{hook}`: {wrong}"
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 1)
+
+
+def _refusal(method: Callable[..., object], arguments: tuple[str, ...]) -> str | None:
+    """Return why a *method* cannot be called with *arguments* in this order, if it cannot."""
+    if isinstance(method, MethodType):
+        return _known_refusal(method.__func__, ("self", *arguments))
+    return _found_refusal(method, arguments)
+
+
+def _found_refusal(function: Callable[..., object], arguments: tuple[str, ...]) -> str | None:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # Of what is written in C there may be none.
+        return None
+    try:
+        signature.bind(*arguments)
+    except TypeError as error:
+        return str(error)
+    return None
+
+
+# To read a signature takes longer than a round of a small play.
+_known_refusal = lru_cache(maxsize=256)(_found_refusal)
+
+
+def near_misses(started: object, hooks: Sequence[Hook]) -> Iterator[tuple[str, str]]:
+    """Yield each public name that is probably a misspelling, and the name that was meant.
+
+    The hook that was meant must be absent, and what has the name must be usable in its place: an
+    ordinary helper with a like name is none.
+    """
+    absent = {hook.name: hook for hook in hooks if not has(started, hook)}
+    for given in dir(started) if absent else ():
+        if given.startswith("_") or given in _BASES:
+            continue
+        meant = _close(given, tuple(absent))
+        if meant is not None and _stands_for(getattr(started, given, None), absent[meant]):
+            yield given, meant
+
+
+@lru_cache(maxsize=4096)
+def _close(given: str, names: tuple[str, ...]) -> str | None:
+    if given in names:
+        return None
+    return next(iter(get_close_matches(given, names, n=1, cutoff=CLOSE)), None)
+
+
+def _stands_for(found: Any, hook: Hook) -> bool:
+    if hook.arguments is None:
+        return _is_count(found) if hook.optional else not callable(found)
+    return callable(found) and _refusal(found, hook.arguments) is None
+
+
+def misspelt(given: str, meant: str) -> str:
+    """Return what is said of a near miss."""
+    return f"{given!r} is nothing that is used: did you mean {meant!r}?"
+
+
+def check_hooks(who: str, started: object, hooks: Sequence[Hook]) -> None:
+    """Refuse, by HookError, a started plug-in one of whose hooks cannot be used.
+
+    Of a name that is nearly that of a hook, a NearMissWarning is given.
+
+    Args:
+        who: Whose hooks they are, as "environment Plume".
+        started: What its `start` gave.
+        hooks: `LANDSCAPE_HOOKS`, `EXPERT_HOOKS` or `AGENT_HOOKS`.
+    """
+    for hook in hooks:
+        if (wrong := fault(started, hook)) is not None:
+            raise HookError(f"{who}: {wrong}")
+    for given, meant in near_misses(started, hooks):
+        warnings.warn(f"{who}: {misspelt(given, meant)}", NearMissWarning, stacklevel=2)
+
+
+class Readings:
+    """What there is to read in a *landscape*, asked by its hooks and checked.
+
+    *who* is its environment, as messages name it. Mistakes of these hooks are HookErrors, which
+    end a play, whoever it is that asks by them.
+    """
+
+    def __init__(self, who: str, landscape: Landscape) -> None:
+        self._who = who
+        self._landscape = landscape
+        # Looked up once, not for each query.
+        self._observe = landscape.observe if isinstance(landscape, Observing) else None
+        self._available = landscape.available if isinstance(landscape, WithGaps) else None
+        self.has_gaps = self._available is not None
+        """Whether there may be points without a reading."""
+
+    def available(self, points: Points, time: float) -> NDArray[np.bool_]:
+        """Return for each of *points* whether there is a reading of it."""
+        if self._available is None:
+            return np.ones(len(points), dtype=bool)
+        return self._asked(self._available, points, time, kinds="b")
+
+    def observe(self, points: Points, time: float, rng: Callable[[], Generator]) -> Values:
+        """Return an observation of each of *points*, which in a gap may be anything.
+
+        Args:
+            points: Where to observe, (n, d).
+            time: When.
+            rng: Returns the chance of the world's own noise; called if there is such noise.
+        """
+        if self._observe is None:
+            return self._landscape.rewards(points, time)
+        values = self._asked(self._observe, points, time, rng(), kinds="iuf")
+        if not all_finite(values):
+            wrong = self.available(points, time) & ~np.isfinite(values)
+            if wrong.any():
+                row = int(wrong.argmax())
+                raise self._error(
+                    self._observe,
+                    f"gives {values[row]} at {points[row].tolist()}, time {time}; expected a "
+                    "finite number wherever there is a reading",
+                )
+        return values
+
+    def _asked(
+        self, hook: Callable[..., object], points: Points, *arguments: Any, kinds: str
+    ) -> NDArray[Any]:
+        """Return what a *hook* gives for *points*: an array of some *kinds*, one for each."""
+        try:
+            given = np.asarray(hook(points, *arguments))
+        except (HookError, LiveOnlyError, Unavailable):
+            raise
+        except Exception as error:
+            self._refuse(points)
+            raise self._error(hook, f"raised {account(error)}") from error
+        if given.shape != (len(points),):
+            self._refuse(points)
+            raise self._error(
+                hook,
+                f"gives an array of shape {given.shape}; expected ({len(points)},), one for each "
+                "point",
+            )
+        if given.dtype.kind not in kinds:
+            wanted = "bools" if kinds == "b" else "real numbers"
+            raise self._error(hook, f"gives an array of type {given.dtype}; expected {wanted}")
+        return given
+
+    def _refuse(self, points: Points) -> None:
+        """Refuse *points* that are none of the domain: what comes of them is no hook's mistake."""
+        self._landscape.domain.check(points)
+
+    def _error(self, hook: Callable[..., object], told: str) -> HookError:
+        return HookError(f"{self._who}: {getattr(hook, '__qualname__', hook)} {told}")

@@ -1,0 +1,202 @@
+"""Parts: what plug-ins and channels are made of, open to classes of users' own.
+
+A field that is annotated as `Annotated[Draw, Open("draw", Constant, Uniform, ...)]` takes every
+model that derives from `Draw`, and tables: by their `kind`, read by one of the bundled classes or
+by the class that an entry point of the group `sparq_sim.draws` names so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import inf, isfinite
+from typing import Any, get_args
+
+import numpy as np
+from pydantic import (
+    BaseModel,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+)
+from pydantic_core import CoreSchema, PydanticCustomError
+from pydantic_core.core_schema import (
+    any_schema,
+    tagged_union_schema,
+    with_info_wrap_validator_function,
+    wrap_serializer_function_ser_schema,
+)
+
+from sparq_sim.errors import HookError, PluginError
+from sparq_sim.fields import is_number, no_table
+from sparq_sim.messages import Values
+from sparq_sim.plugin.contract import Part
+from sparq_sim.plugin.frames import account
+from sparq_sim.plugin.registry import (
+    PartKind,
+    check_unclaimed,
+    family,
+    installed,
+    kind_of,
+    kind_written,
+    load,
+    name_of,
+    with_kind,
+)
+
+
+class Open:
+    """Annotates the base of a family of parts, which users may add to.
+
+    Args:
+        kind: What they are; it names the group of entry points.
+        bundled: The classes that are known without one, each with a field `kind`.
+        number: The kind, and its field, that a bare number is read as.
+        probe: Has a part of a user's own give something, so that what is wrong with all that it
+            gives is found when a model takes it, not in the middle of a play.
+    """
+
+    def __init__(
+        self,
+        kind: PartKind,
+        *bundled: type[Part],
+        number: tuple[str, str] | None = None,
+        probe: Callable[[Any], object] = lambda part: None,
+    ) -> None:
+        self.kind = kind
+        self.bundled = {name: model for model in bundled for name in _kinds(model)}
+        self._number = number
+        self._probe = probe
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        choices = {name: handler.generate_schema(model) for name, model in self.bundled.items()}
+        return with_info_wrap_validator_function(
+            self._read,
+            tagged_union_schema(choices, "kind"),
+            serialization=wrap_serializer_function_ser_schema(_write, schema=any_schema()),
+        )
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        table = {"title": self.kind, **handler(schema)}
+        return {"anyOf": [{"type": "number"}, table]} if self._number else table
+
+    def _read(self, given: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+        if isinstance(given, family(self.kind).base):
+            return self._probed(given)
+        if self._number and is_number(given):
+            kind, field = self._number
+            return handler({"kind": kind, field: given})
+        if not isinstance(given, Mapping):
+            known = dict.fromkeys([*self.bundled, *installed(self.kind)])
+            raise no_table(given, [*known], number=self._number is not None)
+        if "kind" not in given:
+            raise _refusal("missing; say which kind it is")
+        kind, context = str(given["kind"]), info.context or {}
+        try:
+            if kind in self.bundled:
+                if context:  # Of a file, whose author may mean the other.
+                    check_unclaimed(self.kind, kind)
+                return handler(given)
+            model = load(self.kind, kind, allow_import=bool(context.get("allow_import")))
+        except PluginError as error:
+            raise _refusal(str(error)) from error
+        # A class of a user's own need not have a field for its kind.
+        own = {key: value for key, value in given.items() if key != "kind"}
+        try:
+            part = model.model_validate(given if kind in _kinds(model) else own, context=context)
+        except ValidationError:
+            raise
+        except Exception as error:  # A validator of its own, that is broken.
+            told = account(error)
+            raise _refusal(f"{self.kind} {kind!r} fails on its fields: {told}") from error
+        return self._probed(part)
+
+    def _probed(self, part: Part) -> Part:
+        """Return a *part*, unless it is a user's own and does not give what it should."""
+        if type(part) in self.bundled.values():
+            return part
+        try:
+            self._probe(part)
+        except Exception as error:
+            told = f"{self.kind} {name_of(type(part))!r} raises {account(error)}"
+            reason = str(error) if isinstance(error, HookError) else told
+            raise PydanticCustomError("part", "{reason}", {"reason": reason}) from error
+        return part
+
+
+def _kinds(model: type[BaseModel]) -> tuple[str, ...]:
+    """Return what the field `kind` of a *model* may be; nothing where it has none."""
+    field = model.model_fields.get("kind")
+    return () if field is None else get_args(field.annotation)
+
+
+def _refusal(reason: str) -> PydanticCustomError:
+    # As pydantic calls an error about the tag of a union: it is then told of the kind.
+    return PydanticCustomError("union_tag", "{reason}", {"reason": reason})
+
+
+def _write(part: Any, handler: SerializerFunctionWrapHandler) -> Any:
+    """Write all fields of a part, those of a user's own class too, and its kind."""
+    return with_kind(handler(part), kind_written(part))
+
+
+# What parts of users' own give
+
+
+def broken(part: Part, what: str, given: object, expected: str) -> HookError:
+    """Return the error of a *part* that gave something else for *what* than *expected*."""
+    shown = repr(given)
+    if isinstance(given, np.ndarray):
+        shown = f"an array of shape {given.shape} and type {given.dtype}"
+    told = f"{kind_of(type(part))} {name_of(type(part))!r} gives {shown:.80} for {what}"
+    return HookError(f"{told}; expected {expected}")
+
+
+def number(
+    part: Part, what: str, given: object, *, least: float = -inf, most: float = inf
+) -> float:
+    """Return what a *part* gave for *what*: a finite number from *least* to *most*.
+
+    Raises:
+        HookError: It is none.
+    """
+    found: Any = given
+    if isinstance(given, np.ndarray | np.generic) and given.ndim == 0:
+        found = given.item()
+    if not (is_number(found) and least <= found <= most and isfinite(found)):
+        raise broken(part, what, found, f"a finite number{_bounds(least, most)}")
+    return float(found)
+
+
+def is_whole(given: Any) -> bool:
+    """Return whether *given* is a whole number; true and false are none."""
+    return isinstance(given, int | np.integer) and not isinstance(given, bool)
+
+
+def numbers(part: Part, what: str, given: object, *, count: int, least: float = -inf) -> Values:
+    """Return what a *part* gave for *what*: *count* finite numbers, none below *least*.
+
+    Raises:
+        HookError: They are something else.
+    """
+    expected = f"an array of shape ({count},) of finite numbers{_bounds(least, inf)}"
+    if not isinstance(given, np.ndarray) or given.dtype.kind not in "fiu":
+        raise broken(part, what, given, expected)
+    if given.shape != (count,):
+        raise broken(part, what, given, expected)
+    good = np.isfinite(given) & (given >= least)
+    if not good.all():
+        raise broken(part, what, given[int(np.argmin(good))].item(), expected)
+    return given
+
+
+def _bounds(least: float, most: float) -> str:
+    if least == -inf:
+        return ""
+    return f" from {least:g} on" if most == inf else f" from {least:g} to {most:g}"

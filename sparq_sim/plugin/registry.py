@@ -1,0 +1,243 @@
+"""Plug-ins: what is found by entry point and loaded when asked for.
+
+Environments, experts and optimizers, and the parts that these are made of: see `plugin.parts`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from functools import cache, lru_cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args, overload
+
+import sparq_sim
+from sparq_sim.errors import PluginError, did_you_mean
+from sparq_sim.plugin.contract import Environment, Expert, Optimizer, Part
+from sparq_sim.plugin.frames import account
+from sparq_sim.plugin.origins import qualified
+
+Kind: TypeAlias = Literal["environment", "expert", "optimizer"]
+PartKind: TypeAlias = Literal[
+    "draw",
+    "noise",
+    "loss",
+    "fault",
+    "kernel",
+    "prior",
+    "width",
+    "length",
+    "schedule",
+    "routing",
+]
+AnyKind: TypeAlias = Kind | PartKind
+
+# Named, not imported: each imports this module, and only what is used is to be loaded.
+_HOMES: dict[AnyKind, str] = {
+    "environment": "sparq_sim.plugin.contract:Environment",
+    "expert": "sparq_sim.plugin.contract:Expert",
+    "optimizer": "sparq_sim.plugin.contract:Optimizer",
+    "draw": "sparq_sim.simulation.channel.draws:AnyDraw",
+    "noise": "sparq_sim.simulation.channel.noise:AnyNoise",
+    "loss": "sparq_sim.simulation.channel.noise:AnyLoss",
+    "fault": "sparq_sim.simulation.channel.faults:AnyFault",
+    "kernel": "sparq_sim.gp.kernels:AnyKernel",
+    "prior": "sparq_sim.gp.priors:AnyPrior",
+    "width": "sparq_sim.optimizers.shared.widths:AnyWidth",
+    "length": "sparq_sim.optimizers.shared.lengths:AnyLength",
+    "schedule": "sparq_sim.optimizers.shared.schedules:QuerySchedule",
+    "routing": "sparq_sim.optimizers.shared.routing:AnyRouting",
+}
+
+GROUPS: dict[str, AnyKind] = {
+    f"sparq_sim.{kind}{'es' if kind.endswith('s') else 's'}": kind for kind in _HOMES
+}
+"""Of entry points, each with what it names."""
+_GROUP_OF = {kind: group for group, kind in GROUPS.items()}
+
+
+class Family(NamedTuple):
+    """All plug-ins of a kind: their base, and those that are known without an entry point."""
+
+    base: type[Part]
+    bundled: Mapping[str, type[Part]]
+
+
+@cache
+def family(kind: AnyKind) -> Family:
+    """Return the base and the bundled classes of a *kind*, by name."""
+    home = EntryPoint(kind, _HOMES[kind], _GROUP_OF[kind]).load()
+    base, *annotations = get_args(home) or (home,)
+    return Family(base, annotations[0].bundled if annotations else {})
+
+
+def names(kind: AnyKind) -> list[str]:
+    """List the plug-ins of a *kind* that are there, without loading any that is installed."""
+    _check_kind(kind)
+    return sorted({*family(kind).bundled, *installed(kind)})
+
+
+def installed(kind: AnyKind) -> list[str]:
+    """List the names of a *kind* that entry points give."""
+    return sorted({entry.name for entry in _entries(kind)})
+
+
+@overload
+def load(
+    kind: Literal["environment"], name: str, *, allow_import: bool = False
+) -> type[Environment]: ...
+@overload
+def load(kind: Literal["expert"], name: str, *, allow_import: bool = False) -> type[Expert]: ...
+@overload
+def load(
+    kind: Literal["optimizer"], name: str, *, allow_import: bool = False
+) -> type[Optimizer]: ...
+@overload
+def load(kind: AnyKind, name: str, *, allow_import: bool = False) -> type[Part]: ...
+def load(kind: AnyKind, name: str, *, allow_import: bool = False) -> type[Part]:
+    """Load the plug-in called *name*.
+
+    With *allow_import*, a name of the form `module:Class` imports that class: code that a file
+    names then runs, so the switch is for files one trusts.
+    """
+    _check_kind(kind)
+    if ":" in name:
+        if not allow_import:
+            raise PluginError(
+                f"{kind} {name!r} names code to import; that is off unless you allow it: add "
+                "--allow-import, or in Python allow_import=True"
+            )
+        if EntryPoint.pattern.fullmatch(name) is None:
+            raise PluginError(f"{kind} {name!r} names no class: write `module:Class`")
+        return _checked(kind, name, EntryPoint(name, name, _GROUP_OF[kind]))
+    bundled = family(kind).bundled.get(name)
+    claims = [entry for entry in _entries(kind) if entry.name == name]
+    _check_claims(kind, name, claims)
+    if bundled is not None:
+        return bundled
+    if not claims:
+        raise PluginError(f"no {kind} is called {name!r}: {did_you_mean(name, names(kind))}")
+    return _checked(kind, name, claims[0])
+
+
+def check_unclaimed(kind: AnyKind, name: str) -> None:
+    """Refuse a bundled *name* that an entry point gives to another class."""
+    if name in _claimed(kind, tuple(sys.path)):
+        load(kind, name)
+
+
+@lru_cache(maxsize=256)
+def _claimed(kind: AnyKind, path: tuple[str, ...]) -> frozenset[str]:
+    """Return what is installed of a *kind*; looked up once, as bundled parts are read often."""
+    return frozenset(installed(kind))
+
+
+@lru_cache(maxsize=1024)
+def kind_of(model: type) -> AnyKind | None:
+    """Return of which kind a class is, or None for a model that is no plug-in."""
+    for kind, home in _HOMES.items():
+        # Who derives from a base has loaded its module.
+        if home.partition(":")[0] in sys.modules and issubclass(model, family(kind).base):
+            return kind
+    return None
+
+
+@lru_cache(maxsize=1024)
+def name_of(plugin: type[Part]) -> str:
+    """Return the name under which a class is known, or else `module:Class`."""
+    path = qualified(plugin)
+    if (kind := kind_of(plugin)) is None:
+        return path
+    for name, bundled in family(kind).bundled.items():
+        if bundled is plugin:
+            return name
+    for entry in sorted(_entries(kind), key=lambda entry: entry.name):
+        # An entry point may name a package that only passes the class on.
+        module = sys.modules.get(entry.module)
+        if entry.value == path or getattr(module, entry.attr, None) is plugin:
+            return entry.name
+    return path
+
+
+def kind_written(model: object) -> str | None:
+    """Return what is written as the `kind` of a *model*, or None where it is no plug-in."""
+    if not isinstance(model, Part):
+        return None
+    plugin = type(model)
+    if (kind := kind_of(plugin)) is None:
+        return None
+    if plugin in family(kind).bundled.values():
+        return str(getattr(model, "kind"))  # noqa: B009 - of bundled parts alone
+    name = name_of(plugin)
+    _check_kept(model, kind, name)
+    return name
+
+
+def _check_kept(model: Part, kind: AnyKind, name: str) -> None:
+    """Refuse a *model* whose field `kind`, if it has one, is lost where *name* is written."""
+    field = type(model).model_fields.get("kind")
+    if field is None:
+        return
+    # Parts are read with the name that is written, where their field takes it.
+    read = (
+        name if kind in get_args(PartKind) and name in get_args(field.annotation) else field.default
+    )
+    own = getattr(model, "kind")  # noqa: B009 - of those that have one
+    if own != read:
+        raise PluginError(
+            f"{kind} {name!r} has a field `kind` that is {own!r}, but under `kind` its name is "
+            "written: call the field something else, as `sort`"
+        )
+
+
+def with_kind(fields: dict[str, Any], kind: object) -> dict[str, Any]:
+    """Return *fields* with the *kind* that is written beside them, if any."""
+    if kind is None:
+        return fields
+    return ({} if "kind" in fields else {"kind": kind}) | fields | {"kind": kind}
+
+
+def _check_kind(kind: str) -> None:
+    if kind not in _HOMES:
+        raise PluginError(f"no kind of plug-in is called {kind!r}: {did_you_mean(kind, _HOMES)}")
+
+
+def _entries(kind: AnyKind) -> list[EntryPoint]:
+    # The same distribution can be found twice on one path: an editable install, say.
+    unique = {(e.name, e.value, _distribution(e)): e for e in entry_points(group=_GROUP_OF[kind])}
+    return list(unique.values())
+
+
+def _distribution(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist is not None else "unknown"
+
+
+def _check_claims(kind: AnyKind, name: str, claims: Iterable[EntryPoint]) -> None:
+    """Refuse a *name* that is claimed more than once."""
+    owners = [f"{claim.value} ({_distribution(claim)})" for claim in claims]
+    if (bundled := family(kind).bundled.get(name)) is not None:
+        owners.append(f"{qualified(bundled)} (sparq-sim)")
+    if len(owners) > 1:
+        told = ", ".join(sorted(owners))
+        raise PluginError(f"{kind} {name!r} is claimed twice: {told}; uninstall or rename one")
+
+
+def _checked(kind: AnyKind, name: str, entry: EntryPoint) -> type[Part]:
+    try:
+        loaded = entry.load()
+    except (Exception, SystemExit) as error:
+        raise PluginError(
+            f"{kind} {name!r} ({entry.value}) cannot be loaded: {account(error)}"
+        ) from error
+    base = family(kind).base
+    if not (isinstance(loaded, type) and issubclass(loaded, base)):
+        home = "sparq_sim" if base.__name__ in sparq_sim.__all__ else base.__module__
+        raise PluginError(
+            f"{kind} {name!r} ({entry.value}) is no subclass of {home}.{base.__name__}; "
+            "an entry point reads `name = module:Class`"
+        )
+    if missing := getattr(loaded, "__abstractmethods__", ()):
+        raise PluginError(
+            f"{kind} {name!r} ({entry.value}) does not define {', '.join(sorted(missing))}"
+        )
+    return loaded

@@ -1,0 +1,477 @@
+"""The console: tables and progress as a person reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import inf, isfinite
+from string import ascii_lowercase
+from time import perf_counter
+from typing import TYPE_CHECKING, TypeAlias
+
+from rich import box
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from sparq_sim.errors import visible
+from sparq_sim.simulation.lifetime import started_landscape
+from sparq_sim.simulation.measures import HALF, References, references
+from sparq_sim.simulation.measures import Watch as WatchLevels
+from sparq_sim.study.settings import brief, in_words, swept
+
+if TYPE_CHECKING:
+    from sparq_sim.analysis.contrasts import BreakEven, Contrast
+    from sparq_sim.analysis.summary import Spread, Summary
+    from sparq_sim.scenario.model import Scenario
+    from sparq_sim.study.study import Progress as StudyProgress
+    from sparq_sim.study.study import Watch
+
+Level: TypeAlias = tuple[Mapping[str, object], References]
+
+
+LEVELS_UNSEEN = 1.0
+"""Seconds that reference levels may take before it is shown how far they have come."""
+
+
+def levels(
+    scenario: Scenario,
+    *,
+    known: dict[str, References] | None = None,
+    watch: WatchLevels | None = None,
+) -> list[Level]:
+    """Compute the reference levels of a scenario, one for each setting whose world differs.
+
+    Args:
+        scenario: Where its `levels` is false, there are none.
+        known: Levels found before, by world; what is found is added, so as not to find it twice.
+        watch: Hears how far each has come, as by `references`.
+    """
+    known = {} if known is None else known
+    found: dict[str, Level] = {}
+    for setting, one in scenario.settings():
+        rules, environment = one.rules, one.environment
+        world = repr((environment, one.seed, rules.period, rules.most_rounds))
+        if not one.levels or world in found:
+            continue
+        if world not in known:
+            times = [t * rules.period for t in range(1, rules.most_rounds + 1)]
+            budget = environment.level_evaluations
+            with started_landscape(environment, one.seed) as landscape:
+                known[world] = references(landscape, times, budget=budget, watch=watch)
+        found[world] = setting, known[world]
+    return list(found.values())
+
+
+def estimates(found: Iterable[References]) -> list[str]:
+    """List the reference levels of which only a part was computed, each once."""
+    return [
+        f"reference levels are estimated, from {told}"
+        for told in dict.fromkeys(level.estimated_from for level in found)
+        if told
+    ]
+
+
+OPTIONAL = ("seconds", "sent", "retried", "spent", "growth", "asked")
+"""Columns that a narrow terminal does without, in this order."""
+ROOM = "room"
+"""What a narrow terminal does without as well: wide gaps, long names, and prices on one line."""
+LONG = 8
+"""A longer name of a column is a letter there."""
+LARGE = 1e6
+"""Numbers from here on are written in powers of ten."""
+MARK = " !"
+"""Stands behind a number that cannot be right."""
+
+
+def summary_table(
+    title: str,
+    summaries: Sequence[Summary],
+    reference_levels: Sequence[Level] = (),
+    *,
+    width: int = 10**6,
+) -> Table:
+    """Lay out what the plays of a study come to, and what simple policies would get.
+
+    What tells rows apart is always shown; other columns as far as a *width* allows.
+    """
+    return _fitting(
+        lambda without: _table(title, summaries, reference_levels, without=without),
+        OPTIONAL,
+        width=width,
+    )
+
+
+def _fitting(
+    made: Callable[[Sequence[str]], Table], optional: Sequence[str], *, width: int
+) -> Table:
+    """Make a table without so many of its *optional* columns as a width asks for."""
+    for left_out in range(len(optional)):
+        table = made(optional[:left_out])
+        if Console(width=10**6).measure(table).maximum <= width:
+            return table
+    return made(optional)
+
+
+def _table(
+    title: str,
+    summaries: Sequence[Summary],
+    reference_levels: Sequence[Level],
+    *,
+    without: Sequence[str],
+) -> Table:
+    paths = sorted(swept(each.setting for each in summaries))
+    table = Table(title=_safe(title) or None, box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("optimizer", no_wrap=True)
+    for path in paths:
+        table.add_column(_safe(path.rsplit(".", 1)[-1]), justify="right", no_wrap=True)
+    numbers = [_numbers(each) for each in summaries]
+    headings = [name for name in _headings(summaries) if name not in without]
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for each, cells in zip(summaries, numbers, strict=True):
+        setting = [_safe(_shown(each.setting.get(path, ""))) for path in paths]
+        table.add_row(_safe(each.optimizer), *setting, *(cells[name] for name in headings))
+    table.add_section()
+    for setting_of, level in reference_levels:
+        setting = [_safe(_shown(setting_of.get(path, ""))) for path in paths]
+        if len(reference_levels) == 1:
+            setting = [""] * len(paths)
+        for label, number in (
+            ("uniform, expected", level.uniform),
+            ("best fixed point", level.fixed),
+            ("one round late", level.late),
+        ):
+            table.add_row(label, *setting, f"{number:.4f}         ", style="dim")
+    if not reference_levels and summaries:
+        count = _count([each.plays for each in summaries], "play")
+        table.caption = f"{count} a row: mean ± half its 95 % interval"
+    return table
+
+
+def _headings(summaries: Sequence[Summary]) -> Iterator[str]:
+    """Name the columns; some are there only where there is something to tell."""
+    yield "average regret"
+    if any(each.ended_early for each in summaries):
+        yield "rounds"
+    if any(each.idle > 0 for each in summaries):
+        yield "idle"
+    yield from ("growth", "asked")
+    if any(each.answered < HALF for each in summaries):
+        yield "answered"
+    if any(each.retries_per_round > 0 for each in summaries):
+        yield "retried"
+    if any(each.pushes_per_round > 0 for each in summaries):
+        yield "sent"
+    yield from ("spent", "seconds")
+
+
+def _numbers(each: Summary) -> dict[str, str]:
+    return {
+        "average regret": _with_reach(each.average_regret, 4) + MARK * bool(each.impossible),
+        "rounds": f"{each.rounds:.1f}",
+        "idle": f"{100 * each.idle:.0f} %",
+        "growth": _with_reach(each.exponent, 2),
+        "asked": f"{each.queries_per_round:.1f}",
+        "answered": f"{100 * each.answered:.0f} %" if isfinite(each.answered) else "",
+        "retried": f"{each.retries_per_round:.1f}",
+        "sent": f"{each.pushes_per_round:.1f}",
+        "spent": f"{each.spent.mean:.2f}",
+        "seconds": f"{each.wall:.2f}",
+    }
+
+
+def _count(numbers: Sequence[int], thing: str) -> str:
+    few, many = min(numbers), max(numbers)
+    count = f"{few}" if few == many else f"{few} to {many}"
+    return f"{count} {thing}{'' if many == 1 else 's'}"
+
+
+_MEANINGS = {
+    "rounds": "played, a play: some ended early",
+    "idle": "rounds without a move",
+    "growth": "a in R_t ~ t^a",
+    "asked": "points a round, of experts",
+    "answered": "of the points asked",
+    "retried": "points a round that were asked again",
+    "sent": "readings a round that nobody asked for",
+    "seconds": "of the agent's computing, a play",
+}
+
+
+def legend(table: Table, *, replications: int, marked: bool) -> str:
+    """Explain the columns of a `summary_table`.
+
+    Args:
+        table: The table, of which only the columns shown are explained.
+        replications: How many there are of each play.
+        marked: Whether a number is marked as one that cannot be right.
+    """
+    lines = [
+        f"{replications} replication{'' if replications == 1 else 's'}: "
+        "mean ± half its 95 % interval",
+        *(
+            f"{column.header:8} {_MEANINGS[str(column.header)]}"
+            for column in table.columns
+            if column.header in _MEANINGS
+        ),
+    ]
+    if marked:
+        lines.append(f"{MARK.strip():8} regret below 0, which cannot be: see the notes")
+    lines.append("The last lines are what simple policies would get, with full knowledge.")
+    return "\n".join(lines)
+
+
+# What a setting, a price or an expert changes
+
+
+def contrast_table(
+    title: str, contrasts: Sequence[Contrast], *, priced: bool, width: int = 10**6
+) -> Table:
+    """Lay out paired differences: what plays come to here and there, and which is the better.
+
+    Args:
+        title: Of the study.
+        contrasts: One a row.
+        priced: Whether a price is asked about: then there is a column of break-even prices.
+        width: What it does not allow is left out or folded, but never the difference and verdict.
+    """
+    return _fitting(
+        lambda without: _contrast_table(title, contrasts, priced=priced, without=without),
+        ("there", "here", ROOM),
+        width=width,
+    )
+
+
+def _contrast_table(
+    title: str, contrasts: Sequence[Contrast], *, priced: bool, without: Sequence[str]
+) -> Table:
+    names = brief(swept(each.setting for each in contrasts))
+    fixed = _fixed(contrasts)
+    varied = [path for path in names if path not in fixed]
+    narrow = ROOM in without
+    letters = _letters([names[path] for path in varied]) if narrow else {}
+    headings = {
+        "here": "regret + price" if priced else "average regret",
+        "there": "against",
+        "difference": "difference",
+        "verdict": "verdict",
+    } | ({"break-even": "break-even"} if priced else {})
+    headings = {key: heading for key, heading in headings.items() if key not in without}
+    padding = (0, 1, 0, 0) if narrow else (0, 1)
+    table = Table(title=_safe(title) or None, box=box.SIMPLE_HEAD, pad_edge=False, padding=padding)
+    # Columns that may be folded are narrowed before all others.
+    table.add_column("optimizer", overflow="fold")
+    for path in varied:
+        name = letters.get(names[path], names[path])
+        table.add_column(_safe(name), justify="right", overflow="fold")
+    for heading in headings.values():
+        table.add_column(heading, justify="right", no_wrap=True)
+    for each in contrasts:
+        cells = {
+            "here": _number(each.here),
+            "there": _number(each.there),
+            "difference": _with_reach(each.difference, 4, sign="+"),
+            "verdict": each.verdict,
+            "break-even": _prices(each.break_even, narrow=narrow),
+        }
+        setting = [_safe(_shown(each.setting.get(path, ""))) for path in varied]
+        table.add_row(_safe(each.optimizer), *setting, *(cells[key] for key in headings))
+    count = _count([each.difference.count for each in contrasts], "pair")
+    table.caption = f"{count} a row: mean difference ± half its 95 % interval"
+    if fixed:
+        told = ", ".join(f"{names[path]} {_shown(value)}" for path, value in fixed.items())
+        table.caption += f"; in all rows {_safe(told)}"
+    if letters:
+        table.caption += f"; {_safe(', '.join(f'{letters[name]} is {name}' for name in letters))}"
+    return table
+
+
+def _letters(names: Sequence[str]) -> dict[str, str]:
+    """Call long names by letters."""
+    long = [name for name in names if len(name) > LONG]
+    return dict(zip(long, ascii_lowercase, strict=False))
+
+
+def _fixed(contrasts: Sequence[Contrast]) -> dict[str, object]:
+    """Return the values, but of the path compared, that all rows share and need no column."""
+    first, *others = (each.setting for each in contrasts)
+    return {
+        path: value
+        for path, value in first.items()
+        if others
+        and path != contrasts[0].path
+        and all(path in other and other[path] == value for other in others)
+    }
+
+
+def _prices(found: BreakEven, *, narrow: bool = False) -> str:
+    """Write a price and its interval, on a line each where it is *narrow*."""
+    line = "\n" if narrow else " "
+    price = "none" if found.price is None else f"{found.price:.3g}"
+    pieces = [
+        "any price"
+        if (low, high) == (0, inf)
+        else f"{low:.3g} {'on' if high == inf else f'to {high:.3g}'}"
+        for low, high in found.ranges
+    ]
+    return f"{price}{line}({f'{line}or '.join(pieces)})" if pieces else price
+
+
+def expert_in_words(
+    expert: str, contrasts: Sequence[Contrast], *, played: Mapping[str, int] | None = None
+) -> list[str]:
+    """Return, for each optimizer, a sentence on whether an *expert* helps or harms.
+
+    Args:
+        expert: Its name.
+        contrasts: Of plays with it and without it.
+        played: In how many settings each optimizer has played, where these may not be all.
+    """
+    by_optimizer: dict[str, list[Contrast]] = {}
+    for each in contrasts:
+        by_optimizer.setdefault(each.optimizer, []).append(each)
+    return [
+        _one_in_words(expert, found[0])
+        if len(found) == 1
+        else _all_in_words(expert, found, of=(played or {}).get(name, len(found)))
+        for name, found in by_optimizer.items()
+    ]
+
+
+def _one_in_words(expert: str, found: Contrast) -> str:
+    what = "regret plus price" if found.price else "average regret"
+    gap, name = found.difference, found.optimizer
+    if found.setting:
+        name = f"{name} (where {in_words(found.setting)})"
+    match found.verdict:
+        case "equal":
+            return f"The expert {expert!r} makes no difference to {name}."
+        case "unclear" if not isfinite(gap.low):
+            return f"Whether the expert {expert!r} helps {name} cannot be said: there is one pair."
+        case "unclear":
+            return (
+                f"Whether the expert {expert!r} helps {name} cannot be said: the 95 % interval of "
+                f"the difference, {_number(gap.low)} to {_number(gap.high)}, includes 0."
+            )
+        case "better":
+            verb, more, low, high = "helps", "lower", -gap.high, -gap.low
+        case "worse":
+            verb, more, low, high = "harms", "higher", gap.low, gap.high
+    return (
+        f"The expert {expert!r} {verb} {name}: with it, {what} is {_number(abs(gap.mean))} {more} "
+        f"(95 % interval {_number(low)} to {_number(high)})."
+    )
+
+
+def _all_in_words(expert: str, found: Sequence[Contrast], *, of: int) -> str:
+    where = {
+        verdict: [in_words(each.setting) for each in found if each.verdict == verdict]
+        for verdict in ("worse", "better", "equal", "unclear")
+    }
+    told = []
+    if where["worse"]:
+        told.append(f"harms in {len(where['worse'])} ({'; '.join(where['worse'])})")
+    if where["better"]:
+        told.append(f"helps in {len(where['better'])}")
+    if where["equal"]:
+        told.append(f"makes no difference in {len(where['equal'])}")
+    if where["unclear"]:
+        told.append(f"in {len(where['unclear'])} nothing can be said, for the interval includes 0")
+    return (
+        f"The expert {expert!r} and {found[0].optimizer}, in "
+        f"{len(found)}{f' of {of}' if of > len(found) else ''} settings: "
+        f"{', '.join(told)}."
+    )
+
+
+def _with_reach(spread: Spread, digits: int, *, sign: str = "") -> str:
+    reach = (spread.high - spread.low) / 2
+    mean = _number(spread.mean, digits, sign=sign)
+    return f"{mean} ± {_number(reach, digits)}" if isfinite(reach) else mean
+
+
+def _number(number: float, digits: int = 4, *, sign: str = "") -> str:
+    """Write a number with so many digits behind the point, or in all if it is large."""
+    return f"{number:{sign}.{digits}{'f' if abs(number) < LARGE else 'g'}}"
+
+
+def _safe(text: str) -> str:
+    return escape(visible(text))
+
+
+def _shown(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@contextmanager
+def watching_levels(console: Console) -> Iterator[WatchLevels | None]:
+    """Show how far reference levels have come, where they take their time and it is a terminal."""
+    if not console.is_terminal:
+        yield None
+        return
+    bar = Progress(
+        TextColumn("reference levels"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("(levels = false leaves them out)"),
+        console=console,
+        transient=True,
+    )
+    task = bar.add_task("", total=None)
+    began = perf_counter()
+
+    def watch(done: int, total: int) -> None:
+        if perf_counter() - began >= LEVELS_UNSEEN:
+            bar.start()
+            bar.update(task, completed=min(done, total), total=total)
+
+    try:
+        yield watch
+    finally:
+        bar.stop()
+
+
+@contextmanager
+def watching(console: Console) -> Iterator[Watch | None]:
+    """Show a bar and the running average regrets; nothing where there is no terminal."""
+    if not console.is_terminal:
+        yield None
+        return
+    bar = Progress(
+        TextColumn("plays"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[pace]}"),
+        console=console,
+    )
+    task: TaskID = bar.add_task("", total=None, pace="")
+    with Live(bar, console=console, transient=True, refresh_per_second=4) as live:
+
+        def watch(progress: StudyProgress) -> None:
+            left = progress.remaining
+            pace = f"{progress.rate:.1f} a second"
+            pace += "" if left is None else f", {left:.0f} s to go"
+            bar.update(task, completed=progress.done, total=progress.total, pace=pace)
+            live.update(Group(bar, _running(progress)))
+
+        yield watch
+
+
+def _running(progress: StudyProgress) -> Text:
+    regrets = progress.average_regrets
+    lines = [
+        f"  {name} {setting if setting != '{}' else ''}: {regret:.4f}"
+        for (name, setting), regret in sorted(regrets.items())[:20]
+    ]
+    return Text(visible("\n".join(lines)), style="dim")

@@ -1,0 +1,1 @@
+"""Channels: what a scenario declares of the way to a source and back."""

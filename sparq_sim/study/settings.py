@@ -1,0 +1,105 @@
+"""Settings: the swept values of plays, compared, found by name, and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from sparq_sim.errors import SparqError, did_you_mean
+from sparq_sim.fields import is_number
+from sparq_sim.study.store import canonical
+
+Setting: TypeAlias = Mapping[str, object]
+"""Swept values by path."""
+
+
+def swept(settings: Iterable[Setting]) -> list[str]:
+    """List the swept paths."""
+    return list(dict.fromkeys(path for setting in settings for path in setting))
+
+
+def agree(one: Setting, other: Setting) -> bool:
+    """Tell whether two settings have equal values wherever both have one."""
+    return all(canonical(one[path]) == canonical(other[path]) for path in one.keys() & other.keys())
+
+
+def fullest(settings: Iterable[Setting]) -> list[Setting]:
+    """Leave out settings of which others are special cases."""
+    unique = {canonical(dict(setting)): setting for setting in settings}
+    kinds: dict[frozenset[str], list[Setting]] = {}
+    for setting in unique.values():
+        kinds.setdefault(frozenset(setting), []).append(setting)
+    kept = []
+    for paths, alike in kinds.items():
+        special = {
+            canonical({path: wider[path] for path in paths})
+            for others, more in kinds.items()
+            if others > paths
+            for wider in more
+        }
+        kept += [setting for setting in alike if canonical(dict(setting)) not in special]
+    return kept
+
+
+def values_of(settings: Iterable[Setting], path: str) -> list[object]:
+    """List the values that a path takes, numbers by their size."""
+    found = {canonical(each[path]): each[path] for each in settings if path in each}
+    numbers: list[Any] = [value for value in found.values() if is_number(value)]
+    return sorted(numbers) if len(numbers) == len(found) else [found[key] for key in sorted(found)]
+
+
+def path_called(name: str, paths: Sequence[str]) -> str:
+    """Return the swept path that is called so, in full or by its last words.
+
+    Raises:
+        SparqError: There is none, or there are several.
+    """
+    matching = [path for path in paths if path == name]
+    matching = matching or [path for path in paths if path.endswith(f".{name}")]
+    if not matching:
+        known = paths if "." in name else brief(paths).values()
+        raise SparqError(f"{name!r} is not swept: {did_you_mean(name, known)}")
+    if len(matching) > 1:
+        raise SparqError(f"{name!r} may be any of {', '.join(matching)}; write it in full")
+    return matching[0]
+
+
+def value_among(value: object, values: Sequence[object], path: str) -> object:
+    """Return the one of the *values* of a path that equals a *value*: 2 is written 2.0, say.
+
+    Raises:
+        SparqError: There is none.
+    """
+    for written in (value, canonical(value)):  # Lists and tables are kept as their JSON.
+        if written in values:
+            return values[values.index(written)]
+    raise SparqError(f"{path} was never {value!r}; there are: {', '.join(map(shown, values))}")
+
+
+def short(path: str) -> str:
+    """Give the last word of a path, which tells most."""
+    return path.rpartition(".")[2] or path
+
+
+def brief(paths: Iterable[str]) -> dict[str, str]:
+    """Call each path by its last word, or by as many as tell it from the others."""
+    parts = {path: path.split(".") for path in paths}
+    names = {}
+    for path, words in parts.items():
+        others = [each for each in parts.values() if each != words]
+        own = (k for k in range(1, len(words)) if all(o[-k:] != words[-k:] for o in others))
+        names[path] = ".".join(words[-next(own, len(words)) :])
+    return names
+
+
+def shown(value: object) -> str:
+    """Write a swept value."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, int | float) else str(value)
+
+
+def in_words(setting: Setting) -> str:
+    """Write a setting on one line."""
+    names = brief(setting)
+    return ", ".join(f"{names[path]} {shown(value)}" for path, value in setting.items())

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
+    for command in "".join(blocks("sh")).splitlines():
+        run(command, tmp_path)
+
+
+def run(command: str, folder: Path) -> None:
+    program, *arguments = command.split()
+    if (
+        program == "make"
+    ):  # This very test runs under `make test`; that the target exists is enough.
+        ran = subprocess.run(["make", "-n", *arguments], cwd=ROOT, capture_output=True, check=False)
+    else:
+        assert program == "sparq-sim"
+        ran = subprocess.run(
+            [sys.executable, "-m", "sparq_sim", *arguments],
+            cwd=folder,
+            capture_output=True,
+            check=False,
+        )
+    assert ran.returncode == 0, ran.stderr.decode()
+
+
+def test_the_expert_of_the_readme_knows_nothing_of_what_fills_a_gap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sparq_environments.recorded import Recorded
+    from sparq_sim import Expert
+    from tests.experts import consult
+
+    rows = [
+        f"{day},{site},{place},0,{10 * day}"
+        for day in range(15)
+        for place, site in enumerate(("gappy", "whole"))
+        if site == "whole" or not 5 <= day <= 9
+    ]
+    record = tmp_path / "record.csv"
+    record.write_text("\n".join(["time,site,lat,lon,value", *rows]), encoding="utf-8")
+    code = next(block for block in blocks("python") if "(Expert)" in block)
+    (tmp_path / "expert_of_the_readme.py").write_text(code, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    module = vars(import_module("expert_of_the_readme"))
+    classes = [each for each in module.values() if isinstance(each, type)]
+    (written,) = [each for each in classes if issubclass(each, Expert) and each is not Expert]
+
+    expert = written.model_validate({"lag": 1.0})
+    environment = Recorded(files=(str(record),), coverage=0.5)
+    heard = consult(expert, [3.0, 7.0, 12.0], np.zeros((1, 2)), environment=environment)
+    assert [record.fate for record in heard.records] == ["answered", "unavailable", "answered"]
+    assert [answer.values.tolist() for answer in heard.answers] == [[20.0], [110.0]]
+    assert [failure.reason for failure in heard.failures] == ["no reading"]
+
+
+def test_every_plugin_is_in_the_readme() -> None:
+    from sparq_sim.plugin.registry import names
+
+    text = README.read_text(encoding="utf-8")
+    for name in (*names("environment"), *names("expert"), *names("optimizer")):
+        assert f"`{name}`" in text, name

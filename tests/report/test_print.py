@@ -1,0 +1,519 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from matplotlib import rc_context, rcParams
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection, QuadMesh
+from matplotlib.colors import to_hex
+from matplotlib.container import ErrorbarContainer
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
+
+from sparq_sim import SparqError
+from sparq_sim.analysis.summary import bands, summary
+from sparq_sim.report.html import page
+from sparq_sim.report.html.charts import Material
+from sparq_sim.report.print import KINDS, MOST_PANELS, SERIES, SUFFIXES, _look, draw, kinds, save
+from sparq_sim.report.terminal import levels
+from sparq_sim.study.study import Study
+from sparq_sim.testing import Asker
+from tests.analysis.test_cautions import Beacon
+from tests.report.conftest import played, scenario
+
+LOSS, NOISE = "experts.sage.channel.loss", "feedback.noise"
+HOSTILE = "</text><script>alert(1)</script> $x^{ \x00\n_&"
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """Two optimizers, two losses, two noises, two replications, thirty rounds."""
+    return played(tmp_path_factory.mktemp("study"))
+
+
+@pytest.fixture(scope="module")
+def material(study: Study) -> Material:
+    return page.gathered(study, replays=False).material
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Material:
+    """One optimizer that asks nobody, one setting, one replication."""
+    study = played(
+        tmp_path_factory.mktemp("plain"),
+        sweep={},
+        experts={},
+        replications=1,
+        optimizers={"careless": {"kind": "uniform"}},
+        record="rounds",
+    )
+    return page.gathered(study, replays=False).material
+
+
+def line(axes: Axes, label: str) -> Line2D:
+    (found,) = [each for each in axes.get_lines() if each.get_label() == label]
+    return found
+
+
+def curve(axes: Axes, label: str) -> NDArray[np.float64]:
+    """Give the points of a line: (n, 2)."""
+    return np.asarray(line(axes, label).get_xydata(), dtype=float)
+
+
+def hue(shade: Any) -> str:
+    return to_hex(shade.get_facecolor()[0])
+
+
+def texts(figure: Figure) -> list[str]:
+    (legend,) = figure.legends
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def panel(figure: Figure, title: str) -> Axes:
+    (found,) = [axes for axes in figure.axes if axes.get_title() == title]
+    return found
+
+
+def title(setting: Mapping[str, object]) -> str:
+    return f"loss {setting[LOSS]:g}, noise {setting[NOISE]:g}"
+
+
+def regret(material: Material, optimizer: str, setting: Mapping[str, object]) -> float:
+    """Give the mean of the average regrets of all plays in settings like this one."""
+    return float(
+        np.mean(
+            [
+                found.measures["average_regret"]
+                for found in material.found
+                if found.optimizer == optimizer and setting.items() <= found.setting.items()
+            ]
+        )
+    )
+
+
+# What is drawn
+
+RARE = ("retries", "pushes")
+ORDINARY = [kind for kind in KINDS if kind not in RARE]
+
+
+def test_a_study_has_all_kinds_and_what_was_noted(material: Material) -> None:
+    assert {*ORDINARY, "kl_bound"} <= {*kinds(material)}
+
+
+@pytest.mark.parametrize("kind", [*ORDINARY, "kl_bound"])
+def test_every_kind_is_drawn(material: Material, kind: str, tmp_path: Path) -> None:
+    assert save(material, kind, tmp_path / "figure.svg").stat().st_size > 5000
+
+
+@pytest.mark.parametrize("kind", RARE)
+def test_retries_and_readings_sent_unasked_are_drawn_where_there_are_any(
+    kind: str, tmp_path: Path
+) -> None:
+    flaky = {"loss": 0.5, "patience": 1.0, "policy": {"retries": 3}}
+    experts = {"sage": {"kind": "truth", "channel": flaky}, "beacon": Beacon()}
+    optimizers = {"asker": Asker(batch=1)}
+    study = played(tmp_path, experts=experts, optimizers=optimizers, sweep={})
+    assert save(study, kind, tmp_path / "figure.svg").stat().st_size > 5000
+
+
+def test_an_unknown_kind_is_answered_with_each_kind_once(material: Material) -> None:
+    with pytest.raises(SparqError) as refused:
+        draw(material, "nonsense")
+    listed = str(refused.value).partition("there are: ")[2].split(", ")
+    assert len(listed) == len(set(listed))
+    assert {*KINDS, "kl_bound"} <= set(listed)
+
+
+def test_a_study_is_drawn_as_what_was_gathered_of_it(study: Study, material: Material) -> None:
+    drawn, again = (
+        draw(each, "average-regret", where={LOSS: 0, NOISE: 0.1}) for each in (study, material)
+    )
+    for name in ("careless", "curious"):
+        assert np.array_equal(curve(drawn.axes[0], name), curve(again.axes[0], name))
+
+
+@pytest.mark.parametrize("quantity", ["average_regret", "cumulative_regret"])
+def test_regret_curves_and_their_bands_are_those_of_the_analysis(
+    study: Study, material: Material, quantity: Any
+) -> None:
+    figure = draw(material, quantity.replace("_", "-"))
+    for band in bands(study, quantity):
+        axes = panel(figure, title(band.setting))
+        assert np.allclose(curve(axes, band.optimizer), np.c_[band.rounds, band.mean])
+        colour = line(axes, band.optimizer).get_color()
+        (shade,) = [
+            each
+            for each in axes.collections
+            if isinstance(each, PolyCollection) and hue(each) == colour
+        ]
+        (path,) = shade.get_paths()
+        edges = {tuple(np.round(point, 6)) for point in np.asarray(path.vertices)}
+        for heights in (band.low, band.high):
+            assert edges >= {(t, round(y, 6)) for t, y in zip(band.rounds, heights, strict=True)}
+
+
+def test_reference_levels_are_dashed_lines_in_every_figure_of_regret(material: Material) -> None:
+    (_, level), *_ = levels(scenario())
+    wanted = {
+        "uniform, expected": level.uniform,
+        "best fixed point": level.fixed,
+        "one round late": level.late,
+    }
+    for kind in ("average-regret", "cumulative-regret", "cost", "sweep"):
+        for axes in draw(material, kind).axes:
+            for name, height in wanted.items():
+                steps = 30 if kind == "cumulative-regret" else 1
+                assert curve(axes, name)[-1, 1] == pytest.approx(steps * height)
+                assert line(axes, name).get_linestyle() != "-"
+
+
+def test_the_cost_figure_shows_each_optimizer_in_each_setting(
+    study: Study, material: Material
+) -> None:
+    (axes,) = draw(material, "cost").axes
+    for name in ("careless", "curious"):
+        (marks,) = [each for each in axes.containers if each.get_label() == name]
+        assert isinstance(marks, ErrorbarContainer)
+        rows = [each for each in summary(study) if each.optimizer == name]
+        wanted = [(each.spent.mean, each.average_regret.mean) for each in rows]
+        drawn = np.asarray(marks.lines[0].get_xydata(), dtype=float)
+        assert np.allclose(np.sort(drawn, axis=0), np.sort(wanted, axis=0))
+
+
+def test_nobody_is_below_and_left_of_the_front(study: Study, material: Material) -> None:
+    front = curve(draw(material, "cost").axes[0], "Pareto front")
+    rows = [(each.spent.mean, each.average_regret.mean) for each in summary(study)]
+    for spent, height in rows:
+        assert not any(spent < x and height < y for x, y in front)
+    assert {tuple(point) for point in front[:-1]} <= set(rows)
+
+
+def test_a_sweep_shows_the_means_of_all_plays_at_each_value(material: Material) -> None:
+    figure = draw(material, "sweep")
+    for axes, path in zip(figure.axes, (LOSS, NOISE), strict=True):
+        assert axes.get_xlabel() == path.rpartition(".")[2]
+        for name in ("careless", "curious"):
+            for value, height in curve(axes, name):
+                assert height == pytest.approx(regret(material, name, {path: value}))
+
+
+def test_a_heat_map_shows_the_mean_of_the_plays_of_each_cell(material: Material) -> None:
+    figure = draw(material, "heat-map")
+    for name in ("careless", "curious"):
+        (mesh,) = [c for c in panel(figure, name).collections if isinstance(c, QuadMesh)]
+        wanted = [
+            [regret(material, name, {LOSS: x, NOISE: y}) for x in (0, 0.4)] for y in (0.1, 0.3)
+        ]
+        assert np.allclose(np.reshape(np.asarray(mesh.get_array()), (2, 2)), wanted)
+
+
+def test_queries_are_those_of_the_summary(study: Study, material: Material) -> None:
+    figure = draw(material, "queries")
+    for row in summary(study):
+        if row.optimizer == "curious":
+            asked = curve(panel(figure, title(row.setting)), "curious")[:, 1]
+            assert asked.mean() == pytest.approx(row.queries_per_round)
+
+
+def test_answers_are_as_stale_as_their_transit_is_long(material: Material) -> None:
+    for axes in draw(material, "staleness").axes:
+        assert np.allclose(curve(axes, "curious")[:, 1], 1.5)
+
+
+def test_optimizers_that_note_their_queries_need_no_replies(material: Material) -> None:
+    tracks = [replace(t, name="note queries") for t in material.tracks if t.name == "queries"]
+    assert draw(replace(material, tracks=tracks), "queries").axes[0].get_lines()
+
+
+def test_a_note_never_takes_the_place_of_another_kind(material: Material) -> None:
+    (first, *_) = material.tracks
+    noted = replace(material, tracks=[*material.tracks, replace(first, name="note cost")])
+    assert draw(noted, "cost").axes[0].get_ylabel() == "average regret"
+    assert draw(noted, "note cost").axes[0].get_ylabel() == "cost"
+
+
+def test_one_replication_has_no_band(plain: Material) -> None:
+    (axes,) = draw(plain, "average-regret").axes
+    assert not axes.collections
+    assert len(curve(axes, "careless")) == 30
+
+
+def test_lines_are_drawn_besides(material: Material) -> None:
+    bound = 3 / np.sqrt(np.arange(1, 31))
+    figure = draw(material, "average-regret", lines={"bound": bound, "goal": 0.2})
+    for axes in figure.axes:
+        assert np.array_equal(curve(axes, "bound"), np.c_[np.arange(1, 31), bound])
+        assert np.array_equal(curve(axes, "goal"), [[1, 0.2], [30, 0.2]])
+    assert texts(figure)[-2:] == ["bound", "goal"]
+
+
+def test_a_line_may_have_the_name_of_an_optimizer(plain: Material) -> None:
+    assert texts(draw(plain, "average-regret", lines={"careless": 1.0})).count("careless") == 2
+
+
+# Of a sweep
+
+
+def test_settings_are_in_the_order_of_their_values(material: Material) -> None:
+    tenfold = {0.0: 2.0, 0.4: 10.0}
+
+    def moved(each: Any) -> Any:
+        return replace(each, setting={"loss": tenfold[each.setting[LOSS]]})
+
+    swept = replace(
+        material,
+        found=[moved(each) for each in material.found],
+        bands=[moved(each) for each in material.bands],
+    )
+    titles = [axes.get_title() for axes in draw(swept, "average-regret").axes]
+    assert titles == ["loss 2", "loss 10"]
+
+
+@pytest.mark.parametrize("where", [{LOSS: 0.0}, {"loss": 0}])
+def test_a_figure_may_be_of_some_settings(material: Material, where: dict[str, object]) -> None:
+    titles = [axes.get_title() for axes in draw(material, "average-regret", where=where).axes]
+    assert titles == ["noise 0.1", "noise 0.3"]
+    (axes,) = draw(material, "sweep", where=where).axes
+    for value, height in curve(axes, "curious"):
+        assert height == pytest.approx(regret(material, "curious", {LOSS: 0.0, NOISE: value}))
+
+
+@pytest.mark.parametrize(
+    ("values", "scale", "places"),
+    [
+        ((0.0, 2.0), "linear", [0.0, 2.0]),
+        ((0.001, 1.0), "log", [0.001, 1.0]),
+        (("fast", "slow"), "linear", [0.0, 1.0]),
+    ],
+)
+def test_swept_values_lie_where_they_can_be_told_apart(
+    material: Material, values: tuple[Any, Any], scale: str, places: list[float]
+) -> None:
+    new: dict[object, Any] = dict(zip((0.0, 0.4), values, strict=True))
+    found = [replace(each, setting={"speed": new[each.setting[LOSS]]}) for each in material.found]
+    (axes,) = draw(replace(material, found=found), "sweep").axes
+    assert axes.get_xscale() == scale
+    assert list(curve(axes, "curious")[:, 0]) == places
+    if isinstance(values[0], str):
+        assert [text.get_text() for text in axes.get_xticklabels()] == list(values)
+
+
+# How it looks
+
+
+def test_an_optimizer_has_the_colour_that_it_has_in_the_report() -> None:
+    style = (page.TEMPLATES / "page.css").read_text(encoding="utf-8")
+    light = dict(reversed(re.findall(r"--series-(\d): (#\w+);", style)))
+    assert tuple(light[str(place)] for place in range(1, 9)) == SERIES
+
+
+def test_more_optimizers_than_colours_look_different() -> None:
+    names = [f"optimizer {i}" for i in range(32)]
+    many = Material(optimizers=names)
+    assert len({repr(_look(many, name)) for name in names}) == 32
+    assert len({_look(many, name)["marker"] for name in names[:8]}) == 8
+
+
+def test_a_figure_is_as_wide_as_wanted(material: Material) -> None:
+    assert draw(material, "sweep").get_figwidth() == 3.4
+    assert draw(material, "sweep", width=7.0).get_figwidth() == 7.0
+
+
+def test_the_style_of_a_user_neither_shows_nor_changes(plain: Material, tmp_path: Path) -> None:
+    ours = save(plain, "average-regret", tmp_path / "ours.png").read_bytes()
+    loud: dict[Any, Any] = {
+        "font.size": 20,
+        "xtick.labelsize": 19,
+        "axes.spines.top": True,
+        "lines.linewidth": 9,
+    }
+    with rc_context(loud):
+        assert save(plain, "average-regret", tmp_path / "theirs.png").read_bytes() == ours
+        assert all(rcParams[name] == value for name, value in loud.items())
+
+
+def test_a_figure_shown_elsewhere_looks_as_when_saved(material: Material, tmp_path: Path) -> None:
+    saved = save(material, "sweep", tmp_path / "saved.png").read_bytes()
+    with rc_context({"font.size": 20, "xtick.labelsize": 19, "xtick.major.size": 9}):
+        draw(material, "sweep").savefig(tmp_path / "shown.png", dpi=300)
+    assert (tmp_path / "shown.png").read_bytes() == saved
+
+
+def test_names_are_shown_as_they_are(material: Material, tmp_path: Path) -> None:
+    names = {"careless": f"{HOSTILE} one", "curious": "_two $ and $"}
+
+    def renamed(things: Any) -> Any:
+        return [replace(each, optimizer=names[each.optimizer]) for each in things]
+
+    hostile = replace(
+        material,
+        optimizers=list(names.values()),
+        found=renamed(material.found),
+        bands=renamed(material.bands),
+    )
+    drawn = ElementTree.parse(save(hostile, "average-regret", tmp_path / "figure.svg"))
+    shown = {each.text for each in drawn.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"</text><script>alert(1)</script> $x^{ \ufffd _& one", "_two $ and $"} <= shown
+    assert not [each for each in drawn.iter() if each.tag.endswith("script")]
+
+
+# Files
+
+
+def test_a_pdf_has_truetype_fonts_and_no_date(plain: Material, tmp_path: Path) -> None:
+    content = save(plain, "average-regret", tmp_path / "figure.PDF").read_bytes()
+    assert content.startswith(b"%PDF-")
+    assert b"/FontFile2" in content
+    assert b"/Type3" not in content
+    assert b"/CreationDate" not in content
+
+
+def test_an_svg_keeps_text_as_text_and_no_date(plain: Material, tmp_path: Path) -> None:
+    root = ElementTree.parse(save(plain, "average-regret", tmp_path / "figure.svg")).getroot()
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    tags = {each.tag.rpartition("}")[2] for each in root.iter()}
+    assert "text" in tags
+    assert "date" not in tags
+
+
+def test_a_png_has_300_dots_an_inch(plain: Material, tmp_path: Path) -> None:
+    content = save(plain, "average-regret", tmp_path / "figure.png").read_bytes()
+    assert content.startswith(b"\x89PNG\r\n\x1a\n")
+    assert int.from_bytes(content[16:20], "big") == 3.4 * 300
+
+
+ELSEWHERE = """
+import hashlib, json, sys
+from pathlib import Path
+from sparq_sim.report import print as figures
+from sparq_sim.report.html.page import gathered
+from sparq_sim.study.study import Study
+from sparq_sim.testing import Asker
+facts = {"before": "matplotlib" in sys.modules}
+material = gathered(Study.open(sys.argv[1]), replays=False).material
+for suffix in figures.SUFFIXES:
+    file = figures.save(material, "cost", Path(sys.argv[2]) / f"figure{suffix}")
+    facts[suffix] = hashlib.sha256(file.read_bytes()).hexdigest()
+facts["pyplot"] = "matplotlib.pyplot" in sys.modules
+print(json.dumps(facts))
+"""
+
+
+@pytest.fixture(scope="module")
+def elsewhere(study: Study, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Facts told by another process, which hashes otherwise."""
+    done = subprocess.run(
+        [sys.executable, "-c", ELSEWHERE, str(study.folder), str(tmp_path_factory.mktemp("it"))],
+        env={**os.environ, "PYTHONHASHSEED": "7"},
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    facts: dict[str, Any] = json.loads(done.stdout)
+    return facts
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_another_process_makes_the_same_file(
+    elsewhere: dict[str, Any], material: Material, suffix: str, tmp_path: Path
+) -> None:
+    here = save(material, "cost", tmp_path / f"figure{suffix}").read_bytes()
+    assert elsewhere[suffix] == sha256(here).hexdigest()
+
+
+def test_matplotlib_is_loaded_to_draw_and_pyplot_never(elsewhere: dict[str, Any]) -> None:
+    assert (elsewhere["before"], elsewhere["pyplot"]) == (False, False)
+
+
+# What cannot be drawn
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "complaint"),
+    [
+        ("average-regert", {}, "did you mean 'average-regret'"),
+        ("kl-bound", {}, "did you mean 'kl_bound'"),
+        ("cost", {"width": 0.5}, "from 1 to 30 inches wide, not 0.5"),
+        ("cost", {"width": float("nan")}, "from 1 to 30 inches wide, not nan"),
+        ("cost", {"lines": {"bound": [1.0, 2.0]}}, "'bound' of a figure 'cost' must be a number"),
+        ("spent", {"lines": {"bound": []}}, "must be a number, or one a round"),
+        ("heat-map", {"lines": {"bound": 1.0}}, "no place for the line 'bound'"),
+        ("sweep", {"where": {"los": 0}}, "'los' is not swept"),
+        ("sweep", {"where": {"loss": 7}}, "was never 7; there are: 0, 0.4"),
+        ("sweep", {"where": {"loss": 0, "noise": 0.1}}, "nothing is swept"),
+        ("heat-map", {"where": {"loss": 0}}, "sweeps two parameters"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    material: Material, kind: str, fields: dict[str, Any], complaint: str
+) -> None:
+    with pytest.raises(SparqError, match=complaint):
+        draw(material, kind, **fields)
+
+
+@pytest.mark.parametrize(
+    ("kind", "complaint"),
+    [
+        ("cost", "nothing was spent"),
+        ("spent", "nothing was spent"),
+        ("sweep", "nothing is swept"),
+        ("heat-map", "sweeps two parameters"),
+        ("staleness", "record = 'full'"),
+        ("queries", "no expert was asked"),
+    ],
+)
+def test_what_a_study_does_not_know_is_said(plain: Material, kind: str, complaint: str) -> None:
+    assert kind not in kinds(plain)
+    with pytest.raises(SparqError, match=complaint):
+        draw(plain, kind)
+
+
+def test_a_name_that_two_parameters_share_is_refused(material: Material) -> None:
+    found = [replace(each, setting={"a.x": 1, "b.x": 2}) for each in material.found]
+    with pytest.raises(SparqError, match=r"'x' may be any of a\.x, b\.x"):
+        draw(replace(material, found=found), "sweep", where={"x": 1})
+
+
+def test_too_many_panels_are_refused(material: Material) -> None:
+    settings = [{"loss": float(i)} for i in range(MOST_PANELS + 1)]
+    found = [replace(material.found[0], setting=setting) for setting in settings]
+    with pytest.raises(SparqError, match="13 panels are too many"):
+        draw(replace(material, found=found), "average-regret")
+
+
+def test_an_unplayed_study_has_no_figures(tmp_path: Path) -> None:
+    with pytest.raises(SparqError, match="no finished play"):
+        draw(Study(scenario(), tmp_path), "cost")
+
+
+@pytest.mark.parametrize("name", ["figure", "figure.jpg", "figure.html"])
+def test_a_file_that_ends_otherwise_is_refused(plain: Material, name: str, tmp_path: Path) -> None:
+    with pytest.raises(SparqError, match=r"end it in \.pdf, \.svg, \.png"):
+        save(plain, "average-regret", tmp_path / name)
+
+
+def test_a_missing_folder_is_named(plain: Material, tmp_path: Path) -> None:
+    with pytest.raises(SparqError, match=r"there is no folder '.*nowhere'"):
+        save(plain, "average-regret", tmp_path / "nowhere" / "figure.pdf")
+
+
+def test_without_matplotlib_the_extra_is_named(
+    plain: Material, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(SparqError, match=r"pip install 'sparq-sim\[plots\]'"):
+        draw(plain, "average-regret")

@@ -1,0 +1,456 @@
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.random import Generator, Philox
+
+from sparq_environments.synthetic import Synthetic
+from sparq_sim import Channel, Estimate, Expert, Query, Rules, World, play
+from sparq_sim.domain import Box, Sites
+from sparq_sim.messages import Point, Points, Values
+from sparq_sim.plugin.contract import Landscape
+from sparq_sim.simulation.channel.policy import Policy
+from sparq_sim.simulation.delivery.request import (
+    ANSWERED,
+    DUPLICATE,
+    FATES,
+    INVALID,
+    LATE,
+    LOST,
+    UNASKED,
+)
+from sparq_sim.simulation.measures import (
+    References,
+    Tally,
+    average_regret,
+    by_expert,
+    cumulative_regret,
+    exponent,
+    impossible_rounds,
+    references,
+    regret,
+    spent,
+    staleness,
+    tally,
+)
+from sparq_sim.simulation.trace import Trace
+from sparq_sim.testing import Asker, Slope, Teller
+from tests.analysis.test_cautions import Beacon
+
+
+def stream(seed: int = 0) -> Generator:
+    return Generator(Philox(key=seed))
+
+
+def trace(
+    regrets: Sequence[float] = (), replies: Sequence[tuple[str, str, float, float]] = ()
+) -> Trace:
+    """Make a trace from regrets and from replies as (source, fate, measured_at, arrived_at)."""
+    sources, fates, measured, arrived = zip(*replies, strict=True) if replies else ((),) * 4
+    return Trace(
+        rounds={
+            "round": np.arange(1, len(regrets) + 1),
+            "regret": np.array(regrets, dtype=float),
+            "spent": 0.5 * np.arange(1, len(regrets) + 1),
+        },
+        replies={
+            "asker": np.full(len(sources), "agent"),
+            "source": np.array(sources, dtype=np.str_),
+            "fate": np.array(fates, dtype=np.str_),
+            "superseded": np.zeros(len(fates), dtype=bool),
+            "attempt": np.ones(len(fates), dtype=int),
+            "measured_at": np.array(measured, dtype=float),
+            "arrived_at": np.array(arrived, dtype=float),
+        },
+        coordinates=("x",),
+        ended="horizon",
+        spent=0.5 * len(regrets),
+    )
+
+
+REPLIES = [
+    ("scout", ANSWERED, 1.0, 1.5),
+    ("wind", ANSWERED, 0.0, 3.0),
+    ("reward", ANSWERED, 2.0, 2.25),
+    ("scout", LOST, math.nan, 4.0),
+    ("scout", LATE, math.nan, 5.0),
+    ("wind", INVALID, math.nan, 6.0),
+    ("scout", DUPLICATE, 1.0, 7.0),
+    ("scout", ANSWERED, 6.0, 8.0),
+]
+
+
+# Regret and spending
+
+
+def test_regret_adds_up_and_averages_out() -> None:
+    play = trace([4.0, 0.0, 2.0])
+    assert regret(play).tolist() == [4.0, 0.0, 2.0]
+    assert cumulative_regret(play).tolist() == [4.0, 4.0, 6.0]
+    assert average_regret(play).tolist() == [4.0, 2.0, 2.0]
+
+
+def test_spending_is_given_by_round() -> None:
+    assert spent(trace([1.0, 1.0])).tolist() == [0.5, 1.0]
+
+
+def test_an_empty_play_measures_nothing() -> None:
+    empty = trace()
+    for measure in (regret, cumulative_regret, average_regret, spent, staleness):
+        assert measure(empty).shape == (0,)
+    assert tally(empty) == Tally(asked=0)
+
+
+# Replies
+
+
+def test_staleness_is_the_age_on_arrival_of_what_experts_answered() -> None:
+    play = trace(replies=REPLIES)
+    assert staleness(play).tolist() == [0.5, 3.0, 2.0]
+    assert staleness(play, "scout").tolist() == [0.5, 2.0]
+    assert staleness(play, "reward").tolist() == [0.25]
+    assert staleness(play, "nobody").tolist() == []
+
+
+def test_points_asked_of_experts_are_counted_by_what_became_of_them() -> None:
+    play = trace(replies=REPLIES)
+    assert tally(play) == Tally(asked=6, answered=3, lost=1, late=1, invalid=1)
+    assert tally(play, "scout") == Tally(asked=4, answered=2, lost=1, late=1)
+    assert tally(play, "reward") == Tally(asked=1, answered=1)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    kinds=st.lists(st.tuples(st.sampled_from(["scout", "wind", "reward"]), st.sampled_from(FATES)))
+)
+def test_what_was_asked_was_answered_or_failed(kinds: list[tuple[str, str]]) -> None:
+    play = trace(replies=[(source, fate, 0.0, 1.0) for source, fate in kinds])
+    whole = tally(play)
+    assert whole.asked == whole.answered + whole.failed
+    assert whole.failed == sum(
+        (whole.late, whole.lost, whole.refused, whole.invalid, whole.unavailable, whole.open)
+    )
+    assert whole.asked == tally(play, "scout").asked + tally(play, "wind").asked
+    assert whole.asked == sum(fate not in UNASKED for source, fate in kinds if source != "reward")
+
+
+def relayed_play() -> Trace:
+    """Play with a sensor that fails often and is asked again, a gossip, and a beacon."""
+    flaky = Channel(loss=0.5, patience=1.0, cost=0.1, policy=Policy(retries=2))
+    return play(
+        Asker(batch=2),
+        Slope(),
+        Rules(rounds=40),
+        experts={"sensor": (Teller(), flaky), "gossip": Gossip(), "beacon": Beacon()},
+        seed=1,
+    )
+
+
+class Gossip(Expert):
+    """Asks the sensor."""
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        replies = await world.ask("sensor", query.points)
+        return Estimate(np.full(len(query.points), float(len(replies))))
+
+
+def test_a_point_asked_again_counts_once_and_its_retries_apart() -> None:
+    counts = tally(relayed_play(), "sensor")
+    assert counts.asked == 2 * 40 - 1  # In the first round there is one point to ask about.
+    assert 30 < counts.retries < 100
+    assert counts.asked == counts.answered + counts.failed
+
+
+def test_what_experts_ask_each_other_and_what_they_send_unasked_are_no_queries() -> None:
+    counts = tally(relayed_play())
+    assert counts.asked == 3 * (2 * 40 - 1)
+    assert counts.relayed == 2 * 40 - 1
+    assert counts.pushed == 41  # One each round, and one at the end.
+
+
+def test_an_expert_is_judged_by_all_that_was_put_to_it_and_by_every_attempt() -> None:
+    counts = by_expert(relayed_play())
+    sensor = counts["sensor"]
+    assert sensor["asked"] == 2 * (2 * 40 - 1)  # The agent asks it, and the gossip does.
+    assert sensor["answered"] < sensor["asked"] < sensor["answered"] + sensor["lost"]
+    assert counts["beacon"] == {"asked": 2 * 40 - 1, "answered": 2 * 40 - 1}
+
+
+def test_a_regret_below_zero_is_impossible_but_for_rounding() -> None:
+    rounds = {"regret": np.array([0.1, -1e-9, -0.1]), "best": np.array([1.0, 1.0, 1.0])}
+    made = trace([0.1, -1e-9, -0.1])
+    assert impossible_rounds(replace(made, rounds={**made.rounds, **rounds})) == 1
+
+
+# Growth
+
+
+def growing(power: float, rounds: int, seed: int) -> Values:
+    """Give regrets whose sum grows as t^power, each with a factor of its own around 1."""
+    factors = stream(seed).gamma(2.0, 0.5, rounds)
+    return np.diff(np.arange(rounds + 1.0) ** power) * factors
+
+
+@pytest.mark.parametrize("power", [0.25, 0.5, 0.75, 1.0])
+def test_the_exponent_of_a_pure_power_is_recovered(power: float) -> None:
+    regrets = 7.0 * np.diff(np.arange(1_001.0) ** power)
+    found = exponent(regrets)
+    assert found.value == pytest.approx(power, abs=1e-9)
+    assert found.low == pytest.approx(power, abs=1e-6)
+    assert found.high == pytest.approx(power, abs=1e-6)
+
+
+@pytest.mark.parametrize("power", [0.5, 0.75, 1.0])
+def test_the_exponent_of_a_noisy_power_is_recovered_within_its_interval(power: float) -> None:
+    found = exponent(growing(power, 2_000, seed=1))
+    assert found.value == pytest.approx(power, abs=0.05)
+    assert found.low <= power <= found.high
+    assert found.low < found.value < found.high
+    assert found.high - found.low < 0.2
+
+
+@pytest.mark.parametrize("power", [0.5, 0.75, 1.0])
+def test_intervals_cover_the_exponent_about_as_often_as_they_say(power: float) -> None:
+    plays = [exponent(growing(power, 1_000, seed), resamples=100) for seed in range(60)]
+    covered = np.mean([play.low <= power <= play.high for play in plays])
+    # 0.95 less five standard errors of 60 plays; the bootstrap itself is a little narrow.
+    assert covered >= 0.80
+
+
+def test_a_higher_confidence_makes_a_wider_interval() -> None:
+    regrets = growing(0.75, 1_000, seed=2)
+    narrow, wide = exponent(regrets, confidence=0.5), exponent(regrets, confidence=0.99)
+    assert wide.low < narrow.low < narrow.high < wide.high
+
+
+def test_the_exponent_does_not_depend_on_the_unit_of_reward() -> None:
+    regrets = growing(0.75, 500, seed=3)
+    one, other = exponent(regrets), exponent(1e-3 * regrets)
+    assert [other.value, other.low, other.high] == pytest.approx([one.value, one.low, one.high])
+
+
+def test_the_exponent_of_the_same_regrets_is_the_same() -> None:
+    regrets = growing(0.5, 200, seed=4)
+    assert exponent(regrets) == exponent(regrets.copy())
+
+
+def test_no_regret_has_no_exponent() -> None:
+    found = exponent(np.zeros(100))
+    assert np.isnan([found.value, found.low, found.high]).all()
+
+
+def test_regret_that_begins_after_the_first_tenth_has_no_exponent() -> None:
+    found = exponent(np.repeat([0.0, 1.0], 50))
+    assert math.isnan(found.value)
+
+
+def test_regret_that_ends_early_does_not_grow() -> None:
+    found = exponent(np.repeat([1.0, 0.0], [5, 95]))
+    assert found.value == pytest.approx(0.0, abs=1e-12)
+
+
+def test_an_exponent_needs_twenty_rounds() -> None:
+    with pytest.raises(ValueError, match="at least 20 rounds, not 19"):
+        exponent(np.ones(19))
+    assert exponent(np.ones(20)).value == pytest.approx(1.0)
+
+
+# Reference levels
+
+
+class Table:
+    """A landscape of sites with a row of rewards for each time."""
+
+    def __init__(self, rewards: Mapping[float, Sequence[float]]) -> None:
+        self._rewards = {time: np.array(row, dtype=float) for time, row in rewards.items()}
+        count = len(next(iter(self._rewards.values())))
+        self.domain = Sites(np.arange(float(count))[:, None])
+
+    def rewards(self, points: Points, time: float) -> Values:
+        return self._rewards[time][self.domain.index(points)]
+
+    def best(self, time: float) -> tuple[Point, float]:
+        row = self._rewards[time]
+        return self.domain.points[row.argmax()], float(row.max())
+
+
+class Bowl:
+    """The reward -|x - centre|^2 in the unit cube, where the centre moves with time."""
+
+    def __init__(self, centres: Mapping[float, Sequence[float]]) -> None:
+        self._centres = {time: np.array(centre) for time, centre in centres.items()}
+        dimensions = len(next(iter(self._centres.values())))
+        self.domain = Box(np.zeros(dimensions), np.ones(dimensions))
+
+    def rewards(self, points: Points, time: float) -> Values:
+        values: Values = -((points - self._centres[time]) ** 2).sum(axis=1)
+        return values
+
+    def best(self, time: float) -> tuple[Point, float]:
+        return self._centres[time], 0.0
+
+
+def test_reference_levels_of_the_synthetic_reward() -> None:
+    levels = references(Synthetic().start(stream()), np.arange(1.0, 501.0))
+    assert levels.uniform == pytest.approx(1.347, abs=0.001)
+    assert levels.fixed == pytest.approx(0.313, abs=0.0005)
+    assert levels.late == pytest.approx(0.0051, abs=0.0001)
+
+
+def test_reference_levels_of_sites_with_ties_are_those_found_by_hand() -> None:
+    table = Table({0.0: [1, 1, 0], 1.0: [0, 2, 2], 2.0: [3, 1, 0]})
+    levels = references(table, [0.0, 1.0, 2.0])
+    # Best 1, 2, 3; means over the sites 2/3, 4/3, 4/3.
+    assert levels.uniform == pytest.approx(8 / 9)
+    # The first two sites get 4 in all, of 6.
+    assert levels.fixed == pytest.approx(2 / 3)
+    # Round 2 plays site 0 or 1, for 0 or 2 of 2; round 3 plays site 1 or 2, for 1 or 0 of 3.
+    assert levels.late == pytest.approx((1 + 2.5) / 2)
+
+
+@pytest.mark.parametrize(("gap", "late"), [(0.0, 1.0), (1e-10, 1.0), (1e-8, 2.0)])
+def test_rewards_within_a_billionth_are_as_good_as_each_other(gap: float, late: float) -> None:
+    table = Table({0.0: [1.0, 1.0 - gap], 1.0: [0.0, 2.0]})
+    assert references(table, [0.0, 1.0]).late == pytest.approx(late)
+
+
+def test_ties_between_large_rewards_are_relative() -> None:
+    table = Table({0.0: [-1e6, -1e6 - 1e-4], 1.0: [0.0, 2.0]})
+    assert references(table, [0.0, 1.0]).late == pytest.approx(1.0)
+
+
+def test_one_round_has_no_round_before() -> None:
+    levels = references(Table({0.0: [1.0, 0.0]}), [0.0])
+    assert (levels.uniform, levels.fixed) == (0.5, 0.0)
+    assert math.isnan(levels.late)
+
+
+def test_nothing_is_regretted_where_nothing_differs() -> None:
+    table = Table({0.0: [1.0, 1.0], 1.0: [5.0, 5.0]})
+    assert references(table, [0.0, 1.0]) == References(uniform=0.0, fixed=0.0, late=0.0)
+
+
+@settings(max_examples=25, deadline=None)
+@given(rows=st.lists(st.lists(st.integers(0, 3), min_size=4, max_size=4), min_size=2, max_size=6))
+def test_no_reference_beats_the_best_and_chance_does_not_beat_the_best_fixed_site(
+    rows: list[list[int]],
+) -> None:
+    table = Table({float(time): row for time, row in enumerate(rows)})
+    levels = references(table, np.arange(float(len(rows))))
+    assert levels.late >= 0
+    assert -1e-12 <= levels.fixed <= levels.uniform + 1e-12
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
+def test_reference_levels_of_a_moving_bowl_are_those_in_closed_form(dimensions: int) -> None:
+    centres = stream(6).uniform(0.2, 0.8, size=(20, dimensions))
+    bowl = Bowl({float(time): centre for time, centre in enumerate(centres.tolist())})
+    levels = references(bowl, np.arange(20.0))
+    # Over the unit interval the mean of (x - c)^2 is 1/12 + (1/2 - c)^2.
+    uniform = (1 / 12 + (0.5 - centres) ** 2).sum(axis=1).mean()
+    assert levels.uniform == pytest.approx(uniform, abs=2e-3)
+    assert levels.fixed == pytest.approx(centres.var(axis=0).sum(), abs=1e-3)
+    assert levels.late == pytest.approx((np.diff(centres, axis=0) ** 2).sum(axis=1).mean())
+
+
+def test_the_best_fixed_point_may_lie_on_the_bounds() -> None:
+    bowl = Bowl({0.0: [0.0, 1.0], 1.0: [0.0, 1.0]})
+    assert references(bowl, [0.0, 1.0]).fixed == pytest.approx(0.0, abs=1e-3)
+
+
+# Within a budget
+
+
+class Counted:
+    """A landscape that counts the points that it evaluates."""
+
+    def __init__(self, landscape: Landscape) -> None:
+        self._landscape = landscape
+        self.domain = landscape.domain
+        self.points = 0
+        self.bests: list[float] = []
+
+    def rewards(self, points: Points, time: float) -> Values:
+        self.points += len(points)
+        return self._landscape.rewards(points, time)
+
+    def best(self, time: float) -> tuple[Point, float]:
+        self.bests.append(time)
+        return self._landscape.best(time)
+
+
+WORLDS: dict[str, Callable[[], Landscape]] = {
+    "line": lambda: Slope(place="line").start(stream()),
+    "square": lambda: Slope(place="square").start(stream()),
+    "sites": lambda: Slope(place="sites").start(stream()),
+    "many sites": lambda: Table({float(t): stream(t).random(3_000).tolist() for t in range(501)}),
+}
+
+
+@pytest.mark.parametrize("budget", [1_000, 10_000, 100_000])
+@pytest.mark.parametrize("rounds", [1, 42, 500])
+@pytest.mark.parametrize("world", WORLDS)
+def test_reference_levels_stay_within_a_budget(world: str, rounds: int, budget: int) -> None:
+    counted = Counted(WORLDS[world]())
+    references(counted, np.arange(1.0, rounds + 1), budget=budget)
+    assert 0 < counted.points <= budget
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_the_best_of_a_time_is_found_once_for_all_reference_levels(world: str) -> None:
+    counted = Counted(WORLDS[world]())
+    references(counted, np.arange(1.0, 43.0))
+    assert len(counted.bests) == len(set(counted.bests)) == 42
+
+
+def test_all_sites_are_evaluated_once_for_each_time() -> None:
+    counted = Counted(WORLDS["sites"]())
+    references(counted, np.arange(1.0, 43.0))
+    assert counted.points == 42 * 9
+
+
+def test_a_budget_that_suffices_changes_nothing() -> None:
+    landscape, times = WORLDS["line"](), np.arange(1.0, 51.0)
+    assert references(landscape, times, budget=10**6) == references(landscape, times)
+
+
+@pytest.mark.parametrize("world", ["line", "square", "sites"])
+def test_levels_within_a_budget_say_so_and_are_near_the_others(world: str) -> None:
+    landscape, times = WORLDS[world](), np.arange(1.0, 1_001.0)
+    budget = 1_800 if world == "sites" else 20_000
+    whole, part = references(landscape, times), references(landscape, times, budget=budget)
+    assert whole.estimated_from == ""
+    assert re.fullmatch(r"\d+ of 1000 rounds at \d+ points", part.estimated_from)
+    for name in ("uniform", "fixed", "late"):
+        assert getattr(part, name) == pytest.approx(getattr(whole, name), rel=0.15), name
+
+
+def test_fewer_points_are_compared_before_fewer_rounds() -> None:
+    levels = references(WORLDS["line"](), np.arange(1.0, 43.0), budget=20_000)
+    assert levels.estimated_from == "42 of 42 rounds at 411 points"
+
+
+def test_rounds_that_are_left_out_do_not_hide_a_day_of_the_week() -> None:
+    days = np.arange(700)
+    reward = np.where(days % 7 == 0, 10.0, 1.0)
+    table = Table({float(day): [value, 0.0] for day, value in zip(days, reward, strict=True)})
+    # One in seven: at even distances it would be always that day, or never.
+    levels = references(table, days.astype(float), budget=400)
+    assert levels.estimated_from == "100 of 700 rounds at 2 points"
+    assert levels.uniform == pytest.approx(reward.mean() / 2, rel=0.15)
+
+
+def test_who_watches_hears_how_far_it_is() -> None:
+    heard: list[tuple[int, int]] = []
+    references(WORLDS["line"](), [1.0, 2.0], watch=lambda *told: heard.append(told))
+    done = [done for done, _ in heard]
+    assert done == sorted(done)
+    assert {total for _, total in heard} == {2 * (2000 + 64 + 1)}
+    assert done[-1] == pytest.approx(heard[-1][1], rel=0.01)

@@ -1,0 +1,589 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import pickle
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+from zipfile import ZipFile
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from sparq_sim import (
+    Channel,
+    PluginError,
+    Rules,
+    Scenario,
+    SparqError,
+    from_function,
+    play,
+    play_live,
+)
+from sparq_sim.messages import Answer, Failure, Query
+from sparq_sim.optimizers.uniform import Uniform
+from sparq_sim.simulation.delivery.request import ANSWERED, LOST, Record
+from sparq_sim.simulation.trace import (
+    Columns,
+    Recorder,
+    Trace,
+    Turn,
+    arrival_order,
+    first_difference,
+)
+from sparq_sim.study import store
+from sparq_sim.testing import Asker, Slope, Teller
+
+EAST_NORTH = ("east", "north")
+
+
+def turn(
+    number: int = 1,
+    *,
+    reward: float = 1.0,
+    wall: float = 0.1,
+    notes: Mapping[str, float] | None = None,
+) -> Turn:
+    return Turn(
+        round=number,
+        started_at=number - 1.0,
+        played_at=number - 0.5,
+        moved=number != 2,
+        point=np.array([number, -number], dtype=float),
+        reward=reward,
+        best=3.0,
+        spent=0.5 * number,
+        wall=wall,
+        notes=notes or {},
+    )
+
+
+def query(number: int = 1, source: str = "scout", *, rows: int = 2) -> Query:
+    return Query(number, source, np.arange(2.0 * rows).reshape(rows, 2), 1.0)
+
+
+def answered(
+    asked: Query,
+    rows: Sequence[int],
+    arrived_at: float = 2.0,
+    *,
+    notes: Mapping[str, float] | None = None,
+) -> Record:
+    reply = Answer(
+        query=asked,
+        rows=np.array(rows, dtype=np.intp),
+        values=10.0 + np.array(rows, dtype=float),
+        stds=np.full(len(rows), 0.1),
+        asked_at=asked.asked_at,
+        measured_at=arrived_at - 0.25,
+        arrived_at=arrived_at,
+        cost=0.5,
+        notes=notes or {},
+    )
+    return Record(reply, ANSWERED, True, 2, "agent", 1.25, 1.75)
+
+
+def lost(asked: Query, rows: Sequence[int], arrived_at: float = 2.0) -> Record:
+    reply = Failure(asked, np.array(rows, dtype=np.intp), "gone", asked.asked_at, arrived_at, 0.25)
+    return Record(reply, LOST, False, 2, "agent", math.nan, math.nan)
+
+
+def traced(turns: Sequence[Turn] = (), records: Sequence[Record] = ()) -> Trace:
+    recorder = Recorder(EAST_NORTH)
+    for one in turns:
+        recorder.turn(one)
+    for record in records:
+        recorder.record(record)
+    return recorder.trace(ended="horizon", spent=1.5)
+
+
+@pytest.fixture
+def trace() -> Trace:
+    asked = query(rows=3)
+    return traced(
+        [turn(1, notes={"beta": 2.0}), turn(2), turn(3)],
+        [answered(asked, [0, 2], notes={"depth": 4.0}), lost(asked, [1], 3.0)],
+    )
+
+
+# Rounds
+
+
+def test_a_trace_of_what_cannot_be_pickled_can_be_pickled_itself() -> None:
+    told = from_function(lambda points, time: np.zeros(len(points)))
+    trace = play(Asker(), Slope(), Rules(rounds=3), experts={"told": told})
+    copy = pickle.loads(pickle.dumps(trace))
+    assert copy == trace
+    assert hash(copy) == hash(trace)
+    assert copy != play(Asker(), Slope(), Rules(rounds=4), experts={"told": told})
+    assert copy.played is None
+    plain = play(Asker(), Slope(), Rules(rounds=3))
+    assert pickle.loads(pickle.dumps(plain)).played.rules == plain.played.rules  # type: ignore[union-attr] # it was just played
+
+
+def test_rounds_become_columns_with_a_row_each() -> None:
+    trace = traced([turn(1), turn(2, reward=2.5)])
+    columns = {name: column.tolist() for name, column in trace.rounds.items()}
+    assert columns == {
+        "round": [1, 2],
+        "started_at": [0.0, 1.0],
+        "played_at": [0.5, 1.5],
+        "moved": [True, False],
+        "east": [1.0, 2.0],
+        "north": [-1.0, -2.0],
+        "reward": [1.0, 2.5],
+        "best": [3.0, 3.0],
+        "regret": [2.0, 0.5],
+        "spent": [0.5, 1.0],
+        "wall": [0.1, 0.1],
+    }
+
+
+def test_points_of_a_trace_are_the_columns_of_its_coordinates() -> None:
+    trace = traced([turn(1), turn(2)])
+    assert len(trace) == 2
+    assert trace.points.tolist() == [[1.0, -1.0], [2.0, -2.0]]
+    assert trace.coordinates == EAST_NORTH
+
+
+def test_how_the_play_ended_is_kept() -> None:
+    trace = traced([turn()])
+    assert (trace.ended, trace.spent) == ("horizon", 1.5)
+
+
+def test_a_trace_shows_itself_in_one_short_line() -> None:
+    trace = traced([turn(), turn()], [answered(query(rows=2), [0, 1])])
+    told = repr(replace(trace, spent=0.1 + 0.2))
+    assert told == "Trace(rounds=2, replies=2, ended='horizon', spent=0.3)"
+
+
+def test_a_trace_of_rounds_alone_shows_itself_too() -> None:
+    told = repr(replace(traced([turn()]), replies={}))
+    assert told == "Trace(rounds=1, replies=0, ended='horizon', spent=1.5)"
+
+
+def test_notes_of_some_rounds_are_missing_in_the_others() -> None:
+    trace = traced([turn(1, notes={"beta": 2.0}), turn(2), turn(3, notes={"bound": 1.0})])
+    np.testing.assert_array_equal(trace.rounds["note_beta"], [2.0, math.nan, math.nan])
+    np.testing.assert_array_equal(trace.rounds["note_bound"], [math.nan, math.nan, 1.0])
+
+
+# Replies
+
+
+def test_an_answer_becomes_one_row_for_each_point_with_its_cost_on_the_first() -> None:
+    replies = traced(records=[answered(query(7, rows=3), [0, 2], notes={"depth": 4.0})]).replies
+    columns = {name: column.tolist() for name, column in replies.items()}
+    assert columns == {
+        "round": [2, 2],
+        "asker": ["agent", "agent"],
+        "source": ["scout", "scout"],
+        "query": [7, 7],
+        "row": [0, 2],
+        "east": [0.0, 4.0],
+        "north": [1.0, 5.0],
+        "fate": ["answered", "answered"],
+        "reason": ["", ""],
+        "heard": [True, True],
+        "attempt": [1, 1],
+        "superseded": [False, False],
+        "fault": ["", ""],
+        "value": [10.0, 12.0],
+        "std": [0.1, 0.1],
+        "asked_at": [1.0, 1.0],
+        "served_at": [1.25, 1.25],
+        "sent_at": [1.75, 1.75],
+        "measured_at": [1.75, 1.75],
+        "arrived_at": [2.0, 2.0],
+        "cost": [0.5, 0.0],
+        "note_depth": [4.0, 4.0],
+    }
+
+
+def test_a_failure_has_rows_with_a_reason_and_without_values() -> None:
+    replies = traced(records=[lost(query(), [0, 1])]).replies
+    assert replies["fate"].tolist() == ["lost", "lost"]
+    assert replies["reason"].tolist() == ["gone", "gone"]
+    assert replies["heard"].tolist() == [False, False]
+    assert replies["cost"].tolist() == [0.25, 0.0]
+    for name in ("value", "std", "measured_at", "served_at", "sent_at"):
+        assert np.isnan(replies[name]).all()
+
+
+def test_answers_and_failures_share_the_columns() -> None:
+    asked = query(rows=3)
+    replies = traced(
+        records=[lost(asked, [1], 3.0), answered(asked, [0, 2], notes={"depth": 4.0})]
+    ).replies
+    np.testing.assert_array_equal(replies["row"], [0, 2, 1])
+    np.testing.assert_array_equal(replies["value"], [10.0, 12.0, math.nan])
+    np.testing.assert_array_equal(replies["note_depth"], [4.0, 4.0, math.nan])
+    np.testing.assert_array_equal(replies["cost"], [0.5, 0.0, 0.25])
+
+
+def test_replies_are_sorted_by_arrival_then_source_then_query_then_row() -> None:
+    expected = [
+        (1.5, "wind", 9, 1),
+        (2.0, "scout", 1, 0),
+        (2.0, "scout", 1, 1),
+        (2.0, "scout", 10, 0),
+        (2.0, "wind", -1, 0),
+        (2.0, "wind", 2, 1),
+    ]
+    records = [
+        answered(query(number, source), [row], arrived_at)
+        for arrived_at, source, number, row in reversed(expected)
+    ]
+    replies = traced(records=records).replies
+    order = [replies[name].tolist() for name in ("arrived_at", "source", "query", "row")]
+    assert [*zip(*order, strict=True)] == expected
+    assert [arrival_order(record) for record in records] == expected[::-1]
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    keys=st.lists(
+        st.tuples(
+            st.integers(1, 3), st.sampled_from(["scout", "wind"]), st.integers(1, 3), st.booleans()
+        ),
+        unique=True,
+        max_size=12,
+    ),
+    order=st.randoms(use_true_random=False),
+)
+def test_a_trace_does_not_depend_on_the_order_of_recording(
+    keys: list[tuple[int, str, int, bool]], order: Random
+) -> None:
+    records = [
+        answered(query(number, source), [int(row)], 1.0 + moment)
+        for moment, source, number, row in keys
+    ]
+    shuffled = records.copy()
+    order.shuffle(shuffled)
+    assert traced(records=records).digest() == traced(records=shuffled).digest()
+    assert len(traced(records=records).replies["row"]) == len(keys)
+
+
+def test_what_was_written_is_not_changed_by_what_comes_after() -> None:
+    recorder = Recorder(EAST_NORTH)
+    recorder.turn(turn(1))
+    early = recorder.trace(ended="", spent=0.0)
+    recorder.turn(turn(2))
+    assert (len(early), len(recorder.trace(ended="", spent=0.0))) == (1, 2)
+
+
+# Nothing happened
+
+
+def test_an_empty_play_has_all_columns_and_no_rows(trace: Trace) -> None:
+    empty = traced()
+    assert len(empty) == 0
+    assert empty.points.shape == (0, 2)
+    for columns, full in ((empty.rounds, trace.rounds), (empty.replies, trace.replies)):
+        assert [*columns] == [name for name in full if not name.startswith("note_")]
+        assert {name: column.shape for name, column in columns.items()} == dict.fromkeys(
+            columns, (0,)
+        )
+
+
+def test_columns_of_an_empty_play_have_the_kinds_of_any_other(trace: Trace) -> None:
+    empty = traced()
+    for columns, full in ((empty.rounds, trace.rounds), (empty.replies, trace.replies)):
+        assert {name: column.dtype.kind for name, column in columns.items()} == {
+            name: full[name].dtype.kind for name in columns
+        }
+
+
+def test_a_play_without_replies_has_rounds(trace: Trace) -> None:
+    quiet = traced([turn(1), turn(2)])
+    assert (len(quiet), len(quiet.replies["row"])) == (2, 0)
+    assert quiet.digest() != trace.digest()
+
+
+# Digests
+
+
+def altered(columns: Columns, name: str) -> Columns:
+    """Change the last cell of one column, whatever it holds."""
+    column = columns[name].copy()
+    if column.dtype.kind == "U":
+        column[-1] = column[-1][:-1] + "~" if column[-1] else "~"
+    elif column.dtype.kind == "b":
+        column[-1] = not column[-1]
+    else:
+        column[-1] = 99.0 if np.isnan(column[-1]) else np.nextafter(column[-1], 99.0)
+    if column.dtype.kind == "i":
+        column[-1] = columns[name][-1] + 1
+    return {**columns, name: column}
+
+
+def test_equal_plays_have_equal_digests(trace: Trace) -> None:
+    assert replace(trace).digest() == trace.digest()
+    assert pickle.loads(pickle.dumps(trace)).digest() == trace.digest()
+
+
+def test_wall_time_leaves_the_digest_as_it_is() -> None:
+    assert traced([turn(wall=0.1)]).digest() == traced([turn(wall=7.0)]).digest()
+
+
+def test_any_other_cell_changes_the_digest(trace: Trace) -> None:
+    digests = {trace.digest()}
+    for name in trace.rounds.keys() - {"wall"}:
+        digests.add(replace(trace, rounds=altered(trace.rounds, name)).digest())
+    for name in trace.replies:
+        digests.add(replace(trace, replies=altered(trace.replies, name)).digest())
+    assert len(digests) == len(trace.rounds) + len(trace.replies)
+
+
+def test_how_the_play_ended_changes_the_digest(trace: Trace) -> None:
+    others = [
+        replace(trace, ended="budget"),
+        replace(trace, spent=np.nextafter(1.5, 2.0)),
+        replace(trace, coordinates=("north", "east")),
+    ]
+    assert len({trace.digest(), *(other.digest() for other in others)}) == 4
+
+
+def test_a_missing_row_changes_the_digest() -> None:
+    records = [answered(query(1), [0, 1]), answered(query(2), [0, 1])]
+    digests = {traced(records=records[:count]).digest() for count in range(3)}
+    digests |= {traced([turn(number) for number in range(count)]).digest() for count in (1, 2)}
+    assert len(digests) == 5
+
+
+def test_an_extra_note_changes_the_digest() -> None:
+    assert traced([turn()]).digest() != traced([turn(notes={"beta": 0.0})]).digest()
+
+
+def test_columns_in_another_order_of_memory_have_the_same_digest(trace: Trace) -> None:
+    strided = {name: np.repeat(column, 2)[::2] for name, column in trace.rounds.items()}
+    assert replace(trace, rounds=strided).digest() == trace.digest()
+
+
+def test_a_coordinate_cannot_be_called_as_a_column_is() -> None:
+    with pytest.raises(ValueError, match="a column 'reward'; call the coordinate otherwise"):
+        Recorder(["x", "reward"])
+
+
+# Saved and loaded
+
+
+def test_a_saved_trace_comes_back_whole(tmp_path: Path, trace: Trace) -> None:
+    trace.save(tmp_path / "play.zip")
+    again = Trace.load(tmp_path / "play.zip")
+    assert again.digest() == trace.digest()
+    assert first_difference(again, trace) is None
+    assert again.rounds["wall"].tolist() == trace.rounds["wall"].tolist()
+    assert (again.ended, again.spent, again.coordinates) == ("horizon", 1.5, EAST_NORTH)
+
+
+numbers = st.floats(width=64)
+words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=5)
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> Trace:
+    """Make a trace of any numbers and words, as a Recorder never would."""
+    rounds, replies = draw(st.integers(0, 4)), draw(st.integers(0, 4))
+
+    def columns(rows: int, texts: Sequence[str]) -> dict[str, Any]:
+        names = draw(st.lists(st.sampled_from(["x", "seed", "optimizer", "note_a b"]), unique=True))
+        return {
+            "round": draw(arrays(np.int64, rows)),
+            "moved": draw(arrays(bool, rows)),
+            **{name: draw(arrays(float, rows, elements=numbers)) for name in names},
+            **{
+                name: np.array(draw(st.lists(words, min_size=rows, max_size=rows)), dtype=np.str_)
+                for name in texts
+            },
+        }
+
+    return Trace(
+        rounds=columns(rounds, ()),
+        replies=draw(st.sampled_from([{}, columns(replies, ["source", "reason"])])),
+        coordinates=tuple(draw(st.lists(words, max_size=2))),
+        ended=draw(words),
+        spent=draw(st.floats(0, 1e300)),
+    )
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(trace=traces())
+def test_any_trace_keeps_its_digest_through_a_file(tmp_path: Path, trace: Trace) -> None:
+    trace.save(tmp_path / "any.zip")
+    again = Trace.load(tmp_path / "any.zip")
+    assert again.digest() == trace.digest()
+    first = (tmp_path / "any.zip").read_bytes()
+    again.save(tmp_path / "any.zip")
+    assert (tmp_path / "any.zip").read_bytes() == first
+
+
+def test_a_file_tells_what_was_played_by_whom_and_with_what(tmp_path: Path) -> None:
+    scenario = Scenario(
+        environment=Slope(),
+        experts={"sage": (Teller(), Channel(transit=0.5))},
+        optimizers={"calm": Uniform()},
+        rounds=3,
+        seed=7,
+    )
+    scenario.play("calm", 2).save(tmp_path / "play.zip")
+    told = Trace.load(tmp_path / "play.zip").provenance
+    assert (told["optimizer"], told["seed"], told["replication"]) == ("calm", 7, 2)
+    assert (told["rounds_planned"], told["live"]) == (3, False)
+    assert told["play"] == scenario.fingerprint("calm")
+    assert {"sparq-sim", "numpy"} <= told["versions"].keys()
+
+
+def test_the_tables_within_a_file_are_plain_parquet(tmp_path: Path) -> None:
+    trace = play(Asker(), Slope(), Rules(rounds=4), experts={"sage": Teller()})
+    trace.save(tmp_path / "play.zip")
+    with ZipFile(tmp_path / "play.zip") as archive:
+        assert archive.namelist() == ["rounds.parquet", "replies.parquet"]
+        archive.extractall(tmp_path)
+    table = pq.read_table(tmp_path / "replies.parquet")
+    assert table["source"].to_pylist() == trace.replies["source"].tolist()
+
+
+def test_a_play_of_what_no_file_can_hold_is_saved_all_the_same(tmp_path: Path) -> None:
+    expert = from_function(lambda points, time: points.sum(axis=1))
+    trace = play(Asker(), Slope(), Rules(rounds=3), experts={"expert": expert})
+    trace.save(tmp_path / "play.zip")
+    again = Trace.load(tmp_path / "play.zip")
+    assert again.digest() == trace.digest()
+    with pytest.raises(SparqError, match="could not be written"):
+        again.belief_at(1, [[0.5]])
+
+
+class Loner(Uniform):
+    """Takes no part in a scenario with experts."""
+
+    def check_experts(self, names: Collection[str]) -> None:
+        if names:
+            raise PluginError("works alone")
+
+
+def test_a_play_that_makes_no_scenario_is_saved_with_the_reason(tmp_path: Path) -> None:
+    trace = play(Loner(), Slope(), Rules(rounds=3), experts={"sage": Teller()})
+    trace.save(tmp_path / "play.zip")
+    again = Trace.load(tmp_path / "play.zip")
+    assert again.digest() == trace.digest()
+    with pytest.raises(SparqError, match=r"does not tell what was played \(.*works alone.*\)"):
+        again.belief_at(1, [[0.5]])
+
+
+def test_a_play_in_real_time_is_saved_and_says_so(tmp_path: Path) -> None:
+    trace = asyncio.run(play_live(Uniform(), Slope(), Rules(rounds=2), seconds=0.01))
+    trace.save(tmp_path / "live.zip")
+    again = Trace.load(tmp_path / "live.zip")
+    assert again.digest() == trace.digest()
+    for each in (trace, again):
+        with pytest.raises(SparqError, match="played in real time"):
+            each.belief_at(1, [[0.5]])
+
+
+def test_a_trace_replaces_the_file_that_was_there_and_leaves_nothing_else(
+    tmp_path: Path, trace: Trace
+) -> None:
+    path = tmp_path / "play.zip"
+    path.write_text("old")
+    trace.save(str(path))
+    assert Trace.load(str(path)).digest() == trace.digest()
+    assert [*tmp_path.iterdir()] == [path]
+
+
+@pytest.mark.parametrize("name", ["", ".", "/"])
+def test_a_trace_is_not_saved_under_what_is_no_name(name: str, trace: Trace) -> None:
+    with pytest.raises(SparqError, match="is no name for a file; give one"):
+        trace.save(name)
+
+
+def test_a_trace_that_cannot_be_written_leaves_the_old_file(tmp_path: Path, trace: Trace) -> None:
+    with pytest.raises(SparqError, match=r"cannot write .*nowhere/play\.zip"):
+        trace.save(tmp_path / "nowhere" / "play.zip")
+
+
+def test_what_is_no_trace_is_refused_by_name_with_a_remedy(tmp_path: Path, trace: Trace) -> None:
+    path = tmp_path / "play.zip"
+    remedy = "give a file that Trace.save has written"
+    with pytest.raises(SparqError, match=rf"cannot read the trace .*play\.zip: No such.*{remedy}"):
+        Trace.load(path)
+    with pytest.raises(SparqError, match=rf"cannot read the trace .*: Is a directory; {remedy}"):
+        Trace.load(tmp_path)
+    path.write_text("round,reward")
+    with pytest.raises(SparqError, match=rf"play\.zip is no trace; {remedy}"):
+        Trace.load(path)
+    with ZipFile(path, "w") as archive:
+        archive.writestr("letter.txt", "Dear all")
+    with pytest.raises(SparqError, match=rf"or no trace: it holds no rounds\.parquet; {remedy}"):
+        Trace.load(path)
+
+
+def test_a_table_of_a_study_is_not_taken_for_a_trace(tmp_path: Path, trace: Trace) -> None:
+    trace.save(tmp_path / "play.zip")
+    with ZipFile(tmp_path / "play.zip") as archive:
+        archive.extractall(tmp_path)
+    with pytest.raises(SparqError, match=r"rounds\.parquet is a table.*Study\.open\(FOLDER\)"):
+        Trace.load(tmp_path / "rounds.parquet")
+
+
+def test_a_trace_of_a_newer_format_is_refused(
+    tmp_path: Path, trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "FORMAT", store.FORMAT + 1)
+    trace.save(tmp_path / "play.zip")
+    monkeypatch.undo()
+    with pytest.raises(SparqError, match=r"play\.zip: .* of format 3, .* use the version that"):
+        Trace.load(tmp_path / "play.zip")
+
+
+def test_no_damage_to_a_file_goes_unnoticed(tmp_path: Path, trace: Trace) -> None:
+    path, harmed = tmp_path / "play.zip", Random(0)
+    trace.save(path)
+    whole = path.read_bytes()
+    for _ in range(200):
+        damaged = bytearray(whole)
+        damaged[harmed.randrange(len(whole))] ^= 1 << harmed.randrange(8)
+        path.write_bytes(damaged[: harmed.choice([None, None, harmed.randrange(len(whole))])])
+        with suppress(SparqError):  # Nothing but that; where nothing is said, nothing is wrong.
+            assert Trace.load(path).digest() == trace.digest()
+
+
+def test_a_file_that_has_lost_its_replies_is_not_taken_for_one_without(
+    tmp_path: Path, trace: Trace
+) -> None:
+    path = tmp_path / "play.zip"
+    trace.save(path)
+    with ZipFile(path) as archive:
+        rounds = archive.read("rounds.parquet")
+    with ZipFile(path, "w") as archive:
+        archive.writestr("rounds.parquet", rounds)
+    with pytest.raises(SparqError, match=r"holds no replies\.parquet, though"):
+        Trace.load(path)
+
+
+def test_a_file_whose_numbers_were_changed_is_refused(tmp_path: Path, trace: Trace) -> None:
+    path = tmp_path / "play.zip"
+    trace.save(path)
+    with ZipFile(path) as archive:
+        archive.extractall(tmp_path)
+    table = pq.read_table(tmp_path / "rounds.parquet")
+    told = json.loads(table.schema.metadata[b"sparq_sim"])
+    told["spent"] = 0.0
+    table = table.replace_schema_metadata({b"sparq_sim": json.dumps(told)})
+    pq.write_table(table, tmp_path / "rounds.parquet")
+    with ZipFile(path, "w") as archive:
+        for name in ("rounds.parquet", "replies.parquet"):
+            archive.write(tmp_path / name, name)
+    with pytest.raises(SparqError, match="content does not match its digest"):
+        Trace.load(path)
