@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.compare import Pair, Row, at_least, growth, main
 from sparq_sim import Channel, Rules, play
+from sparq_sim.arrays import Matrix, Values
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.gp.posterior.drifting import KalmanPosterior
 from sparq_sim.gp.posterior.exact import CholeskyPosterior
@@ -29,7 +30,6 @@ from sparq_sim.gp.posterior.features import FeaturePosterior, Features
 from sparq_sim.gp.sparse.dpp import ExactSampler, eigenfeatures
 from sparq_sim.gp.sparse.exchange import ExchangeChain
 from sparq_sim.gp.sparse.greedy import greedy
-from sparq_sim.messages import Matrix, Values
 from sparq_sim.optimizers.shared.selection import Way
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.plugin.registry import load

@@ -22,8 +22,8 @@ from sparq_environments.rkhs_walk import RKHSLandscape, RKHSWalk
 from sparq_environments.shifting import Shifting, branin
 from sparq_environments.switching import Switching, SwitchingLandscape
 from sparq_environments.synthetic import Synthetic
+from sparq_sim.arrays import Points, Values
 from sparq_sim.domain import Box
-from sparq_sim.messages import Points, Values
 from sparq_sim.plugin.contract import Environment
 
 POINTS, TIMES = 1_000, 100

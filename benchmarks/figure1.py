@@ -27,10 +27,11 @@ from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from benchmarks.compare import Pair, Row, at_least, main
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.gp.observations import Observations, Positions, checked_points
 from sparq_sim.gp.posterior.predictor import Predictor
-from sparq_sim.messages import Answer, Point, Points, Values
+from sparq_sim.messages import Answer
 from sparq_sim.optimizers.shared.ucb import Memory, Prior, PriorWarning
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.simulation.trace import Trace

@@ -14,9 +14,10 @@ import numpy as np
 import simpy
 
 from benchmarks.compare import Pair, at_most, main
-from sparq_sim import Channel, Environment, Move, Optimizer, Query, Rules, Setting, play
+from sparq_sim import Briefing, Channel, Environment, Move, Optimizer, Query, Rules, play
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box
-from sparq_sim.messages import Point, Points, Reply, Values
+from sparq_sim.messages import Reply
 from sparq_sim.plugin.contract import Agent, Landscape
 from sparq_sim.simulation.clock import SimClock
 from sparq_sim.testing import Teller
@@ -59,7 +60,7 @@ class LevelLandscape:
 class Steady(Optimizer):
     """Plays one point for ever and asks about it 37 times a round, without a thought."""
 
-    def start(self, setting: Setting, rng: np.random.Generator) -> Agent:
+    def start(self, briefing: Briefing, rng: np.random.Generator) -> Agent:
         """Give an agent that learns nothing."""
         return SteadyAgent()
 

@@ -11,7 +11,7 @@ from typing import Any
 from sphinx.application import Sphinx
 
 import sparq_sim
-from sparq_sim.plugin.contract import Part
+from sparq_sim.plugin.contract import Model
 
 sys.path.append(str(Path(__file__).parent))
 import reference
@@ -70,7 +70,7 @@ def show_signature(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, signature: str | None, returns: Any
 ) -> tuple[str, str | None] | None:
     """Show annotations as the source has them; of models, the fields with their defaults."""
-    if inspect.isclass(obj) and issubclass(obj, Part):
+    if inspect.isclass(obj) and issubclass(obj, Model):
         fields = [_field(obj, field) for field in obj.model_fields if field != "kind"]
         return (f"(*, {', '.join(fields)})" if fields else "()"), None
     if getattr(obj, "_is_protocol", False):
@@ -104,7 +104,7 @@ def _as_written(part: inspect.Parameter) -> inspect.Parameter:
     return part.replace(default=_Verbatim("...")) if made else part
 
 
-def _field(model: type[Part], name: str) -> str:
+def _field(model: type[Model], name: str) -> str:
     field = model.model_fields[name]
     owners = [base for base in model.__mro__ if name in inspect.get_annotations(base)]
     written = inspect.get_annotations(owners[0])[name]
@@ -115,7 +115,7 @@ def _field(model: type[Part], name: str) -> str:
     if field.is_required():
         return shown
     default = field.get_default(call_default_factory=True)
-    if not isinstance(default, Part):
+    if not isinstance(default, Model):
         return f"{shown} = {default!r}"
     given = [f"{part}={getattr(default, part)!r}" for part in sorted(default.model_fields_set)]
     return f"{shown} = {type(default).__name__}({', '.join(given)})"

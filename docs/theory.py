@@ -23,7 +23,8 @@ from results_studies import RESULTS, results, write
 from sparq_environments.rkhs_walk import RKHSWalk
 from sparq_environments.synthetic import Synthetic
 from sparq_experts.truth import Truth
-from sparq_sim import Box, Channel, Environment, Optimizer, Rules, Scenario, Setting, Trace, play
+from sparq_sim import Box, Briefing, Channel, Environment, Optimizer, Rules, Scenario, Trace, play
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.gp.bounds import (
     decay,
     divergence_bound,
@@ -36,7 +37,7 @@ from sparq_sim.gp.bounds import (
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.gp.sparse.exchange import mixing_steps
 from sparq_sim.gp.sparse.greedy import merge, tail_sum
-from sparq_sim.messages import Move, Point, Points, Reply, Values
+from sparq_sim.messages import Move, Reply
 from sparq_sim.optimizers.shared.schedules import Guaranteed, Logarithmic
 from sparq_sim.optimizers.shared.ucb import (
     Found,
@@ -208,9 +209,9 @@ class Watched(Optimizer):
         """What was written, a line a round."""
         return self._book
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
         """Give the agent that is watched."""
-        agent = self.inner.start(setting, rng)
+        agent = self.inner.start(briefing, rng)
         assert isinstance(agent, UCBAgent)
         return _Watching(agent, np.array(self.points)[:, None], self._book)
 
@@ -595,10 +596,10 @@ class Fitted(Optimizer):
         """What was fitted, a line a play."""
         return self._book
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
         """Fit as the agent is going to."""
-        self._book.append(found(self.inner, setting.design, rng))
-        return self.inner.start(setting, rng)
+        self._book.append(found(self.inner, briefing.design, rng))
+        return self.inner.start(briefing, rng)
 
 
 def fits(effort: Effort) -> Rows:

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from sparq_sim.messages import Query as Query
     from sparq_sim.plugin.adaptors import from_function as from_function
     from sparq_sim.plugin.adaptors import from_process as from_process
+    from sparq_sim.plugin.contract import Briefing as Briefing
     from sparq_sim.plugin.contract import Environment as Environment
     from sparq_sim.plugin.contract import Expert as Expert
     from sparq_sim.plugin.contract import Optimizer as Optimizer
-    from sparq_sim.plugin.contract import Setting as Setting
     from sparq_sim.plugin.contract import World as World
     from sparq_sim.scenario.model import Scenario as Scenario
     from sparq_sim.simulation.channel.channel import Channel as Channel
@@ -51,7 +51,7 @@ _HOMES = {
     "Query": "messages",
     "Rules": "simulation.engine",
     "Scenario": "scenario.model",
-    "Setting": "plugin.contract",
+    "Briefing": "plugin.contract",
     "Sites": "domain",
     "SparqError": "errors",
     "Study": "study.study",

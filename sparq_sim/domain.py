@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from sparq_sim.messages import Points, all_finite, frozen_array
+from sparq_sim.arrays import Points, all_finite, frozen_array
 
 
 class Box:

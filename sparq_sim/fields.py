@@ -9,11 +9,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path, PurePath
-from typing import Any, Self
+from typing import Annotated, Any, Self, TypeAlias
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, NonNegativeFloat, PositiveFloat
 from pydantic_core import PydanticCustomError
 from pydantic_core.core_schema import no_info_before_validator_function
+
+__all__ = ["Amount", "Positive", "Probability"]
+
+Amount: TypeAlias = Annotated[NonNegativeFloat, Field(allow_inf_nan=False)]
+"""A finite number, 0 or more."""
+Positive: TypeAlias = Annotated[PositiveFloat, Field(allow_inf_nan=False)]
+"""A finite number above 0."""
+Probability: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+"""A number from 0 to 1."""
 
 NOT_FINITE = ("inf", "-inf", "nan")
 """How JSON, which has no such numbers, is made to write them; a field of numbers reads them."""

@@ -4,35 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
-from math import isfinite
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sparq_sim.arrays import Point, Points, Values, all_finite, all_rows, frozen_array
+
 __all__ = [
     "Answer",
     "Estimate",
     "Failure",
-    "Matrix",
     "Move",
     "Notes",
-    "Point",
-    "Points",
     "Query",
     "Reply",
-    "Values",
 ]
 
-Point: TypeAlias = NDArray[np.float64]
-"""One place: (d,)."""
-Points: TypeAlias = NDArray[np.float64]
-"""Places: (n, d)."""
-Values: TypeAlias = NDArray[np.float64]
-"""One number a place: (n,)."""
-Matrix: TypeAlias = NDArray[np.float64]
-"""Numbers for pairs: (n, m)."""
 Notes: TypeAlias = Mapping[str, float]
 """Numbers worth a column of the trace."""
 
@@ -42,29 +30,6 @@ AGENT_NAME = "agent"
 """The name under which the agent asks."""
 NO_READING = "no reading"
 """Why nothing is known where a record has a gap."""
-
-
-def frozen_array(numbers: ArrayLike) -> NDArray[np.float64]:
-    """Copy *numbers* to an array that nobody can change."""
-    array = np.array(numbers, dtype=np.float64)
-    array.setflags(write=False)
-    return array
-
-
-def all_finite(array: NDArray[np.float64]) -> bool:
-    """Tell whether *array* holds neither NaN nor infinity."""
-    if array.size == 1:
-        return isfinite(array.item())
-    # To count takes half the time of `all` where arrays are small, as they are here.
-    return bool(np.count_nonzero(np.isfinite(array)) == array.size)
-
-
-@lru_cache(maxsize=1024)
-def all_rows(count: int) -> NDArray[np.intp]:
-    """Give 0, 1, ..., shared by all messages with *count* rows, so that nobody may change them."""
-    numbers = np.arange(count)
-    numbers.setflags(write=False)
-    return numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.integrate import solve_ivp
 
+from sparq_sim.arrays import Points, Values
 from sparq_sim.domain import Box
 from sparq_sim.landscapes.computed import TabulatedEnvironment
-from sparq_sim.messages import Points, Values
 
 
 class Chemostat(TabulatedEnvironment):

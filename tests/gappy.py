@@ -7,7 +7,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from sparq_sim import Box, Environment
-from sparq_sim.messages import Point, Points, Values
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.plugin.contract import Landscape
 
 GAP = (5.0, 7.0)

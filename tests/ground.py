@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from sparq_sim import Box, Environment
-from sparq_sim.messages import Point, Points, Values
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.plugin.contract import Landscape
 from sparq_sim.testing import Slope
 

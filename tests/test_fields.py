@@ -13,7 +13,7 @@ from sparq_sim import Channel, Expert, Rules
 from sparq_sim.fields import Written
 from sparq_sim.optimizers.shared.schedules import Constant, Every
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
-from sparq_sim.plugin.contract import Part
+from sparq_sim.plugin.contract import Model
 from sparq_sim.simulation.channel.draws import Exponential, Uniform
 
 
@@ -31,7 +31,7 @@ class Sensor(Expert):
     ] = 1
 
 
-class Library(Part):
+class Library(Model):
     """Has paths of all sorts."""
 
     book: Path | None = None
@@ -42,7 +42,7 @@ class Library(Part):
     title: str = ""
 
 
-def refused(model: type[Part], **given: Any) -> str:
+def refused(model: type[Model], **given: Any) -> str:
     """Give what is said of the only field that is refused."""
     with pytest.raises(ValidationError) as error:
         model(**given)

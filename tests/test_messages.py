@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
-from sparq_sim.messages import Query, all_finite, frozen_array
+from sparq_sim.arrays import all_finite, frozen_array
+from sparq_sim.messages import Query
 
 
 def query(points: ArrayLike = ((1.0, 2.0), (3.0, 4.0)), asked_at: float = 5.0) -> Query:

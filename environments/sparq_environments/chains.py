@@ -8,7 +8,7 @@ from math import floor
 import numpy as np
 from numpy.random import Generator, Philox
 
-from sparq_sim.messages import Matrix, Values
+from sparq_sim.arrays import Matrix, Values
 
 _BLOCK = 256  # steps of a chain that are drawn at once
 _KEPT = 4  # blocks of a chain that are remembered

@@ -9,11 +9,11 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
 
+from sparq_sim.arrays import Point, Points, Values, frozen_array
 from sparq_sim.domain import Box, Domain, Sites
 from sparq_sim.errors import PluginError
 from sparq_sim.landscapes.computed import each_value
 from sparq_sim.landscapes.optima import search
-from sparq_sim.messages import Point, Points, Values, frozen_array
 from sparq_sim.plugin.contract import Environment, Landscape
 
 RewardFunction = Callable[[Points, float], ArrayLike]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sparq_environments.cells import ReadingError
 from sparq_environments.readings import Reading, Readings
 from sparq_environments.resampling import Resampling, remedy, usual_distance
-from sparq_sim.messages import Matrix, Values, frozen_array
+from sparq_sim.arrays import Matrix, Values, frozen_array
 
 Rule: TypeAlias = Literal["interpolate", "carry", "anomaly"]
 MOST_CELLS = 20_000_000

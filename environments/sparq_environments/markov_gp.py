@@ -13,7 +13,9 @@ from pydantic import Field, PositiveInt, model_validator
 
 from sparq_environments.chains import Chain
 from sparq_environments.kernel_worlds import AnyStationary, KernelEnvironment
+from sparq_sim.arrays import Matrix, Point, Points, Values, frozen_array
 from sparq_sim.domain import Box
+from sparq_sim.fields import Probability
 from sparq_sim.gp.kernels import (
     Kernel,
     Matern12,
@@ -23,7 +25,6 @@ from sparq_sim.gp.kernels import (
     SquaredExponential,
 )
 from sparq_sim.landscapes.optima import Summits
-from sparq_sim.messages import Matrix, Point, Points, Values, frozen_array
 from sparq_sim.plugin.contract import Landscape
 
 _NODES = 4096  # that a grid may have: a rough kernel needs its square in numbers
@@ -56,7 +57,7 @@ class MarkovGP(KernelEnvironment):
 
     kernel: AnyStationary = SquaredExponential(length_scale=0.2)
     """The k of f_t and of what is new in it; its length scale in units of the points."""
-    epsilon: Annotated[float, Field(ge=0, le=1)] = 0.01
+    epsilon: Probability = 0.01
     """The share of the reward's variance that is new after each unit of time, from 0 to 1; theirs
     were 0.001 to 0.03."""
     nodes: Annotated[int, Field(ge=2)] = 50

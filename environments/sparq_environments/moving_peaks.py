@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Annotated, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.random import Generator, Philox
 from numpy.typing import NDArray
-from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
+from pydantic import PositiveFloat, PositiveInt, model_validator
 
+from sparq_sim.arrays import Matrix, Point, Points, Values
 from sparq_sim.domain import Box
-from sparq_sim.messages import Matrix, Point, Points, Values
+from sparq_sim.fields import Amount, Positive, Probability
 from sparq_sim.plugin.contract import Environment, Landscape
 
 Range = tuple[PositiveFloat, PositiveFloat]
@@ -45,7 +46,7 @@ class MovingPeaks(Environment):
 
     dimensions: PositiveInt = 2
     """How many coordinates a point has."""
-    side: Annotated[PositiveFloat, Field(allow_inf_nan=False)] = 100.0
+    side: Positive = 100.0
     """The domain reaches from 0 to here in each coordinate."""
     peaks: PositiveInt = 10
     """How many peaks there are."""
@@ -56,18 +57,18 @@ class MovingPeaks(Environment):
     widths: Range | None = None
     """Lowest and highest W; large is narrow. By default 1 to 12 for cones, in reward units per
     unit of length, and 0.0001 to 0.2 for hills, per squared unit of length."""
-    every: Annotated[PositiveFloat, Field(allow_inf_nan=False)] = 10.0
+    every: Positive = 10.0
     """The time between two changes, in clock units."""
     movement: Literal["steps", "smooth"] = "steps"
     """Whether peaks stand still between changes and then jump, or go straight to where the next
     change takes them."""
-    move_length: Annotated[NonNegativeFloat, Field(allow_inf_nan=False)] = 1.0
+    move_length: Amount = 1.0
     """How far a peak moves at a change, in units of the points: Branke's vlength."""
-    correlation: Annotated[float, Field(ge=0, le=1)] = 0.0
+    correlation: Probability = 0.0
     """How much a move keeps the direction of the last one, Branke's lambda: 0 not, 1 for ever."""
-    height_severity: Annotated[NonNegativeFloat, Field(allow_inf_nan=False)] = 7.0
+    height_severity: Amount = 7.0
     """Std of the change of a height, in reward units."""
-    width_severity: Annotated[NonNegativeFloat, Field(allow_inf_nan=False)] | None = None
+    width_severity: Amount | None = None
     """Std of the change of W. By default 1 for cones and 0.01 for hills."""
 
     @model_validator(mode="after")

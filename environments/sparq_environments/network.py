@@ -9,8 +9,9 @@ import numpy as np
 from numpy.random import Generator, Philox
 from pydantic import Field
 
+from sparq_sim.arrays import Matrix, Point, Points, Values, frozen_array
 from sparq_sim.domain import Sites
-from sparq_sim.messages import Matrix, Point, Points, Values, frozen_array
+from sparq_sim.fields import Probability
 from sparq_sim.plugin.contract import Environment
 
 # Made up: a town by the sea, another inland, and the country around, with about as many pairs of
@@ -100,7 +101,7 @@ class SensorNetwork(Environment):
     """Std of the logarithm of how large anomalies are on a day; 0 makes all days alike."""
     reach: Annotated[float, Field(ge=1, le=10_000)] = 65.0
     """Distance over which sites are alike, in km."""
-    local: Annotated[float, Field(ge=0, le=1)] = 0.05
+    local: Probability = 0.05
     """Share of the variance between sites that no neighbour has."""
     rounding: Size = 1.0
     """Unit to which values are rounded, in ppb, as monitors report them, so that sites tie; 0

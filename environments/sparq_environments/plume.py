@@ -11,21 +11,20 @@ from numpy.typing import NDArray
 from pydantic import Field, FiniteFloat, model_validator
 
 from sparq_environments.transport import Diffusion, Waves, advect, bump, whole_steps
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box
+from sparq_sim.fields import Amount, Positive, Probability
 from sparq_sim.landscapes.computed import EvolvingEnvironment
 from sparq_sim.landscapes.snapshots import Cells, State
-from sparq_sim.messages import Point, Points, Values
-from sparq_sim.plugin.contract import Landscape, Part
-from sparq_sim.simulation.channel.draws import Amount, Positive
+from sparq_sim.plugin.contract import Landscape, Model
 
 Place: TypeAlias = tuple[FiniteFloat, FiniteFloat]
 """Two coordinates, in length units."""
-Share: TypeAlias = Annotated[float, Field(ge=0.0, le=1.0)]
 
 # Paths of sources
 
 
-class Path(Part):
+class Path(Model):
     """Where a source is."""
 
     def drawn(self, rng: Generator) -> Path:
@@ -62,8 +61,8 @@ class _Cyclic(Path):
 
     cycle: Positive = 120.0
     """How long the way there and back takes, in clock units."""
-    phase: Share | None = None
-    """Share of the cycle passed at time 0; by default drawn at random."""
+    phase: Probability | None = None
+    """Probability of the cycle passed at time 0; by default drawn at random."""
 
     def drawn(self, rng: Generator) -> Path:
         """Draw the phase, unless it is given."""
@@ -118,7 +117,7 @@ class Switch(Protocol):
         """Give for how long the source is on between two moments."""
 
 
-class Schedule(Part):
+class Schedule(Model):
     """When a source is on."""
 
     def drawn(self, rng: Generator) -> Switch:
@@ -148,8 +147,8 @@ class Cycle(Schedule):
     """How long it is on, in clock units."""
     off: Positive = 30.0
     """How long it is off, in clock units."""
-    phase: Share | None = None
-    """Share of on and off passed at time 0; by default drawn at random."""
+    phase: Probability | None = None
+    """Probability of on and off passed at time 0; by default drawn at random."""
 
     def drawn(self, rng: Generator) -> Switch:
         """Draw the phase, unless it is given."""
@@ -170,7 +169,7 @@ class Spells(Schedule):
     kind: Literal["spells"] = "spells"
     length: Positive = 20.0
     """How long a spell lasts, in clock units."""
-    share: Share = 0.6
+    share: Probability = 0.6
     """The probability that it is on in a spell."""
 
     def drawn(self, rng: Generator) -> Switch:
@@ -216,7 +215,7 @@ class Flow(Protocol):
         """Give how far the air goes between two moments, in each coordinate."""
 
 
-class Wind(Part):
+class Wind(Model):
     """Air that moves everywhere alike, and changes with time."""
 
     @property
@@ -258,8 +257,8 @@ class Rotating(Wind):
     """How fast the wind is, in length units per clock unit."""
     cycle: Positive = 80.0
     """How long a full turn, against the clock, takes, in clock units."""
-    phase: Share | None = None
-    """Share of the turn passed at time 0; by default drawn at random."""
+    phase: Probability | None = None
+    """Probability of the turn passed at time 0; by default drawn at random."""
 
     @property
     def fastest(self) -> float:
@@ -315,7 +314,7 @@ class _DrawnGusts:
 # The world
 
 
-class Source(Part):
+class Source(Model):
     """Something that gives off pollutant, spread normally about where it is."""
 
     path: Annotated[Fixed | Line | Circle, Field(discriminator="kind")] = Fixed()
@@ -329,7 +328,7 @@ class Source(Part):
     """The std of the spread about where the source is, in length units."""
 
 
-class Wall(Part):
+class Wall(Model):
     """A rectangle that nothing enters; a thin one is a fence."""
 
     lower: Place

@@ -17,10 +17,10 @@ from sparq_environments.cells import ReadingError
 from sparq_environments.gaps import Record, Rule, complete
 from sparq_environments.readings import Choice, read
 from sparq_environments.resampling import How, Resampling
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Sites
-from sparq_sim.messages import Point, Points, Values
+from sparq_sim.fields import Positive, Probability
 from sparq_sim.plugin.contract import Environment
-from sparq_sim.simulation.channel.draws import Positive
 
 
 def _several(given: Any) -> Any:
@@ -73,7 +73,7 @@ class Recorded(Environment):
     gaps: Rule = "interpolate"
     """How gaps are filled: `interpolate` in time, `carry` forward, or by the network's mean of
     the day plus the site's mean `anomaly`."""
-    coverage: Annotated[float, Field(ge=0, le=1)] = 0.75
+    coverage: Probability = 0.75
     """Share of all days at which a site must have been read, or it is left out."""
 
     step: Positive | None = None

@@ -12,16 +12,16 @@ from pydantic import Field, PositiveInt
 
 from sparq_environments.chains import Chain
 from sparq_environments.kernel_worlds import KernelEnvironment
+from sparq_sim.arrays import Matrix, Point, Points, Values
+from sparq_sim.fields import Positive
 from sparq_sim.gp.kernels import (
     Kernel,
     Matern32,
     Matern52,
-    Positive,
     RationalQuadratic,
     SquaredExponential,
 )
 from sparq_sim.landscapes.optima import Summits
-from sparq_sim.messages import Matrix, Point, Points, Values
 from sparq_sim.plugin.contract import Landscape
 
 Smooth = Annotated[

@@ -11,10 +11,10 @@ from pydantic import Field, FiniteFloat, model_validator
 
 from sparq_environments.transport import Diffusion, Waves, bump, whole_steps
 from sparq_sim.domain import Box
+from sparq_sim.fields import Amount, Positive, Probability
 from sparq_sim.landscapes.computed import EvolvingEnvironment
 from sparq_sim.landscapes.snapshots import Cells, State
 from sparq_sim.plugin.contract import Landscape
-from sparq_sim.simulation.channel.draws import Amount, Positive
 
 
 class Rod(EvolvingEnvironment):
@@ -54,7 +54,7 @@ class Rod(EvolvingEnvironment):
     """How long the way there and back takes, in clock units."""
     wander: Amount = 1.0
     """Std of the random lead or delay, in radians of the cycle; 0 for a regular motion."""
-    phase: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
+    phase: Probability | None = None
     """Share of the cycle passed at time 0; by default drawn at random."""
     step: Positive = 0.25
     """The solver's time step, in clock units; a snapshot is a whole number of them."""

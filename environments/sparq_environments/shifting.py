@@ -12,8 +12,9 @@ from numpy.random import Generator
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from sparq_environments.moving_peaks import reflected
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box
-from sparq_sim.messages import Point, Points, Values
+from sparq_sim.fields import Amount
 from sparq_sim.plugin.contract import Environment, Landscape
 
 
@@ -47,7 +48,7 @@ class Shifting(Environment):
     """How the optimum travels: straight in a direction that is drawn, and reflected by the
     bounds; on a circle about the centre, in the first two coordinates; or likewise, with the
     whole function turning about the centre instead of keeping its orientation."""
-    speed: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.01
+    speed: Amount = 0.01
     """How far the optimum travels in a unit of time, in sides of the box."""
     radius: Annotated[PositiveFloat, Field(le=0.5)] = 0.3
     """The radius of the circle, in sides of the box; at most 0.5."""

@@ -9,12 +9,13 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 from numpy.random import Generator, Philox
 from numpy.typing import NDArray
-from pydantic import Field, PositiveFloat, PositiveInt, field_validator
+from pydantic import Field, PositiveInt, field_validator
 
 from sparq_environments.moving_peaks import squared_distances
+from sparq_sim.arrays import Matrix, Point, Points, Values
 from sparq_sim.domain import Box
+from sparq_sim.fields import Positive
 from sparq_sim.landscapes.optima import Summits
-from sparq_sim.messages import Matrix, Point, Points, Values
 from sparq_sim.plugin.contract import Environment, Landscape
 from sparq_sim.simulation.channel.draws import AnyDraw, Constant, Draw
 
@@ -42,7 +43,7 @@ class Switching(Environment):
     """How many functions there are to switch between."""
     bumps: PositiveInt = 8
     """How many bumps each function is a sum of."""
-    width: Annotated[PositiveFloat, Field(allow_inf_nan=False)] = 0.15
+    width: Positive = 0.15
     """The std of a bump, in sides of the box."""
     dwell: AnyDraw = Constant(value=50.0)
     """How long a function stays, in clock units: a number, or a draw such as

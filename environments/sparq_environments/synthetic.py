@@ -7,8 +7,8 @@ from math import cos, exp, sin
 import numpy as np
 from numpy.random import Generator
 
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box
-from sparq_sim.messages import Point, Points, Values
 from sparq_sim.plugin.contract import Environment, Landscape
 
 

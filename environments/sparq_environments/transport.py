@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from sparq_sim.arrays import Values
 from sparq_sim.landscapes.snapshots import Cells, State
-from sparq_sim.messages import Values
 
 
 def bump(grid: Cells, axis: int, middle: float, width: float) -> Values:

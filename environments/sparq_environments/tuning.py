@@ -12,9 +12,9 @@ from numpy.random import Generator, Philox
 from numpy.typing import NDArray
 from pydantic import Field, ValidationInfo, field_validator
 
+from sparq_sim.arrays import Matrix, Point, Points, Values
 from sparq_sim.domain import Box
 from sparq_sim.landscapes.optima import Summits
-from sparq_sim.messages import Matrix, Point, Points, Values
 from sparq_sim.plugin.contract import Environment, Landscape
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from sparq_sim.errors import Unavailable
+from sparq_sim.fields import Amount
 from sparq_sim.messages import NO_READING, Estimate, Query
 from sparq_sim.plugin.contract import Expert, World
-from sparq_sim.simulation.channel.draws import Amount
 
 _COVER = 64
 """At so many points it looks how high the reward is on average."""

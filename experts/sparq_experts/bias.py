@@ -6,9 +6,9 @@ from math import pi, sin
 
 from pydantic import FiniteFloat
 
+from sparq_sim.fields import Amount, Positive
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.plugin.contract import Expert, World
-from sparq_sim.simulation.channel.draws import Amount, Positive
 
 
 class Biased(Expert):

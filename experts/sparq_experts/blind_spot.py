@@ -9,7 +9,7 @@ from pydantic import Field, FiniteFloat, model_validator
 
 from sparq_sim.errors import PluginError
 from sparq_sim.messages import NO_READING, Estimate, Query
-from sparq_sim.plugin.contract import Answering, Expert, Setting, World
+from sparq_sim.plugin.contract import Answering, Briefing, Expert, World
 
 BLIND_SPOT = "blind spot"
 
@@ -38,12 +38,12 @@ class BlindSpot(Expert):
             raise ValueError(f"lower {self.lower} exceeds upper {self.upper}; swap them")
         return self
 
-    def start(self, setting: Setting) -> Answering:
+    def start(self, briefing: Briefing) -> Answering:
         """Refuse a box of other dimensions than the domain's."""
-        if len(self.lower) != setting.domain.dimensions:
+        if len(self.lower) != briefing.domain.dimensions:
             raise PluginError(
                 f"blind spot: lower has {len(self.lower)} coordinates; "
-                f"points have {setting.domain.dimensions}"
+                f"points have {briefing.domain.dimensions}"
             )
         return self
 

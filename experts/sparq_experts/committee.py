@@ -8,10 +8,11 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field, field_validator
 
+from sparq_sim.arrays import Points, Values
 from sparq_sim.errors import PluginError, Unavailable, did_you_mean
-from sparq_sim.messages import Answer, Estimate, Points, Query, Reply, Values
-from sparq_sim.plugin.contract import Answering, Expert, Setting, World
-from sparq_sim.simulation.channel.draws import Positive
+from sparq_sim.fields import Positive
+from sparq_sim.messages import Answer, Estimate, Query, Reply
+from sparq_sim.plugin.contract import Answering, Briefing, Expert, World
 
 
 class Committee(Expert):
@@ -44,9 +45,9 @@ class Committee(Expert):
                     f"committee: no expert is called {name!r}: {did_you_mean(name, names)}"
                 )
 
-    def start(self, setting: Setting) -> Answering:
+    def start(self, briefing: Briefing) -> Answering:
         """Refuse members whom nobody knows."""
-        self.check_experts(setting.experts)
+        self.check_experts(briefing.experts)
         return self
 
     async def answer(self, query: Query, world: World) -> Estimate:

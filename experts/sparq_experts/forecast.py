@@ -9,10 +9,11 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, PositiveInt, model_validator
 
+from sparq_sim.arrays import Matrix, Points, Values
 from sparq_sim.errors import Unavailable
-from sparq_sim.messages import NO_READING, Estimate, Matrix, Points, Query, Values
-from sparq_sim.plugin.contract import Answering, Expert, Setting, World
-from sparq_sim.simulation.channel.draws import Amount, Positive
+from sparq_sim.fields import Amount, Positive
+from sparq_sim.messages import NO_READING, Estimate, Query
+from sparq_sim.plugin.contract import Answering, Briefing, Expert, World
 
 LENGTHS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """Lengthscales that gp chooses from, in steps between readings."""
@@ -71,7 +72,7 @@ class Forecast(Expert):
         """How many readings an autoregression takes: twice as many equations as unknowns."""
         return 3 * self.order + 2
 
-    def start(self, setting: Setting) -> Answering:
+    def start(self, briefing: Briefing) -> Answering:
         """Begin without a reading."""
         return _ForecastAtWork(self)
 

@@ -8,9 +8,10 @@ from typing import Annotated, Self
 import numpy as np
 from pydantic import Field, PositiveInt, model_validator
 
+from sparq_sim.fields import Amount, Positive
 from sparq_sim.messages import Estimate, Query
-from sparq_sim.plugin.contract import Answering, Expert, Setting, World
-from sparq_sim.simulation.channel.draws import Amount, AnyDraw, Lognormal, Positive
+from sparq_sim.plugin.contract import Answering, Briefing, Expert, World
+from sparq_sim.simulation.channel.draws import AnyDraw, Lognormal
 from sparq_sim.simulation.clock import Gate
 
 _WEEK = 7
@@ -52,7 +53,7 @@ class Human(Expert):
             )
         return self
 
-    def start(self, setting: Setting) -> Answering:
+    def start(self, briefing: Briefing) -> Answering:
         """Sit down at an empty desk."""
         return _HumanAtWork(self)
 

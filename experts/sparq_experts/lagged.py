@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from sparq_sim.fields import Amount
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.plugin.contract import Expert, World
-from sparq_sim.simulation.channel.draws import Amount
 
 
 class Lagged(Expert):

@@ -8,10 +8,11 @@ from typing import Self
 import numpy as np
 from pydantic import NonNegativeInt, PositiveFloat, model_validator
 
+from sparq_sim.arrays import Points, Values
 from sparq_sim.errors import Unavailable
-from sparq_sim.messages import NO_READING, Estimate, Points, Query, Values
-from sparq_sim.plugin.contract import Answering, Expert, Setting, World
-from sparq_sim.simulation.channel.draws import Amount
+from sparq_sim.fields import Amount
+from sparq_sim.messages import NO_READING, Estimate, Query
+from sparq_sim.plugin.contract import Answering, Briefing, Expert, World
 
 
 class Logbook(Expert):
@@ -46,7 +47,7 @@ class Logbook(Expert):
             )
         return self
 
-    def start(self, setting: Setting) -> Answering:
+    def start(self, briefing: Briefing) -> Answering:
         """Open an empty book."""
         return _LogbookAtWork(self)
 

@@ -6,9 +6,9 @@ from math import sqrt
 
 import numpy as np
 
+from sparq_sim.fields import Positive
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.plugin.contract import Expert, World
-from sparq_sim.simulation.channel.draws import Positive
 
 
 class Quantised(Expert):

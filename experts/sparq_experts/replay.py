@@ -13,11 +13,12 @@ from pathlib import Path
 import numpy as np
 from pydantic import FiniteFloat
 
+from sparq_sim.arrays import Points, Values
 from sparq_sim.errors import SparqError, Unavailable
-from sparq_sim.messages import Estimate, Points, Query, Values
-from sparq_sim.plugin.contract import Answering, Expert, Setting, World
-from sparq_sim.simulation.channel.draws import Amount
-from sparq_sim.simulation.delivery.request import ANSWERED
+from sparq_sim.fields import Amount
+from sparq_sim.messages import Estimate, Query
+from sparq_sim.plugin.contract import Answering, Briefing, Expert, World
+from sparq_sim.simulation.records import Fate
 
 
 class Replay(Expert):
@@ -53,10 +54,10 @@ class Replay(Expert):
             )
         table.values_and_stds()
 
-    def start(self, setting: Setting) -> Answering:
+    def start(self, briefing: Briefing) -> Answering:
         """Read the table."""
         table, times = self._read()
-        points = np.stack([table.numbers(name) for name in setting.domain.names], axis=1)
+        points = np.stack([table.numbers(name) for name in briefing.domain.names], axis=1)
         columns = (points, times, *table.values_and_stds())
         return _ReplayAtWork(self.reach, *(column[times >= 0] for column in columns))
 
@@ -67,7 +68,7 @@ class Replay(Expert):
             table = table.only(column, value)
         time = "time"
         if "fate" in table.columns:
-            table, time = table.only("fate", ANSWERED), "measured_at"
+            table, time = table.only("fate", Fate.ANSWERED), "measured_at"
             table.check_one_landscape()
         times = table.numbers(time) - self.begins_at
         if not (times >= 0).any():

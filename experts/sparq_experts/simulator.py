@@ -7,9 +7,9 @@ from typing import Annotated
 from pydantic import Field, PositiveInt
 
 from sparq_sim.errors import PluginError
+from sparq_sim.fields import Amount
 from sparq_sim.messages import Estimate, Query
-from sparq_sim.plugin.contract import Answering, Expert, Setting, WithCells, World
-from sparq_sim.simulation.channel.draws import Amount
+from sparq_sim.plugin.contract import Answering, Briefing, Expert, WithCells, World
 from sparq_sim.simulation.clock import Gate
 
 
@@ -31,7 +31,7 @@ class Simulator(Expert):
     std: Amount = 0.0
     """The std that it claims of its error, in reward units."""
 
-    def start(self, setting: Setting) -> Answering:
+    def start(self, briefing: Briefing) -> Answering:
         """Begin with idle processors."""
         return _SimulatorAtWork(self)
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from sparq_sim.analysis.summary import grouped, summary
-from sparq_sim.simulation.delivery.request import ANSWERED
 from sparq_sim.simulation.measures import HALF
+from sparq_sim.simulation.records import Fate
 from sparq_sim.study.store import Found, canonical
 from sparq_sim.study.study import Label, Study
 
@@ -135,18 +135,18 @@ def _unanswered(rows: Mapping[Label, Sequence[Found]]) -> Iterable[Caution]:
         for source in dict.fromkeys(name for play in plays for name in play.experts):
             told = _of_expert(plays, source)
             asked_in[source] += 1
-            if told[ANSWERED] < HALF * told["asked"] and not _all_useless(plays, source):
+            if told[Fate.ANSWERED] < HALF * told["asked"] and not _all_useless(plays, source):
                 bad.setdefault(source, {})[row] = told
     for source, by_row in bad.items():
         total = sum(by_row.values(), Counter())
-        fates = [each for each in total.most_common() if each[0] not in ("asked", ANSWERED)]
+        fates = [each for each in total.most_common() if each[0] not in ("asked", Fate.ANSWERED)]
         reasons = ", ".join(f"{fate} {count}" for fate, count in fates)
         some = len(by_row) < asked_in[source]
         yield Caution(
             "unanswered",
             f"the expert {source!r} answered less than half of what it was asked"
             f"{f' in {len(by_row)} of {asked_in[source]} rows' if some else ''}: "
-            f"{total[ANSWERED]} of {total['asked']} points ({reasons})",
+            f"{total[Fate.ANSWERED]} of {total['asked']} points ({reasons})",
             frozenset(by_row),
         )
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparq_sim.analysis.summary import AnalysisError, Spread, flat, grouped, spread
+from sparq_sim.arrays import Values
 from sparq_sim.errors import did_you_mean
-from sparq_sim.messages import Values
 from sparq_sim.simulation.beliefs import BeliefMap, NoBeliefError, belief_map
 from sparq_sim.simulation.trace import Trace
 

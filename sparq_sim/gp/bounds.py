@@ -11,8 +11,8 @@ from math import comb, e, isfinite, log, pi, sqrt
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sparq_sim.arrays import Points, Values
 from sparq_sim.gp.sparse.greedy import Kernel
-from sparq_sim.messages import Points, Values
 
 LARGEST_DIVERGENCE = 0.2
 """Proposition 1 of Burt, Rasmussen and van der Wilk 2020, which the proofs use, ends here."""
@@ -120,7 +120,7 @@ def operator_tail(
         left -= kept
         term = (many - kept) * power
         total += term
-        # Terms have long been falling when degree (1 - B) exceeds d by far.
+        # SourceTerms have long been falling when degree (1 - B) exceeds d by far.
         if total > 0 and term <= 1e-17 * total and degree * (1 - ratio) > 10 * dimensions:
             break
         degree += 1

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import lapack
 from scipy.optimize import minimize
 
+from sparq_sim.arrays import Points, Values
 from sparq_sim.gp.kernels import AnyKernel, Kernel
 from sparq_sim.gp.observations import (
     RESOLUTION,
@@ -22,8 +23,7 @@ from sparq_sim.gp.observations import (
 )
 from sparq_sim.gp.posterior.cholesky import backward, factor, forward
 from sparq_sim.gp.priors import AnyPrior
-from sparq_sim.messages import Points, Values
-from sparq_sim.plugin.contract import Part
+from sparq_sim.plugin.contract import Model
 
 NOISE = "noise_variance"  # the name of the free noise variance beside those of the kernel
 SPAN = 100.0  # how far parameters may go from their start, either way, unless bounds are given
@@ -42,7 +42,7 @@ class Likelihood(NamedTuple):
     mean: float
 
 
-class Fit(Part):
+class Fit(Model):
     """A kernel fitted to observations; *noise_variance* is None where variances were given."""
 
     kernel: AnyKernel

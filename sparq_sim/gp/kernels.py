@@ -10,14 +10,14 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, cast
 import numpy as np
 from pydantic import Field
 
+from sparq_sim.arrays import Matrix, Point, Points, Values
 from sparq_sim.errors import PluginError
-from sparq_sim.messages import Matrix, Point, Points, Values
-from sparq_sim.plugin.contract import Part
+from sparq_sim.fields import Positive
+from sparq_sim.plugin.contract import Model
 from sparq_sim.plugin.parts import Open, broken
 from sparq_sim.plugin.promises import Promises
 from sparq_sim.plugin.registry import name_of
 
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 STEP = 1e-5
 """Of central differences: near the cube root of the rounding error, where they are best."""
@@ -46,7 +46,7 @@ def _shaped(kernel: Kernel, what: str, given: object, shape: tuple[int, ...]) ->
     raise broken(kernel, what, given, f"an array of shape {shape}, of real numbers")
 
 
-class Kernel(Part):
+class Kernel(Model):
     """A covariance k(a, b) between rewards; every number in it is positive and may be fitted.
 
     One of your own need define no more than `__call__`. The rest follows from it, by central

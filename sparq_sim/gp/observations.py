@@ -9,8 +9,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sparq_sim.arrays import Points, Values, all_finite
 from sparq_sim.gp.kernels import Kernel
-from sparq_sim.messages import Points, Values, all_finite
 
 # A variance below the rounding of the prior variance acts as that rounding: float64 knows no finer.
 RESOLUTION = float(np.finfo(np.float64).eps)

@@ -6,12 +6,12 @@ from abc import abstractmethod
 from math import lgamma, log, pi
 from typing import Annotated, Literal, TypeAlias
 
-from sparq_sim.gp.kernels import Positive
-from sparq_sim.plugin.contract import Part
+from sparq_sim.fields import Positive
+from sparq_sim.plugin.contract import Model
 from sparq_sim.plugin.parts import Open
 
 
-class Prior(Part):
+class Prior(Model):
     """A density of a parameter x > 0."""
 
     @abstractmethod

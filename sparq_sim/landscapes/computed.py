@@ -17,8 +17,10 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 from pydantic import Field
 
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box, Domain, Sites
 from sparq_sim.errors import PluginError
+from sparq_sim.fields import Amount, Positive
 from sparq_sim.landscapes.optima import search
 from sparq_sim.landscapes.snapshots import (
     Cells,
@@ -32,9 +34,7 @@ from sparq_sim.landscapes.snapshots import (
     check_resolution,
     per_side,
 )
-from sparq_sim.messages import Point, Points, Values
 from sparq_sim.plugin.contract import Environment, Landscape
-from sparq_sim.simulation.channel.draws import Amount, Positive
 
 Advance: TypeAlias = Callable[[State, float], State]
 """Make the state one snapshot after a moment, of the state at that moment."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box, Domain
-from sparq_sim.messages import Point, Points, Values
 
 if TYPE_CHECKING:
     from scipy.spatial import KDTree

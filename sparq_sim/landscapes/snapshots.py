@@ -12,8 +12,8 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sparq_sim.arrays import Point, Points, Values, frozen_array
 from sparq_sim.domain import Box, Domain, Sites
-from sparq_sim.messages import Point, Points, Values, frozen_array
 
 State: TypeAlias = NDArray[np.float64]
 """Numbers on a grid: one axis for each coordinate."""

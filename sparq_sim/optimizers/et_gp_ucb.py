@@ -11,7 +11,7 @@ from sparq_sim.gp.observations import Candidates
 from sparq_sim.messages import Answer, Notes
 from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
 from sparq_sim.optimizers.shared.widths import Chance
-from sparq_sim.plugin.contract import Setting
+from sparq_sim.plugin.contract import Briefing
 
 
 class ETGPUCB(GPOptimizer):
@@ -33,9 +33,9 @@ class ETGPUCB(GPOptimizer):
     """The probability of ever forgetting without a cause, above 0 and below 1; the smaller, the
     less is noticed."""
 
-    def memory(self, prior: Prior, setting: Setting, rng: Generator) -> Memory:
+    def memory(self, prior: Prior, briefing: Briefing, rng: Generator) -> Memory:
         """Remember what was observed since the last reset."""
-        return _EventMemory(prior, setting.period, self.delta)
+        return _EventMemory(prior, briefing.period, self.delta)
 
 
 class _EventMemory(Memory):

@@ -10,7 +10,7 @@ from pydantic import Field, FiniteFloat
 
 from sparq_sim.errors import PluginError
 from sparq_sim.messages import Move, Reply
-from sparq_sim.plugin.contract import Agent, Asks, Optimizer, Setting
+from sparq_sim.plugin.contract import Agent, Asks, Briefing, Optimizer
 
 
 class Fixed(Optimizer):
@@ -20,9 +20,9 @@ class Fixed(Optimizer):
     point: Annotated[tuple[FiniteFloat, ...], Field(min_length=1)]
     """The point that is played: a number for each coordinate, within the domain."""
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
         """Give an agent that learns nothing."""
-        domain = setting.domain
+        domain = briefing.domain
         if len(self.point) != domain.dimensions:
             raise PluginError(
                 f"the fixed point: {list(self.point)} has not one number for each coordinate of "

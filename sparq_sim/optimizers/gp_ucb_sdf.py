@@ -10,14 +10,15 @@ import numpy as np
 from numpy.random import Generator
 from pydantic import FiniteFloat, NonNegativeInt
 
+from sparq_sim.arrays import Point
 from sparq_sim.errors import PluginError
+from sparq_sim.fields import Amount
 from sparq_sim.gp.observations import Candidates
 from sparq_sim.gp.posterior.predictor import Predictor
-from sparq_sim.messages import REWARD, Answer, Notes, Point, Query
+from sparq_sim.messages import REWARD, Answer, Notes, Query
 from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
 from sparq_sim.optimizers.shared.widths import Occasion, Width
-from sparq_sim.plugin.contract import Setting
-from sparq_sim.simulation.channel.draws import Amount
+from sparq_sim.plugin.contract import Briefing
 
 
 class GPUCBSDF(GPOptimizer):
@@ -45,21 +46,21 @@ class GPUCBSDF(GPOptimizer):
     bound: Amount = 1.0
     """B_y, a bound on rewards counted from the censored value, in prior stds."""
 
-    def memory(self, prior: Prior, setting: Setting, rng: Generator) -> Memory:
+    def memory(self, prior: Prior, briefing: Briefing, rng: Generator) -> Memory:
         """Remember all plays, heard of or not."""
-        return _DelayedMemory(self, prior, setting)
+        return _DelayedMemory(self, prior, briefing)
 
-    def window_of(self, setting: Setting) -> int:
+    def window_of(self, briefing: Briefing) -> int:
         """Give m, in rounds."""
         if self.window is not None:
             return self.window
-        latency = setting.observation.latency
+        latency = briefing.observation.latency
         if not isfinite(latency):
             raise PluginError(
                 f"the expected latency of observations is {latency}: say for how many rounds to "
                 "wait for one, `window = ...`"
             )
-        return ceil(2 * latency / setting.period - 1e-6)
+        return ceil(2 * latency / briefing.period - 1e-6)
 
 
 @dataclass(slots=True)
@@ -72,13 +73,13 @@ class _Play:
 
 
 class _DelayedMemory(Memory):
-    def __init__(self, model: GPUCBSDF, prior: Prior, setting: Setting) -> None:
-        super().__init__(prior, setting.period)
+    def __init__(self, model: GPUCBSDF, prior: Prior, briefing: Briefing) -> None:
+        super().__init__(prior, briefing.period)
         self._width = prior.width
         self._bound = model.bound
-        self._window = model.window_of(setting)
+        self._window = model.window_of(briefing)
         self._censored = prior.mean if model.censored is None else model.censored
-        self._std = setting.observation.std
+        self._std = briefing.observation.std
         self._candidates = Candidates(prior.candidates)
         self._latest: deque[Point] = deque(maxlen=self._window)
         self._plays = 0

@@ -9,7 +9,7 @@ from pydantic import NonNegativeInt
 from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.optimizers.shared.lengths import AnyLength, VariationLength
 from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
-from sparq_sim.plugin.contract import Setting
+from sparq_sim.plugin.contract import Briefing
 
 
 class RGPUCB(GPOptimizer):
@@ -25,15 +25,15 @@ class RGPUCB(GPOptimizer):
     """With how many of the newest observations a new block begins; with none, as published, each
     block begins with a blind play."""
 
-    def memory(self, prior: Prior, setting: Setting, rng: Generator) -> Memory:
+    def memory(self, prior: Prior, briefing: Briefing, rng: Generator) -> Memory:
         """Remember the present block."""
-        return _BlockMemory(self, prior, setting)
+        return _BlockMemory(self, prior, briefing)
 
 
 class _BlockMemory(Memory):
-    def __init__(self, model: RGPUCB, prior: Prior, setting: Setting) -> None:
-        super().__init__(prior, setting.period)
-        self._block = model.block(prior.kernel, setting)
+    def __init__(self, model: RGPUCB, prior: Prior, briefing: Briefing) -> None:
+        super().__init__(prior, briefing.period)
+        self._block = model.block(prior.kernel, briefing)
         self._carry = model.carry
 
     def predictor(self, now: float) -> Predictor:

@@ -14,17 +14,18 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from pydantic import Field, NonNegativeInt
 
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Domain, Sites
 from sparq_sim.errors import PluginError, did_you_mean
+from sparq_sim.fields import Amount, Positive
 from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.gp.sparse.greedy import greedy_points
-from sparq_sim.messages import REWARD, Answer, Notes, Point, Points, Query, Values
+from sparq_sim.messages import REWARD, Answer, Notes, Query
 from sparq_sim.optimizers.shared.routing import AnyRouting, Offer, Routes, Routing, rounds_late
 from sparq_sim.optimizers.shared.schedules import Logarithmic, QuerySchedule
 from sparq_sim.optimizers.shared.selection import Played, Selector, Way, diagnosis
 from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior, PriorWarning
-from sparq_sim.plugin.contract import Agent, Asks, Part, Setting, round_at
-from sparq_sim.simulation.channel.draws import Amount, Positive
+from sparq_sim.plugin.contract import Agent, Asks, Briefing, Model, round_at
 
 GAP = 1e-6
 """A Schur complement this small beside the prior variance leaves no gap for a width to show."""
@@ -36,7 +37,7 @@ WORTHLESS = 100.0
 """Times the prior variance: an answer aged beyond tells nothing."""
 
 
-class Discard(Part):
+class Discard(Model):
     """Which observations to give up: those whose variance exceeds g(t) = *factor* s^2 h(t).
 
     h(t) is log t, or t^*power*; the theorem asks for g(t) = o(t^(1/4)). The newest observation is
@@ -97,14 +98,14 @@ class SparQGPUCB(GPOptimizer):
     diagnose: bool = False
     """Whether to note, for each move, the divergences that the paper bounds; takes O(n^3)."""
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
         """Give the agent, if it is clear whom it is to ask."""
-        self.check_experts(setting.experts)
-        return super().start(setting, rng)
+        self.check_experts(briefing.experts)
+        return super().start(briefing, rng)
 
-    def memory(self, prior: Prior, setting: Setting, rng: Generator) -> Memory:
+    def memory(self, prior: Prior, briefing: Briefing, rng: Generator) -> Memory:
         """Remember the newest observations and answers, and all points played."""
-        return _SparQMemory(self, prior, setting, rng)
+        return _SparQMemory(self, prior, briefing, rng)
 
     def check_experts(self, names: Collection[str]) -> None:
         """Refuse a play in which it is not clear whom to ask."""
@@ -131,23 +132,25 @@ class SparQGPUCB(GPOptimizer):
 
 
 class _SparQMemory(Memory):
-    def __init__(self, model: SparQGPUCB, prior: Prior, setting: Setting, rng: Generator) -> None:
-        super().__init__(prior, setting.period)
+    def __init__(self, model: SparQGPUCB, prior: Prior, briefing: Briefing, rng: Generator) -> None:
+        super().__init__(prior, briefing.period)
         self.waits = model.waits
         self._model = model
-        self._experts = {name: setting.experts[name] for name in model.experts_of(setting.experts)}
-        self._own = _Told.nothing(setting.domain.dimensions)
-        self._answers = _Answers(model.retain * setting.period)
+        self._experts = {
+            name: briefing.experts[name] for name in model.experts_of(briefing.experts)
+        }
+        self._own = _Told.nothing(briefing.domain.dimensions)
+        self._answers = _Answers(model.retain * briefing.period)
         self._played = Played(prior.kernel)
-        if self._experts and setting.access == "domain":
-            for point in _askable(prior, setting.domain):
+        if self._experts and briefing.access == "domain":
+            for point in _askable(prior, briefing.domain):
                 self._played.add(point)
         self._selector = Selector(
             model.selection, steps=model.steps, epsilon=model.epsilon, rng=rng
         )
         self._notes: dict[str, float] = {}
         if self._experts:
-            _warn_of_gaps(model, prior, setting)
+            _warn_of_gaps(model, prior, briefing)
 
     def learn(self, answer: Answer) -> None:
         told = _Told.by(answer, self.prior.variances(answer))
@@ -370,13 +373,15 @@ def _askable(prior: Prior, domain: Domain) -> Points:
     return prior.candidates[chosen.rows]
 
 
-def _warn_of_gaps(model: SparQGPUCB, prior: Prior, setting: Setting) -> None:
+def _warn_of_gaps(model: SparQGPUCB, prior: Prior, briefing: Briefing) -> None:
     """Warn where a theorem's width will chase gaps that the queries cannot close."""
-    if not prior.width.theoretical or setting.rounds is None:
+    if not prior.width.theoretical or briefing.rounds is None:
         return
     size = min(MOST_RANK, len(prior.candidates))
     rank = len(greedy_points(prior.kernel, prior.candidates, size=size, tolerance=GAP))
-    asked = max(model.schedule(t) for t in range(max(1, setting.rounds - 100), setting.rounds + 1))
+    asked = max(
+        model.schedule(t) for t in range(max(1, briefing.rounds - 100), briefing.rounds + 1)
+    )
     if asked < rank:
         warnings.warn(
             f"{asked} queries a round do not reach the {rank} directions in which this kernel "

@@ -7,7 +7,7 @@ from numpy.random import Generator
 from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.optimizers.shared.lengths import AnyLength, VariationLength
 from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
-from sparq_sim.plugin.contract import Setting
+from sparq_sim.plugin.contract import Briefing
 
 
 class SWGPUCB(GPOptimizer):
@@ -19,9 +19,9 @@ class SWGPUCB(GPOptimizer):
     window: AnyLength = VariationLength()
     """W, how many rounds back observations count: a number, or a table with a `kind`."""
 
-    def memory(self, prior: Prior, setting: Setting, rng: Generator) -> Memory:
+    def memory(self, prior: Prior, briefing: Briefing, rng: Generator) -> Memory:
         """Remember the last W rounds."""
-        return _WindowMemory(prior, setting.period, self.window(prior.kernel, setting))
+        return _WindowMemory(prior, briefing.period, self.window(prior.kernel, briefing))
 
 
 class _WindowMemory(Memory):

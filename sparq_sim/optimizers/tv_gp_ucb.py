@@ -9,13 +9,14 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 from pydantic import Field
 
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.gp.kernels import Forgetting, SpaceTime, stamped
 from sparq_sim.gp.observations import OffCandidatesError
 from sparq_sim.gp.posterior.predictor import Predictor
-from sparq_sim.messages import Answer, Point, Points, Values
+from sparq_sim.messages import Answer
 from sparq_sim.optimizers.shared.forecast import Foreseen
 from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
-from sparq_sim.plugin.contract import Setting
+from sparq_sim.plugin.contract import Briefing
 
 if TYPE_CHECKING:
     from sparq_sim.gp.posterior.cholesky import CholeskyPosterior
@@ -34,11 +35,11 @@ class TVGPUCB(GPOptimizer):
     """The share of the reward's variance that is new in each round, from 0 to below 1; theirs were
     0.001 to 0.04."""
 
-    def memory(self, prior: Prior, setting: Setting, rng: Generator) -> Memory:
+    def memory(self, prior: Prior, briefing: Briefing, rng: Generator) -> Memory:
         """Remember all, in space and time."""
         if self.epsilon == 0:
-            return Memory(prior, setting.period)
-        return _TimeMemory(prior, setting.period, self.epsilon)
+            return Memory(prior, briefing.period)
+        return _TimeMemory(prior, briefing.period, self.epsilon)
 
 
 class _TimeMemory(Memory):

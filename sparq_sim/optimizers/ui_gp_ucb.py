@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.random import Generator
 
-from sparq_sim.messages import Values
+from sparq_sim.arrays import Values
+from sparq_sim.fields import Amount
 from sparq_sim.optimizers.shared.ageing import AgeingMemory
 from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
-from sparq_sim.plugin.contract import Setting
-from sparq_sim.simulation.channel.draws import Amount
+from sparq_sim.plugin.contract import Briefing
 
 
 class UIGPUCB(GPOptimizer):
@@ -23,9 +23,9 @@ class UIGPUCB(GPOptimizer):
     """How fast observations age, in squared reward units per squared round; by default their noise
     variance s^2."""
 
-    def memory(self, prior: Prior, setting: Setting, rng: Generator) -> Memory:
+    def memory(self, prior: Prior, briefing: Briefing, rng: Generator) -> Memory:
         """Remember all, ageing."""
-        return _InjectingMemory(prior, setting.period, self.rate)
+        return _InjectingMemory(prior, briefing.period, self.rate)
 
 
 class _InjectingMemory(AgeingMemory):

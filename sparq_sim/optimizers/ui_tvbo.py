@@ -8,14 +8,15 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
+from sparq_sim.arrays import Point, Points, Values
+from sparq_sim.fields import Amount
 from sparq_sim.gp.kernels import SpaceTime, Wiener, stamped
 from sparq_sim.gp.observations import OffCandidatesError
 from sparq_sim.gp.posterior.predictor import Predictor
-from sparq_sim.messages import Answer, Point, Points, Values
+from sparq_sim.messages import Answer
 from sparq_sim.optimizers.shared.forecast import Foreseen
 from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
-from sparq_sim.plugin.contract import Setting
-from sparq_sim.simulation.channel.draws import Amount
+from sparq_sim.plugin.contract import Briefing
 
 if TYPE_CHECKING:
     from sparq_sim.gp.posterior.cholesky import CholeskyPosterior
@@ -42,24 +43,24 @@ class UITVBO(GPOptimizer):
     rate: Amount = 0.03
     """By how much the variance grows in a round, as a share of the prior variance."""
 
-    def memory(self, prior: Prior, setting: Setting, rng: Generator) -> Memory:
+    def memory(self, prior: Prior, briefing: Briefing, rng: Generator) -> Memory:
         """Remember all, in space and time."""
         if self.rate == 0:
-            return Memory(prior, setting.period)
-        return _WanderingMemory(prior, setting, self.rate)
+            return Memory(prior, briefing.period)
+        return _WanderingMemory(prior, briefing, self.rate)
 
 
 class _WanderingMemory(Memory):
     """Filters while it can."""
 
-    def __init__(self, prior: Prior, setting: Setting, rate: float) -> None:
+    def __init__(self, prior: Prior, briefing: Briefing, rate: float) -> None:
         from sparq_sim.gp.posterior.drifting import KalmanPosterior
         from sparq_sim.gp.posterior.features import FeaturePosterior
 
-        super().__init__(prior, setting.period)
+        super().__init__(prior, briefing.period)
         self._rate = rate
         self._priors = prior.kernel.diagonal(prior.candidates)
-        self._dense = _Dense(prior, setting, rate)
+        self._dense = _Dense(prior, briefing, rate)
         self._heard: list[Answer] = []
         self._filter: KalmanPosterior | None = None
         self._filtered_to = 0.0
@@ -107,12 +108,12 @@ class _Dense:
     end of the play, once for each observation, and their variance is counted back from there.
     """
 
-    def __init__(self, prior: Prior, setting: Setting, rate: float) -> None:
+    def __init__(self, prior: Prior, briefing: Briefing, rate: float) -> None:
         from sparq_sim.gp.posterior.cholesky import CholeskyPosterior
 
         self._prior = prior
-        self._period = setting.period
-        self._end = (setting.rounds or ENDLESS) + 1
+        self._period = briefing.period
+        self._end = (briefing.rounds or ENDLESS) + 1
         self._posterior = CholeskyPosterior(
             SpaceTime(space=prior.kernel, time=Wiener(rate=rate)),
             candidates=stamped(prior.candidates, float(self._end)),

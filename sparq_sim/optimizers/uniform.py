@@ -7,7 +7,7 @@ from typing import ClassVar
 from numpy.random import Generator
 
 from sparq_sim.messages import Move, Reply
-from sparq_sim.plugin.contract import Agent, Asks, Optimizer, Setting
+from sparq_sim.plugin.contract import Agent, Asks, Briefing, Optimizer
 
 
 class Uniform(Optimizer):
@@ -15,14 +15,14 @@ class Uniform(Optimizer):
 
     asks: ClassVar[Asks | None] = "never"
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
         """Give an agent that learns nothing."""
-        return _UniformAgent(setting, rng)
+        return _UniformAgent(briefing, rng)
 
 
 class _UniformAgent:
-    def __init__(self, setting: Setting, rng: Generator) -> None:
-        self._domain = setting.domain
+    def __init__(self, briefing: Briefing, rng: Generator) -> None:
+        self._domain = briefing.domain
         self._rng = rng
 
     def ask(self, now: float) -> Move:

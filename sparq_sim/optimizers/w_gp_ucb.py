@@ -9,14 +9,15 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 from pydantic import Field
 
+from sparq_sim.arrays import Point, Values
+from sparq_sim.fields import Positive
 from sparq_sim.gp.posterior.predictor import Posterior, Predictor
-from sparq_sim.messages import Answer, Point, Values
+from sparq_sim.messages import Answer
 from sparq_sim.optimizers.shared.ageing import AgeingMemory
 from sparq_sim.optimizers.shared.forecast import Foreseen
 from sparq_sim.optimizers.shared.lengths import gain_order, known_rounds
 from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
-from sparq_sim.plugin.contract import Setting
-from sparq_sim.simulation.channel.draws import Positive
+from sparq_sim.plugin.contract import Briefing
 
 if TYPE_CHECKING:
     from sparq_sim.gp.posterior.drifting import FadingPosterior
@@ -37,13 +38,13 @@ class WGPUCB(GPOptimizer):
     budget: Positive | None = None
     """B_T, a bound on the sum of |f_{t+1} - f_t| over all rounds; by default 1 stands in for it."""
 
-    def memory(self, prior: Prior, setting: Setting, rng: Generator) -> Memory:
+    def memory(self, prior: Prior, briefing: Briefing, rng: Generator) -> Memory:
         """Remember all, weighted."""
         weight = self.weight
         if weight is None:
-            share = (1.0 if self.budget is None else self.budget) / known_rounds(setting)
-            weight = max(0.1, 1 - gain_order(prior.kernel, setting) ** -0.25 * share**0.5)
-        return WeightedMemory(prior, setting.period, weight)
+            share = (1.0 if self.budget is None else self.budget) / known_rounds(briefing)
+            weight = max(0.1, 1 - gain_order(prior.kernel, briefing) ** -0.25 * share**0.5)
+        return WeightedMemory(prior, briefing.period, weight)
 
 
 class WeightedMemory(AgeingMemory):

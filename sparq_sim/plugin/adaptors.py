@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from sparq_sim.arrays import Points, Values
 from sparq_sim.errors import PluginError
-from sparq_sim.messages import Estimate, Points, Query, Values
+from sparq_sim.messages import Estimate, Query
 from sparq_sim.plugin.contract import Expert, World
 
 ProcessFunction = Callable[[Any, Query, World], Generator[Any, Any, Estimate]]

@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema
 
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Domain
 from sparq_sim.errors import PluginError
 from sparq_sim.fields import guard
-from sparq_sim.messages import Answer, Estimate, Move, Point, Points, Query, Reply, Values
+from sparq_sim.messages import Answer, Estimate, Move, Query, Reply
 from sparq_sim.plugin.origins import Source, loaded, within_core
 from sparq_sim.plugin.promises import Promises, watch
 
@@ -45,7 +46,7 @@ Asks: TypeAlias = Literal["never", "past", "anywhere"]
 """Whether an optimizer asks experts: never, at points already played, or wherever it may."""
 
 
-class Part(BaseModel):
+class Model(BaseModel):
     """A frozen, validated bundle of parameters."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -89,14 +90,14 @@ class Part(BaseModel):
         cls._sources = loaded(cls)
 
 
-def _check_kind_field(model: type[Part]) -> None:
+def _check_kind_field(model: type[Model]) -> None:
     """Refuse a plug-in with a field `kind` of its own: what is written there is its name."""
     field = model.model_fields.get("kind")
     if field is None or get_origin(field.annotation) is Literal:
         return
     # What only a plug-in has within it is written without a name, and may have such a field.
     if any(
-        base is not Part and within_core(base) for base in model.__mro__ if issubclass(base, Part)
+        base is not Model and within_core(base) for base in model.__mro__ if issubclass(base, Model)
     ):
         raise PluginError(
             f"{model.__name__} has a field `kind` of its own, but under `kind` the name of the "
@@ -105,7 +106,7 @@ def _check_kind_field(model: type[Part]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class SourceTerms:
     """What is known beforehand of a source: expected cost, noise and latency."""
 
     cost: float = 0.0
@@ -126,14 +127,14 @@ def round_at(now: float, period: float) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class Briefing:
     """What a play tells its agent and its experts beforehand."""
 
     domain: Domain
     """Where points may lie."""
-    observation: Terms = field(default_factory=Terms)
+    observation: SourceTerms = field(default_factory=SourceTerms)
     """The terms of the reward's own channel."""
-    experts: Mapping[str, Terms] = field(default_factory=dict)
+    experts: Mapping[str, SourceTerms] = field(default_factory=dict)
     """The terms of each expert, by its name."""
     period: float = 1.0
     """How long a round lasts, in clock units."""
@@ -360,7 +361,7 @@ class Broadcasting(Protocol):
         """
 
 
-class Environment(Part):
+class Environment(Model):
     """A drifting reward; its fields are its parameters, `start` makes one.
 
     A landscape that holds something, such as a file, defines `__enter__` and `__exit__`.
@@ -383,7 +384,7 @@ class Environment(Part):
         raise NotImplementedError(f"{type(self).__name__} must define start(self, rng)")
 
 
-class Optimizer(Part):
+class Optimizer(Model):
     """A way to choose; its fields are its parameters, `start` gives the agent that learns.
 
     An agent that holds something, such as a file, defines `__enter__` and `__exit__`.
@@ -395,12 +396,12 @@ class Optimizer(Part):
     def check_experts(self, names: Collection[str]) -> None:
         """Refuse, by PluginError, a play whose experts are called so; by default, none."""
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
-        """Make the agent for a play with this *setting*; *rng* is its own."""
-        raise NotImplementedError(f"{type(self).__name__} must define start(self, setting, rng)")
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
+        """Make the agent for a play with this *briefing*; *rng* is its own."""
+        raise NotImplementedError(f"{type(self).__name__} must define start(self, briefing, rng)")
 
 
-class Expert(Part):
+class Expert(Model):
     """A source of side information; its fields are its parameters.
 
     Define `answer`, or, where there is state to hold, `start`, which gives what answers. If that
@@ -420,8 +421,8 @@ class Expert(Part):
     def check_experts(self, names: Collection[str]) -> None:
         """Refuse, by PluginError, a play whose experts are called so; by default, none."""
 
-    def start(self, setting: Setting) -> Holding[Answering]:
-        """Make what answers in a play with this *setting*; by default, the model itself.
+    def start(self, briefing: Briefing) -> Holding[Answering]:
+        """Make what answers in a play with this *briefing*; by default, the model itself.
 
         It may be a context manager that gives what answers, as by `contextlib.contextmanager`.
         """

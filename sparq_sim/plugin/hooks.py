@@ -15,8 +15,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from sparq_sim.arrays import Points, Values, all_finite
 from sparq_sim.errors import HookError, LiveOnlyError, Unavailable
-from sparq_sim.messages import Points, Values, all_finite
 from sparq_sim.plugin.contract import (
     Agent,
     Answering,

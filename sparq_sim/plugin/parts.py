@@ -29,10 +29,10 @@ from pydantic_core.core_schema import (
     wrap_serializer_function_ser_schema,
 )
 
+from sparq_sim.arrays import Values
 from sparq_sim.errors import HookError, PluginError
 from sparq_sim.fields import is_number, no_table
-from sparq_sim.messages import Values
-from sparq_sim.plugin.contract import Part
+from sparq_sim.plugin.contract import Model
 from sparq_sim.plugin.frames import account
 from sparq_sim.plugin.registry import (
     PartKind,
@@ -61,7 +61,7 @@ class Open:
     def __init__(
         self,
         kind: PartKind,
-        *bundled: type[Part],
+        *bundled: type[Model],
         number: tuple[str, str] | None = None,
         probe: Callable[[Any], object] = lambda part: None,
     ) -> None:
@@ -117,7 +117,7 @@ class Open:
             raise _refusal(f"{self.kind} {kind!r} fails on its fields: {told}") from error
         return self._probed(part)
 
-    def _probed(self, part: Part) -> Part:
+    def _probed(self, part: Model) -> Model:
         """Return a *part*, unless it is a user's own and does not give what it should."""
         if type(part) in self.bundled.values():
             return part
@@ -149,7 +149,7 @@ def _write(part: Any, handler: SerializerFunctionWrapHandler) -> Any:
 # What parts of users' own give
 
 
-def broken(part: Part, what: str, given: object, expected: str) -> HookError:
+def broken(part: Model, what: str, given: object, expected: str) -> HookError:
     """Return the error of a *part* that gave something else for *what* than *expected*."""
     shown = repr(given)
     if isinstance(given, np.ndarray):
@@ -159,7 +159,7 @@ def broken(part: Part, what: str, given: object, expected: str) -> HookError:
 
 
 def number(
-    part: Part, what: str, given: object, *, least: float = -inf, most: float = inf
+    part: Model, what: str, given: object, *, least: float = -inf, most: float = inf
 ) -> float:
     """Return what a *part* gave for *what*: a finite number from *least* to *most*.
 
@@ -179,7 +179,7 @@ def is_whole(given: Any) -> bool:
     return isinstance(given, int | np.integer) and not isinstance(given, bool)
 
 
-def numbers(part: Part, what: str, given: object, *, count: int, least: float = -inf) -> Values:
+def numbers(part: Model, what: str, given: object, *, count: int, least: float = -inf) -> Values:
     """Return what a *part* gave for *what*: *count* finite numbers, none below *least*.
 
     Raises:

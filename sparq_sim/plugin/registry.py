@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args, overload
 
 import sparq_sim
 from sparq_sim.errors import PluginError, did_you_mean
-from sparq_sim.plugin.contract import Environment, Expert, Optimizer, Part
+from sparq_sim.plugin.contract import Environment, Expert, Model, Optimizer
 from sparq_sim.plugin.frames import account
 from sparq_sim.plugin.origins import qualified
 
@@ -59,8 +59,8 @@ _GROUP_OF = {kind: group for group, kind in GROUPS.items()}
 class Family(NamedTuple):
     """All plug-ins of a kind: their base, and those that are known without an entry point."""
 
-    base: type[Part]
-    bundled: Mapping[str, type[Part]]
+    base: type[Model]
+    bundled: Mapping[str, type[Model]]
 
 
 @cache
@@ -93,8 +93,8 @@ def load(
     kind: Literal["optimizer"], name: str, *, allow_import: bool = False
 ) -> type[Optimizer]: ...
 @overload
-def load(kind: AnyKind, name: str, *, allow_import: bool = False) -> type[Part]: ...
-def load(kind: AnyKind, name: str, *, allow_import: bool = False) -> type[Part]:
+def load(kind: AnyKind, name: str, *, allow_import: bool = False) -> type[Model]: ...
+def load(kind: AnyKind, name: str, *, allow_import: bool = False) -> type[Model]:
     """Load the plug-in called *name*.
 
     With *allow_import*, a name of the form `module:Class` imports that class: code that a file
@@ -143,7 +143,7 @@ def kind_of(model: type) -> AnyKind | None:
 
 
 @lru_cache(maxsize=1024)
-def name_of(plugin: type[Part]) -> str:
+def name_of(plugin: type[Model]) -> str:
     """Return the name under which a class is known, or else `module:Class`."""
     path = qualified(plugin)
     if (kind := kind_of(plugin)) is None:
@@ -161,7 +161,7 @@ def name_of(plugin: type[Part]) -> str:
 
 def kind_written(model: object) -> str | None:
     """Return what is written as the `kind` of a *model*, or None where it is no plug-in."""
-    if not isinstance(model, Part):
+    if not isinstance(model, Model):
         return None
     plugin = type(model)
     if (kind := kind_of(plugin)) is None:
@@ -173,7 +173,7 @@ def kind_written(model: object) -> str | None:
     return name
 
 
-def _check_kept(model: Part, kind: AnyKind, name: str) -> None:
+def _check_kept(model: Model, kind: AnyKind, name: str) -> None:
     """Refuse a *model* whose field `kind`, if it has one, is lost where *name* is written."""
     field = type(model).model_fields.get("kind")
     if field is None:
@@ -222,7 +222,7 @@ def _check_claims(kind: AnyKind, name: str, claims: Iterable[EntryPoint]) -> Non
         raise PluginError(f"{kind} {name!r} is claimed twice: {told}; uninstall or rename one")
 
 
-def _checked(kind: AnyKind, name: str, entry: EntryPoint) -> type[Part]:
+def _checked(kind: AnyKind, name: str, entry: EntryPoint) -> type[Model]:
     try:
         loaded = entry.load()
     except (Exception, SystemExit) as error:

@@ -32,7 +32,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from sparq_sim.errors import PluginError, ScenarioError, SparqError, did_you_mean
 from sparq_sim.fields import is_number
 from sparq_sim.messages import AGENT_NAME, REWARD
-from sparq_sim.plugin.contract import Environment, Expert, Landscape, Optimizer, Part
+from sparq_sim.plugin.contract import Environment, Expert, Landscape, Model, Optimizer
 from sparq_sim.plugin.field_docs import field_docs, first_paragraph
 from sparq_sim.plugin.frames import account
 from sparq_sim.plugin.registry import (
@@ -161,7 +161,7 @@ def _optimizer(given: Any, info: ValidationInfo) -> Any:
     return made
 
 
-class Engaged(Part):
+class Engaged(Model):
     """An expert and its channel; in a file one table, in which the `channel` is a field."""
 
     expert: Annotated[Expert, BeforeValidator(_expert)]
@@ -186,7 +186,7 @@ class Engaged(Part):
         raise _no_table("expert")
 
 
-class Sweep(Part):
+class Sweep(Model):
     """Which fields take which values, and how these are combined to settings."""
 
     way: Literal["grid", "zip", "list"] = "grid"

@@ -248,7 +248,7 @@ import numpy as np
 from numpy.random import Generator
 from pydantic import Field, PositiveFloat
 from sparq_sim import Box, Environment
-from sparq_sim.messages import Point, Points, Values
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.plugin.contract import Landscape
 
 
@@ -412,9 +412,10 @@ from math import inf
 import numpy as np
 from numpy.random import Generator
 from pydantic import NonNegativeFloat, PositiveFloat
-from sparq_sim import Answer, Box, Move, Optimizer, Setting
+from sparq_sim import Answer, Box, Move, Optimizer, Briefing
 from sparq_sim.domain import Domain
-from sparq_sim.messages import Point, Reply
+from sparq_sim.messages import Reply
+from sparq_sim.arrays import Point
 from sparq_sim.plugin.contract import Agent
 
 
@@ -429,11 +430,11 @@ class $model(Optimizer):
     reach: PositiveFloat = 0.02
     """The std of a step, as a share of the domain's extent in each coordinate."""
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
         """Begin with what the play's design shows, if it has one."""
-        agent = ${model}Agent(self, setting.domain, rng)
-        if setting.design is not None:
-            agent.tell(setting.design)
+        agent = ${model}Agent(self, briefing.domain, rng)
+        if briefing.design is not None:
+            agent.tell(briefing.design)
         return agent
 
 
@@ -486,7 +487,7 @@ OPTIMIZER_TEST = '''\
 from __future__ import annotations
 
 import numpy as np
-from sparq_sim import Box, Query, Setting
+from sparq_sim import Box, Query, Briefing
 from sparq_sim.testing import laws
 
 from $module import $model
@@ -499,7 +500,7 @@ test_laws_of_a_far_reaching_one = laws($model(forgetting=0.0, reach=1.0))
 def test_a_good_point_gives_way_to_a_newer_one_in_time() -> None:
     """A claim of its own: 1 - 0.1 * 9 is less than 0.5."""
     optimizer = $model(forgetting=0.1, reach=1e-9)
-    agent = optimizer.start(Setting(domain=Box(0.0, 1.0)), np.random.default_rng(0))
+    agent = optimizer.start(Briefing(domain=Box(0.0, 1.0)), np.random.default_rng(0))
     for now, place, value in [(1.0, 0.2, 1.0), (2.0, 0.8, 0.5), (10.0, 0.8, 0.5)]:
         agent.tell(Query(int(now), "reward", np.array([[place]]), now).answer([value]))
         expected = 0.8 if now == 10.0 else 0.2

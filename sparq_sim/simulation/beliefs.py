@@ -13,15 +13,16 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
+from sparq_sim.arrays import Matrix, Points, Values
 from sparq_sim.errors import PluginError, SparqError
-from sparq_sim.messages import Matrix, Move, Points, Reply, Values
+from sparq_sim.messages import Move, Reply
 from sparq_sim.plugin.contract import (
     Agent,
     Belief,
     Believing,
+    Briefing,
     Landscape,
     Optimizer,
-    Setting,
     WithGaps,
 )
 from sparq_sim.simulation.blas import one_thread
@@ -50,9 +51,9 @@ class Watched(Optimizer):
     optimizer: Optimizer
     looks: Callable[[Agent, float], None]
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
         """Start the optimizer's own agent, and watch it."""
-        return _WatchedAgent(self, self.optimizer.start(setting, rng))
+        return _WatchedAgent(self, self.optimizer.start(briefing, rng))
 
 
 class _WatchedAgent:

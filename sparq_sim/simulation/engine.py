@@ -6,12 +6,11 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from math import ceil, inf, isfinite, nan
 from time import perf_counter
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import (
-    Field,
     NonNegativeFloat,
     NonNegativeInt,
     PositiveFloat,
@@ -19,8 +18,10 @@ from pydantic import (
     model_validator,
 )
 
+from sparq_sim.arrays import Point, Points, Values, all_finite, all_rows, frozen_array
 from sparq_sim.domain import Domain
 from sparq_sim.errors import PluginError, did_you_mean
+from sparq_sim.fields import Positive
 from sparq_sim.messages import (
     AGENT_NAME,
     REWARD,
@@ -28,26 +29,20 @@ from sparq_sim.messages import (
     Estimate,
     Failure,
     Move,
-    Point,
-    Points,
     Query,
-    Values,
-    all_finite,
-    all_rows,
     checked_query,
-    frozen_array,
 )
 from sparq_sim.plugin.contract import (
     Access,
     Agent,
     Answering,
+    Briefing,
     Environment,
     Expert,
     Landscape,
+    Model,
     Observing,
     Optimizer,
-    Part,
-    Setting,
     WithGaps,
     World,
 )
@@ -67,10 +62,10 @@ from sparq_sim.simulation.channel.draws import AnyDraw, Constant
 from sparq_sim.simulation.clock import AGENT, Clock, LiveClock, Signal, SimClock
 from sparq_sim.simulation.delivery.budget import Purse
 from sparq_sim.simulation.delivery.link import Connection, Stage
-from sparq_sim.simulation.delivery.request import ACCESS, Record
 from sparq_sim.simulation.delivery.retries import Desk, check_fallbacks
 from sparq_sim.simulation.lifetime import Life, at_once, starting
 from sparq_sim.simulation.randomness import Streams
+from sparq_sim.simulation.records import Fate, Record
 from sparq_sim.simulation.trace import Recorder, Trace, Turn, arrival_order
 
 Experts = Mapping[str, Expert | tuple[Expert, Channel]]
@@ -80,12 +75,12 @@ MOST_ASKS = 10_000
 """An agent that is asked more often than this in one round will never play."""
 
 
-class EffortTime(Part):
+class EffortTime(Model):
     """The time that an agent's effort takes: *scale* effort^*power* clock units."""
 
-    scale: Annotated[PositiveFloat, Field(allow_inf_nan=False)]
+    scale: Positive
     """How many clock units an effort of 1 takes."""
-    power: Annotated[PositiveFloat, Field(allow_inf_nan=False)] = 1.0
+    power: Positive = 1.0
     """How the time grows with the effort: 3 for a Gaussian process that solves anew each round."""
 
     def __call__(self, effort: float) -> float:
@@ -96,12 +91,12 @@ class EffortTime(Part):
             return inf
 
 
-class Rules(Part):
+class Rules(Model):
     """What may be done in a play, and when it ends."""
 
     rounds: PositiveInt | None = None
     """How many rounds there are; by default as many as begin before the horizon."""
-    period: Annotated[PositiveFloat, Field(allow_inf_nan=False)] = 1.0
+    period: Positive = 1.0
     """How long a round lasts, in clock units; round t begins at t periods."""
     horizon: PositiveFloat = inf
     """When the play ends, in clock units: no round begins at this moment or later."""
@@ -263,7 +258,7 @@ async def _play(
 
 def _check_parts(optimizer: object, environment: object, rules: object, experts: object) -> None:
     """Refuse what can take no part in a play: a class, say, in the place of a model."""
-    given: list[tuple[str, type[Part], object]] = [
+    given: list[tuple[str, type[Model], object]] = [
         ("optimizer", Optimizer, optimizer),
         ("environment", Environment, environment),
         ("rules", Rules, rules),
@@ -280,7 +275,7 @@ def _check_parts(optimizer: object, environment: object, rules: object, experts:
         check_model(what, kind, thing)
 
 
-def check_model(what: str, kind: type[Part], thing: object) -> None:
+def check_model(what: str, kind: type[Model], thing: object) -> None:
     """Refuse, by PluginError, a *thing* that is no model of its *kind*: a class, say."""
     if not isinstance(thing, kind):
         wanted = f"an instance of sparq_sim.{kind.__name__}"
@@ -403,7 +398,7 @@ class _Table:
             for name, expert in experts.items()
         }
         self._experts = frozenset(pairs)
-        setting = Setting(
+        briefing = Briefing(
             domain=self._landscape.domain,
             observation=feedback.terms,
             experts={name: channel.terms for name, (_, channel) in pairs.items()},
@@ -420,13 +415,13 @@ class _Table:
         for name, (expert, channel) in pairs.items():
             who = f"expert {name!r} ({type(expert).__name__})"
             with starting(who):
-                source = await life.enter(who, expert.start(setting), may_await=True)
+                source = await life.enter(who, expert.start(briefing), may_await=True)
             self._connect(name, source, channel)
         self._reward = self._stage.connections[REWARD]
         optimizer = self._parts.optimizer
         who = f"optimizer {type(optimizer).__name__}"
         with starting(who):
-            started = optimizer.start(setting, self._stage.streams.generator("optimizer"))
+            started = optimizer.start(briefing, self._stage.streams.generator("optimizer"))
             self._agent = await life.enter(who, started)
         _check_started(who, self._agent, AGENT_HOOKS)
 
@@ -657,7 +652,7 @@ class _Table:
                 asked_at=query.asked_at,
                 arrived_at=query.asked_at,
             )
-            self._hear(Record(failure, ACCESS, True, self._stage.round, AGENT_NAME, nan, nan))
+            self._hear(Record(failure, Fate.ACCESS, True, self._stage.round, AGENT_NAME, nan, nan))
         else:
             self._stage.connections[query.source].ask(query)
 

@@ -12,19 +12,11 @@ import numpy as np
 from numpy.random import Generator, Philox
 from numpy.typing import NDArray
 
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box, Domain, Sites
-from sparq_sim.messages import AGENT_NAME, REWARD, Point, Points, Values
+from sparq_sim.messages import AGENT_NAME, REWARD
 from sparq_sim.plugin.contract import Landscape
-from sparq_sim.simulation.delivery.request import (
-    ANSWERED,
-    INVALID,
-    LATE,
-    LOST,
-    REFUSALS,
-    UNANSWERED,
-    UNASKED,
-    UNAVAILABLE,
-)
+from sparq_sim.simulation.records import REFUSALS, UNASKED, Fate
 from sparq_sim.simulation.trace import Trace
 
 TIE = 1e-9
@@ -62,7 +54,7 @@ def staleness(trace: Trace, source: str | None = None) -> Values:
         trace: A play, with its replies.
         source: Whose answers; by default, those of all experts.
     """
-    answered = asked_points(trace, source) & (trace.replies["fate"] == ANSWERED)
+    answered = asked_points(trace, source) & (trace.replies["fate"] == Fate.ANSWERED)
     ages: Values = trace.replies["arrived_at"][answered] - trace.replies["measured_at"][answered]
     return ages
 
@@ -113,13 +105,13 @@ def tally(trace: Trace, source: str | None = None) -> Tally:
     relayed = _chosen(trace, source) & ~by_agent & ~own & _final(trace)
     return Tally(
         asked=fates.total(),
-        answered=fates[ANSWERED],
-        late=fates[LATE],
-        lost=fates[LOST],
+        answered=fates[Fate.ANSWERED],
+        late=fates[Fate.LATE],
+        lost=fates[Fate.LOST],
         refused=sum(fates[fate] for fate in REFUSALS),
-        invalid=fates[INVALID],
-        unavailable=fates[UNAVAILABLE],
-        open=fates[UNANSWERED],
+        invalid=fates[Fate.INVALID],
+        unavailable=fates[Fate.UNAVAILABLE],
+        open=fates[Fate.UNANSWERED],
         retries=int(np.count_nonzero(retried_points(trace, source))),
         relayed=int(np.count_nonzero(relayed)),
         pushed=int(np.count_nonzero(pushed_points(trace, source))),
@@ -170,7 +162,7 @@ def pushed_points(trace: Trace, source: str | None = None) -> NDArray[np.bool_]:
     """
     _, own = _askers(trace)
     return np.asarray(
-        _chosen(trace, source) & own & (trace.replies["fate"] == ANSWERED), dtype=bool
+        _chosen(trace, source) & own & (trace.replies["fate"] == Fate.ANSWERED), dtype=bool
     )
 
 

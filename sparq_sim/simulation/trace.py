@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparq_sim.messages import Answer, Failure, Notes, Point, Points, Query
-from sparq_sim.simulation.delivery.request import Record
+from sparq_sim.arrays import Point, Points
+from sparq_sim.messages import Answer, Failure, Notes, Query
+from sparq_sim.simulation.records import Record
 
 if TYPE_CHECKING:
     from sparq_sim.plugin.contract import Belief

@@ -30,8 +30,8 @@ from pathlib import Path
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+from sparq_sim.arrays import Point
 from sparq_sim.errors import PluginError, SparqError
-from sparq_sim.messages import Point
 from sparq_sim.plugin.contract import Environment, Landscape
 from sparq_sim.plugin.frames import account
 from sparq_sim.plugin.hooks import LANDSCAPE_HOOKS

@@ -33,7 +33,7 @@ import sparq_sim
 from sparq_sim.errors import SparqError
 from sparq_sim.plugin.origins import Plugin, core, origins
 from sparq_sim.simulation import measures
-from sparq_sim.simulation.delivery.request import INVALID
+from sparq_sim.simulation.records import Fate
 from sparq_sim.simulation.trace import AS_PLANNED, WALL, Trace
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ def broken(trace: Trace) -> dict[str, dict[str, Any]]:
     """Count, for each source that gave something useless, how often, of how many, and why first."""
     told: dict[str, dict[str, Any]] = {}
     replies = trace.replies
-    bad = (replies["fate"] == INVALID) & (replies["fault"] == "")
+    bad = (replies["fate"] == Fate.INVALID) & (replies["fault"] == "")
     for source in np.unique(replies["source"][bad]).tolist():
         of_source = replies["source"] == source
         told[source] = {

@@ -25,31 +25,32 @@ import numpy as np
 from numpy.random import Generator
 from pydantic import PositiveInt, ValidationError
 
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box, Domain, Sites
 from sparq_sim.errors import PluginError
-from sparq_sim.messages import Estimate, Move, Point, Points, Query, Reply, Values
+from sparq_sim.messages import Estimate, Move, Query, Reply
 from sparq_sim.plugin.contract import (
     Agent,
     Answering,
     Asks,
     Belief,
     Believing,
+    Briefing,
     Environment,
     Expert,
     Landscape,
+    Model,
     Optimizer,
-    Part,
-    Setting,
-    Terms,
+    SourceTerms,
     World,
 )
 from sparq_sim.plugin.hooks import AGENT_HOOKS, EXPERT_HOOKS
 from sparq_sim.plugin.registry import load
 from sparq_sim.simulation.channel.channel import Channel
 from sparq_sim.simulation.clock import NotAwaitedWarning
-from sparq_sim.simulation.delivery.request import ANSWERED, INVALID
 from sparq_sim.simulation.engine import Experts, Rules, Watch, check_model, play
 from sparq_sim.simulation.lifetime import started_landscape
+from sparq_sim.simulation.records import Fate
 from sparq_sim.simulation.trace import Trace, Turn
 from sparq_sim.testing.blocking import noting_blocks
 from sparq_sim.testing.laws_of_parts import part_laws
@@ -144,7 +145,7 @@ def check_optimizer(optimizer: Optimizer, *, rounds: int = 15) -> None:
     check_each(optimizer_laws(optimizer, rounds=rounds))
 
 
-def check_part(part: Part, *, points: Points | None = None) -> None:
+def check_part(part: Model, *, points: Points | None = None) -> None:
     """Check that a draw, a noise, a loss or a kernel keeps what others rely on.
 
     Args:
@@ -159,7 +160,7 @@ def check_part(part: Part, *, points: Points | None = None) -> None:
 
 
 def laws(
-    model: Part,
+    model: Model,
     *,
     environment: Environment | str | None = None,
     others: Experts | None = None,
@@ -183,7 +184,7 @@ def laws(
         found = partial(environment_laws, model)
     elif isinstance(model, Optimizer):
         found = partial(optimizer_laws, model)
-    elif isinstance(model, Part):
+    elif isinstance(model, Model):
         found = partial(part_laws, model)
     else:
         raise TypeError(f"laws are those of plug-ins and their parts, not of {model!r}")
@@ -276,8 +277,8 @@ class _Trial:
         with started_landscape(self.environment, 1) as landscape:
             domain = landscape.domain
         names = [*self.others, "expert"]
-        setting = Setting(domain, experts=dict.fromkeys(names, Terms()))
-        return self.expert.start(setting)
+        briefing = Briefing(domain, experts=dict.fromkeys(names, SourceTerms()))
+        return self.expert.start(briefing)
 
     @cached_property
     def started(self) -> Answering:
@@ -335,18 +336,18 @@ class _Trial:
     def invalid(self, batch: int) -> object:
         """Return why answers to queries of *batch* points are of no use, if some are not."""
         fates, reasons = self._told(batch, own=False)
-        return reasons if INVALID in fates else None
+        return reasons if Fate.INVALID in fates else None
 
     def invalid_broadcast(self) -> object:
         """Return why readings that it sent are of no use, if some are not."""
         fates, reasons = self._told(1, own=True)
-        return reasons if INVALID in fates else None
+        return reasons if Fate.INVALID in fates else None
 
     def silence(self) -> object:
         """Return what became of all queries, if none was answered."""
         for batch in self.batches:
             fates, _ = self._told(batch, own=False)
-            if ANSWERED not in fates:
+            if Fate.ANSWERED not in fates:
                 return sorted(fates)
         return None
 
@@ -420,8 +421,8 @@ class _Season:
 
     def start(self) -> Agent:
         """Start the agent."""
-        setting = Setting(Box(0.0, 1.0), experts={"expert": Terms()}, rounds=self.rounds)
-        return self.optimizer.start(setting, stream(1))
+        briefing = Briefing(Box(0.0, 1.0), experts={"expert": SourceTerms()}, rounds=self.rounds)
+        return self.optimizer.start(briefing, stream(1))
 
     @cached_property
     def started(self) -> Agent:
@@ -521,8 +522,8 @@ class _Exposed(Optimizer):
     optimizer: Optimizer
     started: Callable[[Agent], None]
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
-        agent = self.optimizer.start(setting, rng)
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
+        agent = self.optimizer.start(briefing, rng)
         self.started(agent)
         return agent
 
@@ -580,24 +581,24 @@ class Asker(Optimizer):
     asks: ClassVar[Asks | None] = "past"
     batch: PositiveInt = 2
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
         """Give an agent that learns nothing."""
-        return _AskerAgent(self, setting, rng)
+        return _AskerAgent(self, briefing, rng)
 
 
 class _AskerAgent:
-    def __init__(self, model: Asker, setting: Setting, rng: Generator) -> None:
+    def __init__(self, model: Asker, briefing: Briefing, rng: Generator) -> None:
         self._batch = model.batch
-        self._setting = setting
+        self._briefing = briefing
         self._rng = rng
         self._past: list[Point] = []
         self._ids = count(1)
 
     def ask(self, now: float) -> Move:
         """Play a random point, ask about the latest ones."""
-        self._past.append(self._setting.domain.sample(self._rng, 1)[0])
+        self._past.append(self._briefing.domain.sample(self._rng, 1)[0])
         points = np.array(self._past[-self._batch :])
-        experts = self._setting.experts
+        experts = self._briefing.experts
         return Move(
             self._past[-1], tuple(Query(next(self._ids), name, points, now) for name in experts)
         )

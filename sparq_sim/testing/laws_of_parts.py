@@ -9,9 +9,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.random import Generator, Philox
 
+from sparq_sim.arrays import Matrix, Points, Values
 from sparq_sim.gp.kernels import Kernel, lowest_eigenvalue
-from sparq_sim.messages import Matrix, Points, Values
-from sparq_sim.plugin.contract import Part
+from sparq_sim.plugin.contract import Model
 from sparq_sim.plugin.promises import unwatched
 from sparq_sim.simulation.channel.draws import Draw
 from sparq_sim.simulation.channel.noise import Loss, Noise
@@ -25,7 +25,7 @@ ERRORS = 8
 """and so many standard errors may lie between them and what is expected."""
 
 
-def part_laws(part: Part, points: Points | None = None) -> Iterator[Law]:
+def part_laws(part: Model, points: Points | None = None) -> Iterator[Law]:
     """Yield the laws of a *part*, one by one; beside those of all models, not every part has any.
 
     Args:
@@ -37,7 +37,7 @@ def part_laws(part: Part, points: Points | None = None) -> Iterator[Law]:
         yield law(part, name, unwatched()(wrong))
 
 
-def _laws(part: Part, points: Points | None) -> Iterator[Named]:
+def _laws(part: Model, points: Points | None) -> Iterator[Named]:
     match part:
         case Draw():
             yield from _draw_laws(part)

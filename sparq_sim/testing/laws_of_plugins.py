@@ -14,10 +14,10 @@ import numpy as np
 from numpy.random import Generator, Philox
 from numpy.typing import NDArray
 
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.errors import PluginError
 from sparq_sim.landscapes.computed import Computed, Tabulated
-from sparq_sim.messages import Point, Points, Values
-from sparq_sim.plugin.contract import Coarsening, Environment, Landscape, Observing, Part, WithGaps
+from sparq_sim.plugin.contract import Coarsening, Environment, Landscape, Model, Observing, WithGaps
 from sparq_sim.plugin.hooks import LANDSCAPE_HOOKS, Hook, fault, has, misspelt, near_misses
 from sparq_sim.simulation.lifetime import Life, at_once
 
@@ -80,7 +80,7 @@ def check_each(laws: Iterator[Law]) -> None:
 
 
 def law(
-    model: Part, name: str, wrong: Wrong, *bases: Law, remedy: str | Callable[[], str] = ""
+    model: Model, name: str, wrong: Wrong, *bases: Law, remedy: str | Callable[[], str] = ""
 ) -> Law:
     """Return the law of a *model* that holds unless *wrong* returns what was seen.
 
@@ -102,7 +102,7 @@ def law(
     return Law(name, test, bases)
 
 
-def name_of(model: Part) -> str:
+def name_of(model: Model) -> str:
     """Return the module and the class of a *model*."""
     return f"{type(model).__module__}.{type(model).__name__}"
 
@@ -135,7 +135,12 @@ def _leave(life: Life) -> None:
 
 
 def life_laws(
-    model: Part, keeper: Keeper, start: Callable[[], object], basis: Law, *, may_await: bool = False
+    model: Model,
+    keeper: Keeper,
+    start: Callable[[], object],
+    basis: Law,
+    *,
+    may_await: bool = False,
 ) -> Iterator[Law]:
     """Yield the law that what was started can be entered and left, if it is a context manager.
 
@@ -163,11 +168,11 @@ def life_laws(
 # Models
 
 
-def model_laws(model: Part) -> Iterator[Law]:
+def model_laws(model: Model) -> Iterator[Law]:
     """Yield the laws of models: each is its parameters, equal to its copy, hashable, documented."""
 
-    def copied() -> Part:
-        copy: Part = pickle.loads(pickle.dumps(model))
+    def copied() -> Model:
+        copy: Model = pickle.loads(pickle.dumps(model))
         return copy
 
     def uncopied() -> object:
@@ -190,7 +195,7 @@ def model_laws(model: Part) -> Iterator[Law]:
 
 
 def call_laws(
-    model: Part, start: Callable[[], object], hooks: Sequence[Hook], basis: Law
+    model: Model, start: Callable[[], object], hooks: Sequence[Hook], basis: Law
 ) -> dict[str, Law]:
     """Return the laws of how a started plug-in is called: each hook that is there, and how.
 
@@ -248,7 +253,7 @@ def _listed(start: Callable[[], object], hooks: Sequence[Hook]) -> list[Hook]:
     return [hook for hook in lawful if not hook.optional or has(started, hook)]
 
 
-def usable(model: Part, start: Callable[[], object], hooks: Sequence[Hook], *bases: Law) -> Law:
+def usable(model: Model, start: Callable[[], object], hooks: Sequence[Hook], *bases: Law) -> Law:
     """Return the law that all hooks that are there can be used, for those of a play to rest on."""
 
     def faults() -> object:

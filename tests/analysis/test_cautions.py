@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from sparq_sim import Environment, Estimate, Expert, Query, World
 from sparq_sim.analysis.cautions import Caution, cautions
 from sparq_sim.analysis.summary import summary
+from sparq_sim.arrays import Point
 from sparq_sim.cli.main import app
-from sparq_sim.messages import Point
 from sparq_sim.plugin.contract import Landscape
 from sparq_sim.report.html.page import gathered, rendered
 from sparq_sim.report.terminal import legend, summary_table

@@ -33,7 +33,7 @@ from sparq_sim.analysis.summary import AnalysisError, Spread, paired
 from sparq_sim.cli.main import app, main
 from sparq_sim.errors import PluginError
 from sparq_sim.optimizers.uniform import Uniform
-from sparq_sim.plugin.contract import Agent, Setting
+from sparq_sim.plugin.contract import Agent, Briefing
 from sparq_sim.report.terminal import contrast_table, expert_in_words
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.study.ablation import without
@@ -52,10 +52,10 @@ runner = CliRunner()
 class Lost(Uniform):
     """Plays with experts, and cannot without."""
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
-        if not setting.experts:
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
+        if not briefing.experts:
             raise PluginError("nobody is there")
-        return super().start(setting, rng)
+        return super().start(briefing, rng)
 
 
 def small(**fields: Any) -> Scenario:
@@ -342,7 +342,7 @@ def test_other_code_than_that_of_the_plays_is_noted(
     advised: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("store", "holdings"):
-        monkeypatch.setattr(f"sparq_sim.{module}.core", lambda: "another")
+        monkeypatch.setattr(f"sparq_sim.study.{module}.core", lambda: "another")
     *_, note = without(advised, "liar").notes
     assert "are by other code than those without 'liar' (the source of sparq-sim has" in note
 

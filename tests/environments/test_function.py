@@ -15,7 +15,7 @@ from sparq_environments.function import FunctionWorld, RewardFunction, from_func
 from sparq_environments.synthetic import Synthetic
 from sparq_experts.truth import Truth
 from sparq_sim import Box, PluginError, Rules, Scenario, Sites, play
-from sparq_sim.messages import Point, Points, Values
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.plugin.contract import Landscape
 from sparq_sim.testing import check_environment

@@ -29,8 +29,8 @@ from sparq_environments.switching import Switching
 from sparq_environments.synthetic import Synthetic
 from sparq_environments.tuning import OnlineTuning
 from sparq_sim import Environment, Rules, play
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box, Sites
-from sparq_sim.messages import Point, Points, Values
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.plugin import registry as plugins
 from sparq_sim.plugin.contract import Landscape

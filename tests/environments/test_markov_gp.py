@@ -14,6 +14,7 @@ from scipy import stats
 from scipy.special import gamma, kv
 
 from sparq_environments.markov_gp import MarkovGP
+from sparq_sim.arrays import Matrix, Points, Values
 from sparq_sim.domain import Box
 from sparq_sim.gp.kernels import (
     Matern12,
@@ -22,7 +23,6 @@ from sparq_sim.gp.kernels import (
     RationalQuadratic,
     SquaredExponential,
 )
-from sparq_sim.messages import Matrix, Points, Values
 
 WORLDS = [
     MarkovGP(),

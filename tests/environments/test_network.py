@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from sparq_environments.network import BLOCK, KEPT, NetworkLandscape, SensorNetwork
 from sparq_environments.recorded import Recorded
-from sparq_sim.messages import Matrix
+from sparq_sim.arrays import Matrix
 from tests.environments.ozone import ozone_file
 
 SCRIPT = Path(__file__).resolve().parents[2] / "docs" / "ozone_table.py"

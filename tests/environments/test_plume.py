@@ -32,8 +32,8 @@ from sparq_environments.plume import (
     Wind,
 )
 from sparq_environments.transport import bump
+from sparq_sim.arrays import Values
 from sparq_sim.landscapes.snapshots import Cells, Simulated, State
-from sparq_sim.messages import Values
 
 SILENT = (Source(path=Fixed(place=(2.0, 7.0)), rate=0.0),)
 SMALL = Plume(cells=16, spin_up=5.0, step=0.5)

@@ -15,9 +15,9 @@ from sparq_experts.truth import Truth
 from sparq_sim import Rules, play
 from sparq_sim.messages import Move, Query, Reply
 from sparq_sim.optimizers.uniform import Uniform
-from sparq_sim.plugin.contract import Agent, Optimizer, Setting
-from sparq_sim.simulation.delivery.request import ANSWERED, UNAVAILABLE
+from sparq_sim.plugin.contract import Agent, Briefing, Optimizer
 from sparq_sim.simulation.measures import references
+from sparq_sim.simulation.records import Fate
 from tests.environments.ozone import ozone_file
 
 DAYS, SITES = 40, 5
@@ -96,13 +96,13 @@ def test_filled_values_are_told_from_those_that_were_read(table: Path) -> None:
 class Surveyor(Optimizer):
     """Plays the first site and asks about all."""
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
-        return StartedSurveyor(setting)
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
+        return StartedSurveyor(briefing)
 
 
 class StartedSurveyor:
-    def __init__(self, setting: Setting) -> None:
-        self._points = setting.domain.cover(1)
+    def __init__(self, briefing: Briefing) -> None:
+        self._points = briefing.domain.cover(1)
 
     def ask(self, now: float) -> Move:
         return Move(self._points[0], (Query(int(now), "monitor", self._points, now),))
@@ -117,10 +117,10 @@ def test_a_query_at_a_filled_value_can_fail_while_the_others_are_answered(table:
     trace = play(Surveyor(), record, rules, experts={"monitor": Truth()})
     replies = trace.replies
     asked = replies["source"] == "monitor"
-    failed = asked & (replies["fate"] == UNAVAILABLE)
+    failed = asked & (replies["fate"] == Fate.UNAVAILABLE)
     assert replies["asked_at"][failed].tolist() == [7.0, 7.0]
     assert replies["row"][failed].tolist() == [0, 3]
-    assert (replies["fate"][asked & ~failed] == ANSWERED).all()
+    assert (replies["fate"][asked & ~failed] == Fate.ANSWERED).all()
     assert (asked & ~failed).sum() == 8 * SITES - 2
 
 

@@ -13,8 +13,8 @@ from numpy.random import Generator, Philox
 from pydantic import ValidationError
 
 from sparq_environments.rkhs_walk import RKHSLandscape, RKHSWalk
+from sparq_sim.arrays import Matrix, Points, Values
 from sparq_sim.gp.kernels import Matern32, Matern52, RationalQuadratic, SquaredExponential
-from sparq_sim.messages import Matrix, Points, Values
 
 ROUNDS = 10_000
 WORLDS = [

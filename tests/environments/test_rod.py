@@ -14,8 +14,8 @@ from scipy.integrate import quad
 
 from sparq_environments.rod import Heater, Rod, RodSolver
 from sparq_environments.transport import Waves
+from sparq_sim.arrays import Values
 from sparq_sim.landscapes.snapshots import Cells, Simulated, State
-from sparq_sim.messages import Values
 
 
 def stream(seed: int = 0) -> Generator:

@@ -19,8 +19,8 @@ from sparq_environments.shifting import (
     branin,
     hartmann,
 )
+from sparq_sim.arrays import Point
 from sparq_sim.landscapes.drift import drift
-from sparq_sim.messages import Point
 
 KINDS = [
     Shifting(function=function, drift=drift)

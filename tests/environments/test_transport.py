@@ -11,9 +11,9 @@ from scipy.integrate import quad
 from scipy.linalg import expm
 
 from sparq_environments.transport import Diffusion, Waves, advect, bump
+from sparq_sim.arrays import Values
 from sparq_sim.domain import Box
 from sparq_sim.landscapes.snapshots import Cells, State
-from sparq_sim.messages import Values
 
 
 def stream(seed: int = 0) -> Generator:

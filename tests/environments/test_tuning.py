@@ -13,7 +13,7 @@ from sklearn.linear_model import Ridge
 
 from sparq_environments.tuning import OnlineTuning, OnlineTuningLandscape, Stream
 from sparq_sim import Rules, play
-from sparq_sim.messages import Matrix, Point, Values
+from sparq_sim.arrays import Matrix, Point, Values
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.simulation.channel.channel import Channel
 

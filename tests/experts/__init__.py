@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator, Philox
 
-from sparq_sim import Answer, Channel, Environment, Expert, Failure, Query, Setting
-from sparq_sim.messages import Points
+from sparq_sim import Answer, Briefing, Channel, Environment, Expert, Failure, Query
+from sparq_sim.arrays import Points
 from sparq_sim.plugin.contract import Answering, Landscape
 from sparq_sim.simulation.clock import Clock
 from sparq_sim.simulation.delivery.budget import Purse
 from sparq_sim.simulation.delivery.link import Connection, Stage
-from sparq_sim.simulation.delivery.request import Record
 from sparq_sim.simulation.randomness import Streams
+from sparq_sim.simulation.records import Record
 from sparq_sim.testing import Slope
 from tests.conftest import Run, on_sim_clock
 
@@ -69,13 +69,13 @@ def consult(
     places = np.array(points, dtype=float).reshape(len(points), -1)
     truth = landscape(environment)
     pairs = {**(others or {}), "expert": (expert, channel or Channel())}
-    setting = Setting(truth.domain, experts={name: c.terms for name, (_, c) in pairs.items()})
+    briefing = Briefing(truth.domain, experts={name: c.terms for name, (_, c) in pairs.items()})
 
     async def main(clock: Clock) -> Heard:
         heard = Heard([], 0.0, truth)
         stage = Stage(clock, Streams(0), truth, purse=Purse(), hear=heard.records.append)
         for name, (each, road) in pairs.items():
-            started = each.start(setting)
+            started = each.start(briefing)
             assert isinstance(started, Answering)
             Connection(name, started, road, stage).broadcast()
         for number, moment in enumerate(moments, 1):

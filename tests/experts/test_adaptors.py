@@ -8,7 +8,7 @@ import pytest
 import simpy
 
 from sparq_sim import Estimate, PluginError, Query, World
-from sparq_sim.messages import Points, Values
+from sparq_sim.arrays import Points, Values
 from sparq_sim.plugin.adaptors import from_function, from_process
 from sparq_sim.testing import check_expert
 from tests.conftest import Run

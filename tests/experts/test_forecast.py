@@ -10,8 +10,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from sparq_experts.forecast import LENGTHS, NOISES, Forecast, _ForecastAtWork
-from sparq_sim import Channel, Environment, Query, Setting, Sites
-from sparq_sim.messages import Point, Points, Values
+from sparq_sim import Briefing, Channel, Environment, Query, Sites
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.plugin.contract import Landscape
 from sparq_sim.simulation.clock import Clock
 from sparq_sim.simulation.delivery.link import Connection, Stage
@@ -202,7 +202,7 @@ def test_a_window_too_short_for_its_autoregression_is_refused_with_the_remedy() 
 
 def test_only_what_still_counts_is_remembered() -> None:
     domain = landscape().domain
-    at_work = Forecast(method="persistence", window=5).start(Setting(domain))
+    at_work = Forecast(method="persistence", window=5).start(Briefing(domain))
     assert isinstance(at_work, _ForecastAtWork)
     points = domain.cover(60)
 

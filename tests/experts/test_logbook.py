@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from sparq_experts.logbook import Logbook
 from sparq_sim import Channel, Environment
-from sparq_sim.messages import Points, Values
+from sparq_sim.arrays import Points, Values
 from sparq_sim.plugin.contract import Landscape
 from sparq_sim.testing import check_expert
 from tests.conftest import Run

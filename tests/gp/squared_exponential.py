@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sparq_sim.messages import Matrix, Points, Values
+from sparq_sim.arrays import Matrix, Points, Values
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
+from sparq_sim.arrays import Matrix, Values
 from sparq_sim.gp.sparse.divergence import SparseFit
 from sparq_sim.gp.sparse.greedy import greedy
-from sparq_sim.messages import Matrix, Values
 from tests.gp.squared_exponential import SquaredExponential
 
 

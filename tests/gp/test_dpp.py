@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from sparq_sim.arrays import Matrix, Values
 from sparq_sim.gp.sparse.dpp import ExactSampler, eigenfeatures
 from sparq_sim.gp.sparse.exchange import ExchangeChain, exchanged_variances, mixing_steps
 from sparq_sim.gp.sparse.greedy import Selection, greedy
-from sparq_sim.messages import Matrix, Values
 from tests.gp.squared_exponential import SquaredExponential
 
 Draws = Callable[[Matrix, int, Values, int], Iterable[Selection]]

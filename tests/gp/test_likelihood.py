@@ -8,6 +8,7 @@ from scipy import stats
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as peer
 
+from sparq_sim.arrays import Points, Values
 from sparq_sim.gp.fit import fit, likelihood
 from sparq_sim.gp.kernels import (
     Constant,
@@ -20,7 +21,6 @@ from sparq_sim.gp.kernels import (
     stamped,
 )
 from sparq_sim.gp.priors import AnyPrior, Gamma, LogNormal
-from sparq_sim.messages import Points, Values
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as peer
 
+from sparq_sim.arrays import Points, Values
 from sparq_sim.gp.kernels import (
     Kernel,
     Matern12,
@@ -27,7 +28,6 @@ from sparq_sim.gp.posterior.exact import (
     Posterior,
     posterior,
 )
-from sparq_sim.messages import Points, Values
 
 MEAN = 1.5
 Make = Callable[[Kernel, Points], Posterior]

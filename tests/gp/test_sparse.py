@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sparq_sim.arrays import Matrix
 from sparq_sim.gp.sparse.greedy import (
     Greedy,
     greedy,
@@ -16,7 +17,6 @@ from sparq_sim.gp.sparse.greedy import (
     pivoted_cholesky,
     tail_sum,
 )
-from sparq_sim.messages import Matrix
 from tests.gp.squared_exponential import SquaredExponential
 
 seeds = st.integers(0, 2**32 - 1)

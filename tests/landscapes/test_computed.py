@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from sparq_experts.simulator import Simulator
 from sparq_sim import Box, Environment, PluginError, Rules, Scenario, Sites, Study, play
+from sparq_sim.arrays import Points, Values
 from sparq_sim.cli.main import app
 from sparq_sim.landscapes.computed import (
     Computed,
@@ -24,7 +25,6 @@ from sparq_sim.landscapes.computed import (
     TabulatedEnvironment,
 )
 from sparq_sim.landscapes.snapshots import Cells, Simulated, State
-from sparq_sim.messages import Points, Values
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.study.executors import InProcess, Processes
 from sparq_sim.testing import Asker, LawError, check_environment

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparq_environments.synthetic import SyntheticLandscape
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box, Domain, Sites
 from sparq_sim.errors import SparqError
 from sparq_sim.landscapes.drift import drift
-from sparq_sim.messages import Point, Points, Values
 
 
 @dataclass

@@ -9,10 +9,10 @@ import pytest
 from numpy.random import Generator
 
 from sparq_sim import Channel, Environment, Estimate, Expert, Query, Rules, World, play
-from sparq_sim.messages import Points, Values
+from sparq_sim.arrays import Points, Values
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.plugin.contract import Landscape
-from sparq_sim.simulation.delivery.request import ANSWERED, INVALID, UNAVAILABLE
+from sparq_sim.simulation.records import Fate
 from tests.experts import Heard, consult
 from tests.gappy import FILLED, GAP, Gappy, GappyLandscape
 
@@ -50,14 +50,14 @@ LOOKS: dict[str, Look] = {
 @pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
 def test_a_gap_is_unavailable_without_a_word_of_the_author(look: Look) -> None:
     heard = consult(Looker(look=look), [IN_THE_GAP], [LEFT, RIGHT], environment=Gappy())
-    assert fates(heard) == [(ANSWERED, [0]), (UNAVAILABLE, [1])]
+    assert fates(heard) == [(Fate.ANSWERED, [0]), (Fate.UNAVAILABLE, [1])]
     assert heard.failures[0].reason == "no reading"
     assert heard.answers[0].values[0] < FILLED
 
 
 def test_a_trend_that_reaches_back_into_a_gap_has_no_reading() -> None:
     heard = consult(Looker(look=LOOKS["a trend"]), [GAP[1]], [RIGHT], environment=Gappy())
-    assert fates(heard) == [(UNAVAILABLE, [0])]
+    assert fates(heard) == [(Fate.UNAVAILABLE, [0])]
 
 
 def test_a_nan_that_no_gap_explains_is_invalid() -> None:
@@ -65,7 +65,11 @@ def test_a_nan_that_no_gap_explains_is_invalid() -> None:
         return 0.0 * world.rewards(query.points, world.clock.now) + np.nan
 
     heard = consult(Looker(look=wrong), [3.0, IN_THE_GAP, 8.0], [RIGHT], environment=Gappy())
-    assert [record.fate for record in heard.records] == [INVALID, UNAVAILABLE, INVALID]
+    assert [record.fate for record in heard.records] == [
+        Fate.INVALID,
+        Fate.UNAVAILABLE,
+        Fate.INVALID,
+    ]
 
 
 def test_the_reason_of_the_author_stands() -> None:
@@ -81,7 +85,7 @@ def test_a_nan_that_was_injected_is_a_fault_also_in_a_gap() -> None:
     channel = Channel.model_validate({"faults": [{"kind": "nan", "share": 1.0}]})
     expert = Looker(look=LOOKS["rewards"])
     heard = consult(expert, [IN_THE_GAP], [LEFT, RIGHT], environment=Gappy(), channel=channel)
-    assert fates(heard) == [(INVALID, [0, 1])]
+    assert fates(heard) == [(Fate.INVALID, [0, 1])]
 
 
 def test_what_is_sent_unasked_in_a_gap_is_unavailable_too() -> None:
@@ -96,7 +100,11 @@ def test_what_is_sent_unasked_in_a_gap_is_unavailable_too() -> None:
                 world.send(world.open(points), Estimate(world.rewards(points, moment)))
 
     heard = consult(Beacon(), [], [RIGHT], environment=Gappy())
-    assert [record.fate for record in heard.records] == [ANSWERED, UNAVAILABLE, ANSWERED]
+    assert [record.fate for record in heard.records] == [
+        Fate.ANSWERED,
+        Fate.UNAVAILABLE,
+        Fate.ANSWERED,
+    ]
 
 
 Peek = Callable[[World, Points], object]
@@ -126,7 +134,7 @@ def test_the_best_of_a_coarse_world_is_not_told_where_it_fills_a_gap() -> None:
             return Estimate(np.full(len(query.points), best))
 
     heard = consult(Climber(), [3.0, IN_THE_GAP], environment=Gappy())
-    assert [record.fate for record in heard.records] == [ANSWERED, UNAVAILABLE]
+    assert [record.fate for record in heard.records] == [Fate.ANSWERED, Fate.UNAVAILABLE]
 
 
 @pytest.mark.parametrize("hook", ["observe", "available", "coarse"])
@@ -160,6 +168,6 @@ def test_observations_lack_what_was_not_read_and_regret_is_judged_all_the_same()
     moments, right = trace.rounds["played_at"], trace.rounds["x0"] >= 0.5
     hidden = right & (moments >= GAP[0]) & (moments < GAP[1])
     assert hidden.any()
-    assert ((trace.replies["fate"] == UNAVAILABLE) == hidden).all()
+    assert ((trace.replies["fate"] == Fate.UNAVAILABLE) == hidden).all()
     assert (trace.rounds["reward"][hidden] == FILLED).all()
     assert np.isfinite(trace.rounds["regret"]).all()

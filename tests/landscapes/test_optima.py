@@ -8,9 +8,9 @@ from numpy.random import Generator, Philox
 from scipy.optimize import minimize_scalar
 
 from sparq_environments.synthetic import SyntheticLandscape
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box
 from sparq_sim.landscapes.optima import Summits
-from sparq_sim.messages import Point, Points, Values
 
 SQUARE = Box([0.0, 0.0], [1.0, 1.0])
 seeds = st.integers(0, 2**32)

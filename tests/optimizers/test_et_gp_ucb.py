@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sparq_environments.switching import Switching
 from sparq_environments.synthetic import Synthetic
-from sparq_sim import Box, Channel, Query, Rules, Setting, Trace, play
+from sparq_sim import Box, Briefing, Channel, Query, Rules, Trace, play
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.optimizers.et_gp_ucb import ETGPUCB
 from sparq_sim.optimizers.gp_ucb import GPUCB
@@ -157,7 +157,7 @@ def test_on_draws_of_its_prior_false_alarms_are_as_rare_as_promised() -> None:
     alarms = 0
     for _ in range(100):
         reward = MEAN + roots @ rng.normal(size=len(grid))
-        memory = ETGPUCB(delta=0.5).memory(prior, Setting(Box(0.0, 1.0)), rng)
+        memory = ETGPUCB(delta=0.5).memory(prior, Briefing(Box(0.0, 1.0)), rng)
         for t in range(1, 31):
             place = rng.integers(len(grid))
             seen = reward[place] + 0.1 * rng.normal()
@@ -214,7 +214,7 @@ def test_a_surprise_off_the_grid_is_one_too() -> None:
 
 
 def agent() -> Agent:
-    return EVENT.start(Setting(Box(0.0, 1.0), rounds=20), np.random.default_rng(3))
+    return EVENT.start(Briefing(Box(0.0, 1.0), rounds=20), np.random.default_rng(3))
 
 
 def tell(told: Agent, t: int, value: float) -> None:

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from sparq_environments.switching import Switching
 from sparq_environments.synthetic import Synthetic
-from sparq_sim import Box, Channel, PluginError, Query, Rules, Setting, play
+from sparq_sim import Box, Briefing, Channel, PluginError, Query, Rules, play
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.optimizers.gp_ucb import GPUCB
 from sparq_sim.optimizers.gp_ucb_sdf import GPUCBSDF
 from sparq_sim.optimizers.shared.acquisition import Acquisition
 from sparq_sim.optimizers.shared.ucb import GPOptimizer, PriorWarning, UCBAgent
-from sparq_sim.plugin.contract import Terms
+from sparq_sim.plugin.contract import SourceTerms
 from sparq_sim.simulation.measures import average_regret
 from sparq_sim.testing import check_optimizer
 
@@ -104,19 +104,19 @@ def test_it_is_the_published_algorithm_to_the_letter(model: GPUCBSDF, loss: floa
 
 
 def started(model: GPUCBSDF, latency: float) -> UCBAgent:
-    setting = Setting(Box(0.0, 1.0), Terms(std=0.1, latency=latency), rounds=50)
+    briefing = Briefing(Box(0.0, 1.0), SourceTerms(std=0.1, latency=latency), rounds=50)
     agent = model.model_copy(update={"kernel": KERNEL, "mean": 0.0}).start(
-        setting, np.random.default_rng(3)
+        briefing, np.random.default_rng(3)
     )
     assert isinstance(agent, UCBAgent)
     return agent
 
 
 def test_the_window_is_twice_the_expected_latency_unless_given() -> None:
-    setting = Setting(Box(0.0, 1.0), Terms(latency=3.2), period=2.0)
-    assert GPUCBSDF().window_of(setting) == 4
-    assert GPUCBSDF(window=9).window_of(setting) == 9
-    assert GPUCBSDF().window_of(Setting(Box(0.0, 1.0))) == 0
+    briefing = Briefing(Box(0.0, 1.0), SourceTerms(latency=3.2), period=2.0)
+    assert GPUCBSDF().window_of(briefing) == 4
+    assert GPUCBSDF(window=9).window_of(briefing) == 9
+    assert GPUCBSDF().window_of(Briefing(Box(0.0, 1.0))) == 0
 
 
 def test_an_infinite_latency_is_refused_with_the_remedy() -> None:
@@ -165,8 +165,8 @@ def test_a_late_answer_is_not_taken_for_that_of_a_later_play_at_the_same_point()
 
 def test_while_nothing_is_heard_it_looks_elsewhere_and_gp_ucb_does_not() -> None:
     def next_plays(model: GPOptimizer) -> list[float]:
-        setting = Setting(Box(0.0, 1.0), Terms(std=0.1, latency=5.0))
-        agent = model.start(setting, np.random.default_rng(3))
+        briefing = Briefing(Box(0.0, 1.0), SourceTerms(std=0.1, latency=5.0))
+        agent = model.start(briefing, np.random.default_rng(3))
         agent.tell(Query(1, "reward", np.array([[0.5]]), 1.0).answer([2.0], stds=0.1))
         agent.tell(Query(2, "reward", np.array([[0.6]]), 2.0).answer([1.5], stds=0.1))
         points = [agent.ask(float(t)).point for t in range(3, 9)]
@@ -205,12 +205,14 @@ def test_an_answer_off_the_grid_or_of_someone_else_is_taken_in() -> None:
 
 
 def test_it_plays_in_four_dimensions() -> None:
-    setting = Setting(Box(np.zeros(4), np.ones(4)), Terms(std=0.1, latency=1.0), rounds=20)
-    agent = GPUCBSDF(kernel=SquaredExponential(), mean=0.0).start(setting, np.random.default_rng(3))
+    briefing = Briefing(Box(np.zeros(4), np.ones(4)), SourceTerms(std=0.1, latency=1.0), rounds=20)
+    agent = GPUCBSDF(kernel=SquaredExponential(), mean=0.0).start(
+        briefing, np.random.default_rng(3)
+    )
     for t in range(1, 21):
         point = agent.ask(float(t)).point
         assert point is not None
-        setting.domain.check(point[None])
+        briefing.domain.check(point[None])
         if t % 2:
             agent.tell(Query(t, "reward", point[None], float(t)).answer([point.sum()], stds=0.1))
 

@@ -5,14 +5,14 @@ from math import ceil, log
 import pytest
 from pydantic import TypeAdapter
 
-from sparq_sim import Box, PluginError, Setting
+from sparq_sim import Box, Briefing, PluginError
 from sparq_sim.gp.kernels import Matern52, SquaredExponential
 from sparq_sim.optimizers.shared.lengths import AnyLength, ForgettingLength, Length, VariationLength
 from sparq_sim.optimizers.shared.ucb import Prior
 from sparq_sim.optimizers.shared.widths import LogarithmicWidth
 from sparq_sim.optimizers.w_gp_ucb import WGPUCB
 
-SETTING = Setting(Box(0.0, 1.0), rounds=500)
+BRIEFING = Briefing(Box(0.0, 1.0), rounds=500)
 SMOOTH = SquaredExponential()
 
 
@@ -20,38 +20,38 @@ SMOOTH = SquaredExponential()
 def test_bogunovics_blocks_have_the_lengths_of_their_experiments(
     epsilon: float, rounds: int
 ) -> None:
-    assert ForgettingLength(epsilon=epsilon)(SMOOTH, SETTING) == rounds
+    assert ForgettingLength(epsilon=epsilon)(SMOOTH, BRIEFING) == rounds
 
 
 def test_matern_blocks_follow_their_own_exponent() -> None:
     c = 2 / (5 + 2)
-    assert ForgettingLength(epsilon=0.01)(Matern52(), SETTING) == ceil(24 * 0.01 ** (-1 / (4 - c)))
+    assert ForgettingLength(epsilon=0.01)(Matern52(), BRIEFING) == ceil(24 * 0.01 ** (-1 / (4 - c)))
 
 
 def test_windows_follow_the_variation_budget() -> None:
     gain = log(500) ** 2
-    assert VariationLength(budget=30.3)(SMOOTH, SETTING) == ceil(gain**0.25 * (500 / 30.3) ** 0.5)
-    assert VariationLength()(SMOOTH, SETTING) == ceil(gain**0.25 * 500**0.5)
+    assert VariationLength(budget=30.3)(SMOOTH, BRIEFING) == ceil(gain**0.25 * (500 / 30.3) ** 0.5)
+    assert VariationLength()(SMOOTH, BRIEFING) == ceil(gain**0.25 * 500**0.5)
 
 
 def test_no_length_exceeds_the_play() -> None:
-    short = Setting(Box(0.0, 1.0), rounds=5)
+    short = Briefing(Box(0.0, 1.0), rounds=5)
     assert VariationLength(budget=1e-3)(SMOOTH, short) == 5
     assert ForgettingLength(epsilon=0.001)(SMOOTH, short) == 5
 
 
 def test_a_formula_in_the_rounds_needs_the_rounds() -> None:
     with pytest.raises(PluginError, match="give rounds or a horizon"):
-        VariationLength()(SMOOTH, Setting(Box(0.0, 1.0)))
+        VariationLength()(SMOOTH, Briefing(Box(0.0, 1.0)))
 
 
 def test_a_bare_number_is_a_length() -> None:
     length: Length = TypeAdapter(AnyLength).validate_python(12)
-    assert length(SMOOTH, SETTING) == 12
+    assert length(SMOOTH, BRIEFING) == 12
 
 
 def test_the_weight_follows_the_variation_budget() -> None:
     prior = Prior(SMOOTH, 0.0, None, LogarithmicWidth(), Box(0.0, 1.0).grid(11), True)
-    memory = WGPUCB(budget=30.0).memory(prior, SETTING, None)  # type: ignore[arg-type] # draws none
+    memory = WGPUCB(budget=30.0).memory(prior, BRIEFING, None)  # type: ignore[arg-type] # draws none
     expected = 1 - (log(500) ** 2) ** -0.25 * (30 / 500) ** 0.5
     assert memory.weight == pytest.approx(expected)  # type: ignore[attr-defined] # of its own kind

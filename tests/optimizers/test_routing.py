@@ -26,7 +26,7 @@ from sparq_sim.optimizers.shared.routing import (
 )
 from sparq_sim.optimizers.shared.schedules import Logarithmic
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
-from sparq_sim.plugin.contract import Terms
+from sparq_sim.plugin.contract import SourceTerms
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.simulation.measures import average_regret
 from sparq_sim.testing import Teller
@@ -174,10 +174,10 @@ def test_what_is_reckoned_with_is_the_posterior_of_the_answers_before(
 
 
 def test_the_cost_of_a_query_is_shared_by_its_points_unless_each_travels_alone() -> None:
-    terms = Terms(cost=1.0, cost_per_point=0.1)
+    terms = SourceTerms(cost=1.0, cost_per_point=0.1)
     together = Offer.of("a", terms, points=4, rate=0.0, rounds_late=0)
     assert together.cost == 0.35
-    apart = Terms(cost=1.0, cost_per_point=0.1, split=True)
+    apart = SourceTerms(cost=1.0, cost_per_point=0.1, split=True)
     assert Offer.of("a", apart, points=4, rate=0.0, rounds_late=0).cost == 1.1
 
 
@@ -191,11 +191,11 @@ def test_the_cost_of_a_query_is_shared_by_its_points_unless_each_travels_alone()
 def test_an_answer_that_serves_the_next_round_is_new_unless_one_waits(
     latency: float, waits: bool, late: int
 ) -> None:
-    assert rounds_late(Terms(latency=latency), period=2.0, waits=waits) == late
+    assert rounds_late(SourceTerms(latency=latency), period=2.0, waits=waits) == late
 
 
 def test_an_offer_has_the_variance_that_an_answer_has_when_it_can_be_used() -> None:
-    offer = Offer.of("a", Terms(std=0.1), points=1, rate=0.01, rounds_late=5)
+    offer = Offer.of("a", SourceTerms(std=0.1), points=1, rate=0.01, rounds_late=5)
     assert offer.variance == pytest.approx(0.26)
 
 

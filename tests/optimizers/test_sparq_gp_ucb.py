@@ -12,6 +12,7 @@ from sparq_environments.synthetic import Synthetic
 from sparq_sim import (
     Answer,
     Box,
+    Briefing,
     Channel,
     Estimate,
     Expert,
@@ -19,7 +20,6 @@ from sparq_sim import (
     PluginError,
     Query,
     Rules,
-    Setting,
     Trace,
     World,
     play,
@@ -30,7 +30,7 @@ from sparq_sim.optimizers.shared.schedules import Constant
 from sparq_sim.optimizers.shared.selection import Played, diagnosis
 from sparq_sim.optimizers.shared.ucb import Fitting, UCBAgent
 from sparq_sim.optimizers.sparq_gp_ucb import Discard, SparQGPUCB
-from sparq_sim.plugin.contract import Access, Terms
+from sparq_sim.plugin.contract import Access, SourceTerms
 from sparq_sim.simulation.measures import average_regret, regret, tally
 from sparq_sim.testing import Slope, Teller
 
@@ -283,7 +283,7 @@ def test_readings_of_others_do_not_displace_the_answers_of_the_expert() -> None:
 def test_what_was_said_before_an_outage_is_not_forgotten_by_asking_in_vain() -> None:
     long = SquaredExponential(variance=0.23, length_scale=5.7)
     agent = SparQGPUCB(kernel=long, mean=MEAN, rate=0.0).start(
-        Setting(Box(-50.0, 50.0), experts={"expert": Terms()}), np.random.default_rng(0)
+        Briefing(Box(-50.0, 50.0), experts={"expert": SourceTerms()}), np.random.default_rng(0)
     )
     points = np.array([[-20.0], [0.0], [20.0]])
     asked = Query(1, "expert", points, 1.0)
@@ -313,8 +313,8 @@ def told_by(source: str, number: int, said: Mapping[float, float], *, asked: flo
 def listening(**fields: float) -> UCBAgent:
     long = SquaredExponential(variance=0.23, length_scale=5.7)
     model = SparQGPUCB(kernel=long, mean=MEAN, rate=0.0, expert="one", **fields)
-    setting = Setting(Box(-50.0, 50.0), experts={"one": Terms(), "two": Terms()})
-    agent = model.start(setting, np.random.default_rng(0))
+    briefing = Briefing(Box(-50.0, 50.0), experts={"one": SourceTerms(), "two": SourceTerms()})
+    agent = model.start(briefing, np.random.default_rng(0))
     assert isinstance(agent, UCBAgent)
     return agent
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sparq_environments.synthetic import Synthetic
-from sparq_sim import Box, Channel, Query, Rules, Setting, Sites, play
+from sparq_sim import Box, Briefing, Channel, Query, Rules, Sites, play
 from sparq_sim.errors import PluginError
 from sparq_sim.gp.kernels import Matern12, Matern32, Matern52, SquaredExponential
 from sparq_sim.optimizers.et_gp_ucb import ETGPUCB
@@ -147,7 +147,7 @@ def test_tv_gp_ucb_filters_to_the_dense_posterior_also_when_observations_are_lat
                 candidates=domain.grid(501),
                 on_candidates_only=on_candidates,
             ),
-            Setting(domain),
+            Briefing(domain),
             _rng(),
         )
         for on_candidates in (True, False)
@@ -215,7 +215,7 @@ def test_a_quiet_hill_is_climbed_in_any_dimension_under_any_kernel(
 ) -> None:
     kernel = kind(variance=1.0, length_scale=2.0 * dimensions**0.5)
     model = GPUCB(kernel=kernel, mean=0.0, width=0.2)
-    agent = model.start(Setting(Box(np.zeros(dimensions), np.ones(dimensions))), _rng())
+    agent = model.start(Briefing(Box(np.zeros(dimensions), np.ones(dimensions))), _rng())
     values = []
     for t in range(1, 41):
         point = agent.ask(float(t)).point
@@ -228,18 +228,18 @@ def test_a_quiet_hill_is_climbed_in_any_dimension_under_any_kernel(
 @pytest.mark.parametrize("optimizer", ALL, ids=name)
 def test_each_plays_in_four_dimensions(optimizer: GPOptimizer) -> None:
     optimizer = optimizer.model_copy(update={"kernel": SquaredExponential(), "mean": 0.0})
-    setting = Setting(Box(np.zeros(4), np.ones(4)), experts={}, rounds=20)
-    agent = optimizer.start(setting, _rng())
+    briefing = Briefing(Box(np.zeros(4), np.ones(4)), experts={}, rounds=20)
+    agent = optimizer.start(briefing, _rng())
     for t in range(1, 21):
         point = agent.ask(float(t)).point
         assert point is not None
-        setting.domain.check(point[None])
+        briefing.domain.check(point[None])
         agent.tell(Query(t, "reward", point[None], float(t)).answer([point.sum()], stds=0.1))
 
 
 def test_sites_are_played_as_they_are() -> None:
     sites = Sites(np.random.default_rng(1).random((28, 2)), coordinates=["lat", "lon"])
-    agent = SparQGPUCB().start(Setting(sites, rounds=30), _rng())
+    agent = SparQGPUCB().start(Briefing(sites, rounds=30), _rng())
     for t in range(1, 31):
         point = agent.ask(float(t)).point
         assert point is not None
@@ -251,7 +251,7 @@ def test_sites_are_played_as_they_are() -> None:
 def test_an_answer_off_the_grid_is_taken_in() -> None:
     for optimizer in (GPUCB, SWGPUCB, WGPUCB, UIGPUCB, TVGPUCB, SparQGPUCB):
         model = optimizer(kernel=SquaredExponential(length_scale=0.2), mean=0.0)
-        agent = model.start(Setting(Box(0.0, 1.0), rounds=10), _rng())
+        agent = model.start(Briefing(Box(0.0, 1.0), rounds=10), _rng())
         off = np.array([[0.1234567]])
         for t in range(1, 6):
             agent.tell(Query(t, "expert", off, float(t)).answer([3.0], stds=0.01))
@@ -271,7 +271,7 @@ def test_neither_the_size_of_the_domain_nor_the_height_of_the_reward_matters(
 ) -> None:
     def final(size: float, height: float, level: float) -> float:
         domain = Box(np.zeros(dimensions), np.full(dimensions, size))
-        agent = GPUCB(width=1.0).start(Setting(domain), _rng())
+        agent = GPUCB(width=1.0).start(Briefing(domain), _rng())
         for t in range(1, 41):
             point = agent.ask(float(t)).point
             assert point is not None
@@ -284,7 +284,7 @@ def test_neither_the_size_of_the_domain_nor_the_height_of_the_reward_matters(
 
 
 def test_rounds_are_counted_by_the_clock_not_by_asks() -> None:
-    agent = GPUCB(kernel=KERNEL, mean=1.5).start(Setting(Box(-50.0, 50.0), period=0.5), _rng())
+    agent = GPUCB(kernel=KERNEL, mean=1.5).start(Briefing(Box(-50.0, 50.0), period=0.5), _rng())
     for now in (0.5, 0.51, 1.003, 2.5):  # Jitter, a second ask in a round, two rounds missed.
         width = agent.ask(now).notes["width"]
     assert width == pytest.approx((0.8 * np.log(4 * 5)) ** 0.5)
@@ -341,7 +341,7 @@ def test_exact_observations_are_no_trouble() -> None:
 
 
 def test_all_observations_equal_are_no_trouble() -> None:
-    agent = GPUCB().start(Setting(Box(0.0, 1.0)), _rng())
+    agent = GPUCB().start(Briefing(Box(0.0, 1.0)), _rng())
     for t in range(1, 31):
         point = agent.ask(float(t)).point
         assert point is not None

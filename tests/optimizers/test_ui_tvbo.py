@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from sparq_environments.synthetic import Synthetic
-from sparq_sim import Box, Channel, Query, Rules, Setting, Trace, play
+from sparq_sim import Box, Briefing, Channel, Query, Rules, Trace, play
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.optimizers.gp_ucb import GPUCB
 from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior, PriorWarning
@@ -106,7 +106,7 @@ def memory(optimizer: GPOptimizer, *, on_candidates_only: bool = True) -> Memory
         candidates=GRID[:, None],
         on_candidates_only=on_candidates_only,
     )
-    return optimizer.memory(prior, Setting(Box(-50.0, 50.0), rounds=80), np.random.default_rng(0))
+    return optimizer.memory(prior, Briefing(Box(-50.0, 50.0), rounds=80), np.random.default_rng(0))
 
 
 def answers(trace: Trace, shuffled: bool) -> list[tuple[Query, float, float]]:
@@ -151,18 +151,18 @@ def test_slopes_are_those_of_mean_and_std() -> None:
 
 
 def test_it_plays_in_four_dimensions() -> None:
-    setting = Setting(Box(np.zeros(4), np.ones(4)), rounds=20)
-    agent = UITVBO(kernel=SquaredExponential(), mean=0.0).start(setting, np.random.default_rng(3))
+    briefing = Briefing(Box(np.zeros(4), np.ones(4)), rounds=20)
+    agent = UITVBO(kernel=SquaredExponential(), mean=0.0).start(briefing, np.random.default_rng(3))
     for t in range(1, 21):
         point = agent.ask(float(t)).point
         assert point is not None
-        setting.domain.check(point[None])
+        briefing.domain.check(point[None])
         agent.tell(Query(t, "reward", point[None], float(t)).answer([point.sum()], stds=0.1))
 
 
 def test_an_answer_off_the_grid_is_taken_in() -> None:
     model = UITVBO(kernel=SquaredExponential(length_scale=0.2), mean=0.0)
-    agent = model.start(Setting(Box(0.0, 1.0), rounds=10), np.random.default_rng(3))
+    agent = model.start(Briefing(Box(0.0, 1.0), rounds=10), np.random.default_rng(3))
     for t in range(1, 6):
         off = Query(t, "expert", np.array([[0.1234567]]), float(t))
         agent.tell(off.answer([3.0], stds=0.01))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
-from sparq_sim import Box, PluginError, Setting
+from sparq_sim import Box, Briefing, PluginError
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.gp.posterior.exact import CholeskyPosterior
 from sparq_sim.messages import Query
@@ -78,7 +78,7 @@ def test_the_norm_of_a_function_in_the_space_is_found_from_a_design() -> None:
 def test_a_norm_that_is_neither_given_nor_to_be_found_is_asked_for_at_the_door() -> None:
     model = GPUCB(width={"kind": "paper"})
     with pytest.raises(PluginError, match="give its `norm`, or a design"):
-        model.start(Setting(Box(0.0, 1.0)), np.random.default_rng(0))
+        model.start(Briefing(Box(0.0, 1.0)), np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from pydantic import Field
 
 from sparq_sim import Expert
-from sparq_sim.plugin.contract import Part
+from sparq_sim.plugin.contract import Model
 from sparq_sim.plugin.field_docs import field_docs
 from sparq_sim.scenario.model import schema
 
@@ -75,7 +75,7 @@ def test_a_field_that_is_declared_anew_keeps_the_sentence_of_its_base() -> None:
 
 
 def test_a_class_within_a_function_has_the_sentences_of_its_own() -> None:
-    class Oracle(Part):
+    class Oracle(Model):
         sight: float = 2.0
         """Another sentence."""
 
@@ -83,7 +83,7 @@ def test_a_class_within_a_function_has_the_sentences_of_its_own() -> None:
 
 
 def test_a_kind_is_described_as_the_model_that_it_chooses() -> None:
-    class Chosen(Part):
+    class Chosen(Model):
         """What is chosen
         by its kind.
 
@@ -97,8 +97,8 @@ def test_a_kind_is_described_as_the_model_that_it_chooses() -> None:
 
 @pytest.mark.parametrize("module", ["__main__", "tests.nowhere"])
 def test_a_class_without_a_source_has_a_schema_with_what_its_fields_describe(module: str) -> None:
-    code = 'class Typed(Part):\n    a: int = 0\n    "A."\n    b: int = Field(0, description="B.")'
-    names: dict[str, Any] = {"__name__": module, "Part": Part, "Field": Field}
+    code = 'class Typed(Model):\n    a: int = 0\n    "A."\n    b: int = Field(0, description="B.")'
+    names: dict[str, Any] = {"__name__": module, "Model": Model, "Field": Field}
     exec(code, names)
     found = names["Typed"].model_json_schema()["properties"]
     assert "description" not in found["a"]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sparq_sim import (
     Box,
+    Briefing,
     Estimate,
     Expert,
     Move,
@@ -21,13 +22,13 @@ from sparq_sim import (
     PluginError,
     Query,
     Rules,
-    Setting,
     Trace,
     World,
     play,
 )
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.errors import HookError
-from sparq_sim.messages import Point, Points, Reply, Values
+from sparq_sim.messages import Reply
 from sparq_sim.plugin import registry as plugins
 from sparq_sim.plugin.contract import (
     Agent,
@@ -57,7 +58,7 @@ class Started(Expert):
 
     source: Callable[[], Any]
 
-    def start(self, setting: Setting) -> Answering:
+    def start(self, briefing: Briefing) -> Answering:
         answering: Answering = self.source()
         return answering
 
@@ -67,7 +68,7 @@ class Made(Optimizer):
 
     agent: Callable[[], Any]
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
         agent: Agent = self.agent()
         return agent
 
@@ -438,16 +439,16 @@ def test_helpers_with_like_names_are_no_misspelt_hooks() -> None:
 
 
 def test_no_plug_in_that_comes_with_it_has_a_misspelt_hook() -> None:
-    setting = Setting(Box(0.0, 1.0))
+    briefing = Briefing(Box(0.0, 1.0))
     for name in plugins.names("optimizer"):
         model = plugins.load("optimizer", name)
         if not any(field.is_required() for field in model.model_fields.values()):
-            agent = model().start(setting, np.random.default_rng(0))
+            agent = model().start(briefing, np.random.default_rng(0))
             assert not list(near_misses(agent, AGENT_HOOKS)), name
     for name in plugins.names("expert"):
         expert = plugins.load("expert", name)
         if not any(field.is_required() for field in expert.model_fields.values()):
-            assert not list(near_misses(expert().start(setting), EXPERT_HOOKS)), name
+            assert not list(near_misses(expert().start(briefing), EXPERT_HOOKS)), name
     for name in plugins.names("environment"):
         world = plugins.load("environment", name)
         if not any(field.is_required() for field in world.model_fields.values()):

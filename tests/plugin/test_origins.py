@@ -256,7 +256,7 @@ class Sage(Draw):
 def test_a_function_that_a_plug_in_has_for_a_field_takes_part() -> None:
     used = store.plugins_used(scenario(experts={"f": from_function(in_a_field)}), "uniform")
     (found,) = (each for each in used if each["class"] == f"{__name__}:in_a_field")
-    assert found["covers"] == f"module {__name__}"
+    assert found["covers"] == f"package {__package__}"
 
 
 def in_a_field(points: Any, time: float) -> Any:

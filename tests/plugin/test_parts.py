@@ -16,12 +16,14 @@ from pydantic import TypeAdapter, ValidationError
 
 import sparq_sim
 from sparq_sim import Channel, Rules, Scenario, play, play_live
+from sparq_sim.arrays import Matrix, Points, Values
 from sparq_sim.cli.main import KINDS, Listed
 from sparq_sim.errors import PluginError, ScenarioError
+from sparq_sim.fields import Positive
 from sparq_sim.gp.fit import fit
 from sparq_sim.gp.kernels import AnyKernel, Kernel, SpaceTime, SquaredExponential, Wiener
 from sparq_sim.gp.priors import AnyPrior, Prior
-from sparq_sim.messages import Estimate, Matrix, Points, Query, Values
+from sparq_sim.messages import Estimate, Query
 from sparq_sim.optimizers.gp_ucb import GPUCB
 from sparq_sim.optimizers.shared.lengths import AnyLength, Length
 from sparq_sim.optimizers.shared.routing import AnyRouting, Offer, Routes, Routing
@@ -30,11 +32,11 @@ from sparq_sim.optimizers.shared.widths import AnyWidth, Occasion, Width
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.optimizers.sw_gp_ucb import SWGPUCB
 from sparq_sim.plugin import registry as plugins
-from sparq_sim.plugin.contract import Expert, Part, Setting, World
+from sparq_sim.plugin.contract import Briefing, Expert, Model, World
 from sparq_sim.plugin.origins import core
 from sparq_sim.report.html.words import scenario as tell
 from sparq_sim.scenario.model import schema
-from sparq_sim.simulation.channel.draws import AnyDraw, Draw, Gamma, Positive
+from sparq_sim.simulation.channel.draws import AnyDraw, Draw, Gamma
 from sparq_sim.simulation.channel.faults import AnyFault, Fault, FaultModel
 from sparq_sim.simulation.channel.noise import AnyLoss, AnyNoise, Chances, Loss, Noise
 from sparq_sim.study.holdings import replaced
@@ -127,7 +129,7 @@ class Half(Length):
 
     share: Positive = 0.5
 
-    def __call__(self, kernel: Kernel, setting: Setting) -> int:
+    def __call__(self, kernel: Kernel, briefing: Briefing) -> int:
         return 5
 
 
@@ -149,7 +151,7 @@ class Anybody(Routing):
         return {offers[self.place].name: list(range(len(covariance)))}
 
 
-PARTS: dict[plugins.PartKind, tuple[Any, Part]] = {
+PARTS: dict[plugins.PartKind, tuple[Any, Model]] = {
     "draw": (AnyDraw, Weibull(shape=0.7)),
     "noise": (AnyNoise, Sawtooth()),
     "loss": (AnyLoss, Fridays(days=3)),
@@ -172,7 +174,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     plugins.name_of.cache_clear()
 
 
-def install(site: Site, kind: plugins.PartKind, name: str = "own") -> Part:
+def install(site: Site, kind: plugins.PartKind, name: str = "own") -> Model:
     """Install the part of a *kind* from this module under a *name*."""
     part = PARTS[kind][1]
     group = "losses" if kind == "loss" else f"{kind}s"
@@ -751,7 +753,7 @@ class Endless(Length):
 
     gives: Any
 
-    def __call__(self, kernel: Kernel, setting: Setting) -> Any:
+    def __call__(self, kernel: Kernel, briefing: Briefing) -> Any:
         return self.gives
 
 

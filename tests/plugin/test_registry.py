@@ -10,7 +10,7 @@ import pytest
 
 from sparq_sim.errors import PluginError, SparqError, did_you_mean
 from sparq_sim.optimizers.fixed import Fixed
-from sparq_sim.plugin.contract import Environment, Expert, Optimizer, Part
+from sparq_sim.plugin.contract import Environment, Expert, Model, Optimizer
 from sparq_sim.plugin.registry import Kind, kind_written, load, name_of, names
 from sparq_sim.simulation.engine import Rules, play, play_live
 from sparq_sim.testing import Asker, Slope, Teller
@@ -64,7 +64,10 @@ def test_a_plugin_with_an_init_of_its_own_is_told_what_to_write_instead(site: Si
 # Finding and loading
 
 
-@pytest.mark.parametrize("base", ["Expert", "Optimizer", "draws.Draw", "draws.Gamma"])
+@pytest.mark.parametrize(
+    "base",
+    ["Expert", "Optimizer", "simulation.channel.draws.Draw", "simulation.channel.draws.Gamma"],
+)
 def test_a_plugin_with_a_kind_of_its_own_is_told_to_call_it_something_else(base: str) -> None:
     source = f"""
 import sparq_sim.simulation.channel.draws
@@ -79,7 +82,7 @@ class Courier(sparq_sim.{base}):
 
 
 def test_what_a_plugin_has_within_it_may_have_a_kind() -> None:
-    class Road(Part):
+    class Road(Model):
         kind: str = "dirt"
 
     assert Road(kind="paved").kind == "paved"

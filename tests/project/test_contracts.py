@@ -330,8 +330,8 @@ def test_an_agent_loads_blas_before_the_play_begins_not_within_it() -> None:
     # What is loaded within a play is not held to one thread.
     loaded = loaded_after(
         "import numpy as np\n"
-        "from sparq_sim import Box, Setting\n"
+        "from sparq_sim import Box, Briefing\n"
         "from sparq_sim.optimizers.gp_ucb import GPUCB\n"
-        "GPUCB().start(Setting(Box(0.0, 1.0)), np.random.default_rng(0))"
+        "GPUCB().start(Briefing(Box(0.0, 1.0)), np.random.default_rng(0))"
     )
     assert "scipy.linalg" in loaded

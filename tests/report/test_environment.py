@@ -10,8 +10,8 @@ from numpy.random import Generator
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sparq_sim import Environment, SparqError
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box, Domain, Sites
-from sparq_sim.messages import Point, Points, Values
 from sparq_sim.plugin.contract import Landscape
 from sparq_sim.report.environment import Portrait, as_figure, as_html, portray, sample
 from sparq_sim.report.environment.panels import SNAPSHOTS, layout, moment

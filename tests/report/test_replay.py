@@ -14,9 +14,9 @@ from numpy.random import Generator
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sparq_sim import Channel, Rules, play
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box, Sites
 from sparq_sim.gp.kernels import SquaredExponential
-from sparq_sim.messages import Point, Points, Values
 from sparq_sim.optimizers.fixed import Fixed
 from sparq_sim.optimizers.gp_ucb import GPUCB
 from sparq_sim.optimizers.r_gp_ucb import RGPUCB
@@ -27,7 +27,7 @@ from sparq_sim.optimizers.tv_gp_ucb import TVGPUCB
 from sparq_sim.optimizers.ui_gp_ucb import UIGPUCB
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.optimizers.w_gp_ucb import WGPUCB
-from sparq_sim.plugin.contract import Agent, Environment, Landscape, Optimizer, Setting, round_at
+from sparq_sim.plugin.contract import Agent, Briefing, Environment, Landscape, Optimizer, round_at
 from sparq_sim.report.html import replay
 from sparq_sim.report.html.replay import Replay, Scene, replays
 from sparq_sim.scenario.model import Scenario
@@ -63,10 +63,10 @@ class Moody(Optimizer):
 
     fancy: ClassVar[float] = 0.25
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
         if Moody.fancy < 0:
             raise RuntimeError("no\nfancy")
-        return Fixed(point=(Moody.fancy,)).start(setting, rng)
+        return Fixed(point=(Moody.fancy,)).start(briefing, rng)
 
 
 def scenario(**fields: Any) -> Scenario:

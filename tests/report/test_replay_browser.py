@@ -13,8 +13,8 @@ from markupsafe import Markup
 from numpy.random import Generator
 
 from sparq_sim import report
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Sites
-from sparq_sim.messages import Point, Points, Values
 from sparq_sim.optimizers.gp_ucb import GPUCB
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.optimizers.tv_gp_ucb import TVGPUCB

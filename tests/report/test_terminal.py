@@ -69,7 +69,7 @@ def test_a_mistake_in_an_expert_is_told_after_the_study(tmp_path: Path) -> None:
     changes = {"experts": {"raiser": Raiser()}, "optimizers": {"asker": Asker(batch=1)}}
     study = finished(tmp_path, replications=2, **changes)
     (told,) = (caution.text for caution in cautions(study))
-    assert "raiser raised ZeroDivisionError: division by zero (test_console.py:" in told
+    assert "raiser raised ZeroDivisionError: division by zero (test_terminal.py:" in told
     asked = 2 * (scenario().rounds or 0)
     assert told.startswith(f"{asked} of {asked} answers of 'raiser' were useless; the first: ")
 

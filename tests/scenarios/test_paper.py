@@ -27,7 +27,7 @@ from sparq_sim.optimizers.shared.widths import LogarithmicWidth
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.optimizers.sw_gp_ucb import SWGPUCB
 from sparq_sim.optimizers.w_gp_ucb import WGPUCB
-from sparq_sim.plugin.contract import Setting
+from sparq_sim.plugin.contract import Briefing
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.simulation.channel.noise import Gaussian
 from sparq_sim.study.executors import InProcess
@@ -83,13 +83,13 @@ def test_the_budget_that_baselines_are_told_is_the_true_one() -> None:
 def test_windows_and_weights_are_those_of_their_authors_formulas() -> None:
     kernel = SquaredExponential(length_scale=5.7, variance=0.23)
     landscape = paper("synthetic").environment.start(rng())
-    setting = Setting(landscape.domain, rounds=500)
+    briefing = Briefing(landscape.domain, rounds=500)
     # By hand: gamma_T^(1/4) (T / B_T)^(1/2), with gamma_T = log^2 500.
-    assert VariationLength(budget=BUDGET)(kernel, setting) == ceil(2.4929 * 4.0555) == 11
+    assert VariationLength(budget=BUDGET)(kernel, briefing) == ceil(2.4929 * 4.0555) == 11
     weighted = paper("synthetic").optimizers["w-gp-ucb"]
     assert isinstance(weighted, GPOptimizer)
     prior = Prior(kernel, 1.5, None, LogarithmicWidth(), np.zeros((1, 1)), True)
-    memory = weighted.memory(prior, setting, rng())
+    memory = weighted.memory(prior, briefing, rng())
     assert memory.weight == pytest.approx(1 - 0.24658 / 2.4929, abs=1e-4)  # type: ignore[attr-defined] # of its own kind
 
 

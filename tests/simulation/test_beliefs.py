@@ -11,14 +11,15 @@ from numpy.random import Generator
 from numpy.testing import assert_array_equal
 
 from sparq_sim import Channel, Rules, Scenario, SparqError, Study, Trace, play
+from sparq_sim.arrays import Points
 from sparq_sim.gp.kernels import SquaredExponential
-from sparq_sim.messages import Move, Points
+from sparq_sim.messages import Move
 from sparq_sim.optimizers.fixed import Fixed
 from sparq_sim.optimizers.gp_ucb import GPUCB
 from sparq_sim.optimizers.shared.ucb import Fitting, UCBAgent
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.optimizers.uniform import Uniform
-from sparq_sim.plugin.contract import Agent, Belief, Optimizer, Setting
+from sparq_sim.plugin.contract import Agent, Belief, Briefing, Optimizer
 from sparq_sim.simulation.beliefs import Watched, belief_map
 from sparq_sim.study.executors import InProcess
 from sparq_sim.testing import Slope, Teller
@@ -56,9 +57,9 @@ class Diarist(SparQGPUCB):
 
     diary: ClassVar[list[Belief | None]] = []
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
         Diarist.diary.clear()
-        return _DiaristAgent(self, setting, rng)
+        return _DiaristAgent(self, briefing, rng)
 
 
 class _DiaristAgent(UCBAgent):
@@ -215,8 +216,8 @@ class Edited(GPUCB):
 
     shift: ClassVar[float] = 0.0
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
-        return GPUCB(kernel=self.kernel, mean=0.5 + Edited.shift).start(setting, rng)
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
+        return GPUCB(kernel=self.kernel, mean=0.5 + Edited.shift).start(briefing, rng)
 
 
 @pytest.mark.parametrize("record", [True, False], ids=["with replies", "without replies"])
@@ -242,8 +243,8 @@ def test_a_play_that_differs_by_rounding_alone_is_the_same_play() -> None:
 class Confused(Fixed):
     """Believes one number, wherever it is asked."""
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
-        return _ConfusedAgent(super().start(setting, rng))
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
+        return _ConfusedAgent(super().start(briefing, rng))
 
 
 class _ConfusedAgent:

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from sparq_sim import (
     Answer,
     Box,
+    Briefing,
     Channel,
     Environment,
     Estimate,
@@ -25,13 +26,13 @@ from sparq_sim import (
     PluginError,
     Query,
     Rules,
-    Setting,
     Trace,
     World,
     play,
     play_live,
 )
-from sparq_sim.messages import Points, Reply, Values
+from sparq_sim.arrays import Points, Values
+from sparq_sim.messages import Reply
 from sparq_sim.plugin.contract import Agent, Landscape
 from sparq_sim.simulation.clock import SlowStartWarning
 from sparq_sim.simulation.engine import Experts
@@ -45,7 +46,7 @@ class Scripted(Optimizer):
 
     script: Callable[[int, float, list[Reply]], Move]
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
         return ScriptedAgent(self)
 
 
@@ -402,7 +403,7 @@ def test_some_names_are_taken(name: str) -> None:
 class Idler(Optimizer):
     """Starts what can neither be asked nor told."""
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
         return object()  # type: ignore[return-value] # what is wrong with it
 
 
@@ -536,14 +537,14 @@ def test_a_note_that_is_no_number_is_refused() -> None:
 class Waiting(Optimizer):
     """Asks both experts at the start of a round; plays the best answer so far when one comes."""
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
-        return WaitingAgent(setting, rng)
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
+        return WaitingAgent(briefing, rng)
 
 
 class WaitingAgent:
-    def __init__(self, setting: Setting, rng: Generator) -> None:
+    def __init__(self, briefing: Briefing, rng: Generator) -> None:
         self._rng = rng
-        self._domain = setting.domain
+        self._domain = briefing.domain
         self._ids: Iterator[int] = count(1)
         self._open: set[int] = set()
         self._heard: list[Answer] = []
@@ -636,7 +637,7 @@ def live(optimizer: Optimizer, rules: Rules, experts: Experts | None = None) -> 
 class Slow(Scripted):
     """Does as its script says, after it has thought for some time."""
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
         return SlowAgent(self, asyncio.get_running_loop())
 
 

@@ -16,6 +16,7 @@ import pytest
 from numpy.random import Generator
 
 from sparq_sim import (
+    Briefing,
     Environment,
     Estimate,
     Expert,
@@ -24,7 +25,6 @@ from sparq_sim import (
     PluginError,
     Query,
     Rules,
-    Setting,
     Trace,
     World,
     play,
@@ -132,7 +132,7 @@ class Holding(Expert):
     name: str = "expert"
     fails_in: str = ""
 
-    def start(self, setting: Setting) -> Answering:
+    def start(self, briefing: Briefing) -> Answering:
         if self.fails_in == "start":
             raise OSError("no such device")
         return Held(self, self.name)
@@ -156,8 +156,8 @@ class HeldAsker(Optimizer):
 
     fails_at: float = 100.0
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
-        return HeldAgent(self, Asker(batch=1).start(setting, rng))
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
+        return HeldAgent(self, Asker(batch=1).start(briefing, rng))
 
 
 class HeldAgent(Logged):
@@ -223,7 +223,7 @@ class Undecorated(Teller):
 
     how: str
 
-    def start(self, setting: Setting) -> Any:
+    def start(self, briefing: Briefing) -> Any:
         return {"generator": self._generator, "coroutine": self._coroutine}[self.how]()
 
     def _generator(self) -> Iterator[Answering]:
@@ -303,7 +303,7 @@ class Reader(Expert):
     file: Path
 
     @contextmanager
-    def start(self, setting: Setting) -> Iterator[Answering]:
+    def start(self, briefing: Briefing) -> Iterator[Answering]:
         with self.file.open() as file:
             yield ReaderAtWork(file)
         LOG.append(f"closed: {file.closed}")
@@ -362,7 +362,7 @@ def test_a_model_that_answers_itself_may_hold_a_child_process(played: Played) ->
 class Client(Expert):
     """Asks by a client that takes time to connect."""
 
-    def start(self, setting: Setting) -> Answering:
+    def start(self, briefing: Briefing) -> Answering:
         return ClientAtWork()
 
 
@@ -440,7 +440,7 @@ def test_who_may_not_wait_is_left_as_it_was_entered(played: Played) -> None:
 class AsyncAsker(Asker):
     """An optimizer whose agent is an asynchronous context manager."""
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
         agent: Any = Prompt()
         return agent  # type: ignore[no-any-return] # what it is does not matter
 
@@ -520,15 +520,15 @@ class StuckWorld(Slope):
 class StuckExpert(Teller):
     """An expert that cannot be closed."""
 
-    def start(self, setting: Setting) -> Any:
-        return Stuck(super().start(setting))
+    def start(self, briefing: Briefing) -> Any:
+        return Stuck(super().start(briefing))
 
 
 class StuckAsker(Asker):
     """An agent that cannot be closed."""
 
-    def start(self, setting: Setting, rng: Generator) -> Any:
-        return Stuck(super().start(setting, rng))
+    def start(self, briefing: Briefing, rng: Generator) -> Any:
+        return Stuck(super().start(briefing, rng))
 
 
 @pytest.mark.parametrize(

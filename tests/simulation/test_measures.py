@@ -13,19 +13,10 @@ from numpy.random import Generator, Philox
 
 from sparq_environments.synthetic import Synthetic
 from sparq_sim import Channel, Estimate, Expert, Query, Rules, World, play
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box, Sites
-from sparq_sim.messages import Point, Points, Values
 from sparq_sim.plugin.contract import Landscape
 from sparq_sim.simulation.channel.policy import Policy
-from sparq_sim.simulation.delivery.request import (
-    ANSWERED,
-    DUPLICATE,
-    FATES,
-    INVALID,
-    LATE,
-    LOST,
-    UNASKED,
-)
 from sparq_sim.simulation.measures import (
     References,
     Tally,
@@ -40,6 +31,7 @@ from sparq_sim.simulation.measures import (
     staleness,
     tally,
 )
+from sparq_sim.simulation.records import UNASKED, Fate
 from sparq_sim.simulation.trace import Trace
 from sparq_sim.testing import Asker, Slope, Teller
 from tests.analysis.test_cautions import Beacon
@@ -76,14 +68,14 @@ def trace(
 
 
 REPLIES = [
-    ("scout", ANSWERED, 1.0, 1.5),
-    ("wind", ANSWERED, 0.0, 3.0),
-    ("reward", ANSWERED, 2.0, 2.25),
-    ("scout", LOST, math.nan, 4.0),
-    ("scout", LATE, math.nan, 5.0),
-    ("wind", INVALID, math.nan, 6.0),
-    ("scout", DUPLICATE, 1.0, 7.0),
-    ("scout", ANSWERED, 6.0, 8.0),
+    ("scout", Fate.ANSWERED, 1.0, 1.5),
+    ("wind", Fate.ANSWERED, 0.0, 3.0),
+    ("reward", Fate.ANSWERED, 2.0, 2.25),
+    ("scout", Fate.LOST, math.nan, 4.0),
+    ("scout", Fate.LATE, math.nan, 5.0),
+    ("wind", Fate.INVALID, math.nan, 6.0),
+    ("scout", Fate.DUPLICATE, 1.0, 7.0),
+    ("scout", Fate.ANSWERED, 6.0, 8.0),
 ]
 
 
@@ -128,7 +120,9 @@ def test_points_asked_of_experts_are_counted_by_what_became_of_them() -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(
-    kinds=st.lists(st.tuples(st.sampled_from(["scout", "wind", "reward"]), st.sampled_from(FATES)))
+    kinds=st.lists(
+        st.tuples(st.sampled_from(["scout", "wind", "reward"]), st.sampled_from(tuple(Fate)))
+    )
 )
 def test_what_was_asked_was_answered_or_failed(kinds: list[tuple[str, str]]) -> None:
     play = trace(replies=[(source, fate, 0.0, 1.0) for source, fate in kinds])

@@ -13,11 +13,11 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
 from sparq_sim import Answer, Channel, Query
-from sparq_sim.messages import Values
+from sparq_sim.arrays import Values
 from sparq_sim.simulation.clock import SimClock
 from sparq_sim.simulation.delivery.link import Connection, Stage
-from sparq_sim.simulation.delivery.request import Record
 from sparq_sim.simulation.randomness import Streams
+from sparq_sim.simulation.records import Record
 from sparq_sim.testing import Slope, Teller
 
 CUSTOMERS = 20_000

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from sparq_environments.synthetic import Synthetic
-from sparq_sim import Channel, Query, Rules, Setting, play, play_live
+from sparq_sim import Briefing, Channel, Query, Rules, play, play_live
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
-from sparq_sim.plugin.contract import Terms
+from sparq_sim.plugin.contract import SourceTerms
 from sparq_sim.simulation.measures import exponent, regret
 from sparq_sim.testing import Asker, Slope, Teller, WaitlessLoop
 
@@ -38,8 +38,8 @@ def test_two_clocks_give_one_trace_over_ten_thousand_rounds() -> None:
 
 def test_the_memory_of_sparq_gp_ucb_does_not_grow_with_rounds() -> None:
     landscape = Synthetic().start(np.random.default_rng(0))
-    setting = Setting(landscape.domain, experts={"expert": Terms()}, rounds=9_000)
-    agent = SparQGPUCB(kernel=KERNEL, mean=1.5).start(setting, np.random.default_rng(1))
+    briefing = Briefing(landscape.domain, experts={"expert": SourceTerms()}, rounds=9_000)
+    agent = SparQGPUCB(kernel=KERNEL, mean=1.5).start(briefing, np.random.default_rng(1))
     rng = np.random.default_rng(2)
     sizes = []
     tracemalloc.start()

@@ -31,7 +31,7 @@ from sparq_sim import (
 )
 from sparq_sim.messages import Answer, Failure, Query
 from sparq_sim.optimizers.uniform import Uniform
-from sparq_sim.simulation.delivery.request import ANSWERED, LOST, Record
+from sparq_sim.simulation.records import Fate, Record
 from sparq_sim.simulation.trace import (
     Columns,
     Recorder,
@@ -89,12 +89,12 @@ def answered(
         cost=0.5,
         notes=notes or {},
     )
-    return Record(reply, ANSWERED, True, 2, "agent", 1.25, 1.75)
+    return Record(reply, Fate.ANSWERED, True, 2, "agent", 1.25, 1.75)
 
 
 def lost(asked: Query, rows: Sequence[int], arrived_at: float = 2.0) -> Record:
     reply = Failure(asked, np.array(rows, dtype=np.intp), "gone", asked.asked_at, arrived_at, 0.25)
-    return Record(reply, LOST, False, 2, "agent", math.nan, math.nan)
+    return Record(reply, Fate.LOST, False, 2, "agent", math.nan, math.nan)
 
 
 def traced(turns: Sequence[Turn] = (), records: Sequence[Record] = ()) -> Trace:

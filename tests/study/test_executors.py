@@ -15,9 +15,9 @@ import pytest
 from numpy.random import Generator
 
 from sparq_environments.synthetic import Synthetic
-from sparq_sim.messages import Point, Points, Values
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.optimizers.uniform import Uniform
-from sparq_sim.plugin.contract import Agent, Landscape, Optimizer, Setting
+from sparq_sim.plugin.contract import Agent, Briefing, Landscape, Optimizer
 from sparq_sim.study import executors
 from sparq_sim.study.executors import Dask, ExecutorError, InProcess, Processes, SharedLandscape
 from sparq_sim.study.study import Progress, Study
@@ -31,9 +31,9 @@ class Dawdling(Optimizer):
     seconds: float = 0.05
     why: int = 0
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
         time.sleep(self.seconds)
-        return Uniform().start(setting, rng)
+        return Uniform().start(briefing, rng)
 
 
 class Deadly(Optimizer):
@@ -43,13 +43,13 @@ class Deadly(Optimizer):
     times: int
     signal: int = signal.SIGKILL
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
         deaths = len(list(Path(self.folder).iterdir()))
         if deaths < self.times:
             # A name of its own, for another worker may have counted at the same time.
             (Path(self.folder) / str(os.getpid())).touch()
             os.kill(os.getpid(), self.signal)
-        return Uniform().start(setting, rng)
+        return Uniform().start(briefing, rng)
 
 
 class Logging(Optimizer):
@@ -57,13 +57,13 @@ class Logging(Optimizer):
 
     log: Path
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
         self.log.write_text("begun", encoding="utf-8")
-        return Uniform().start(setting, rng)
+        return Uniform().start(briefing, rng)
 
 
 class Broken(Optimizer):
-    def start(self, setting: Setting, rng: Generator) -> Agent:
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
         raise ZeroDivisionError("one over nothing")
 
 

@@ -26,7 +26,7 @@ from numpy.random import Generator, Philox
 
 from sparq_sim.optimizers.shared.ucb import PriorWarning
 from sparq_sim.optimizers.uniform import Uniform
-from sparq_sim.plugin.contract import Agent, Optimizer, Setting
+from sparq_sim.plugin.contract import Agent, Briefing, Optimizer
 from sparq_sim.report.html.page import gathered
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.study import store
@@ -291,9 +291,9 @@ class Calling(Optimizer):
 
     function: Callable[[float], float]
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
         self.function(1.0)
-        return Uniform().start(setting, rng)
+        return Uniform().start(briefing, rng)
 
 
 def test_a_scenario_that_cannot_be_pickled_plays_here_and_that_is_said(tmp_path: Path) -> None:
@@ -370,10 +370,10 @@ def test_what_is_defined_in_a_script_plays_in_workers_and_is_known_until_it_is_e
 class Wary(Optimizer):
     """Warns of two things, one of them with a number of its own play."""
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
         warnings.warn(f"expected more than {rng.random()} of it", PriorWarning, stacklevel=2)
         warnings.warn("something is odd", RuntimeWarning, stacklevel=1)
-        return Uniform().start(setting, rng)
+        return Uniform().start(briefing, rng)
 
 
 def test_what_workers_warn_of_is_noted_once_and_again_when_it_is_found(tmp_path: Path) -> None:
@@ -411,8 +411,8 @@ def test_a_play_that_fails_is_told_with_what_it_warned_of(tmp_path: Path) -> Non
 class WaryAndBroken(Wary):
     """Warns, and fails."""
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
-        super().start(setting, rng)
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
+        super().start(briefing, rng)
         raise ValueError("x")
 
 
@@ -443,10 +443,10 @@ GATE = "SPARQ_TEST_GATE"
 class Gated(Dawdling):
     """Passes the gate first, where there is one."""
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
         if gate := os.environ.get(GATE):
             pass_gate(Path(gate))
-        return super().start(setting, rng)
+        return super().start(briefing, rng)
 
 
 def pass_gate(gate: Path) -> None:

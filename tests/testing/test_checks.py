@@ -26,6 +26,7 @@ from sparq_experts.truth import Truth
 from sparq_sim import (
     Answer,
     Box,
+    Briefing,
     Environment,
     Estimate,
     Expert,
@@ -34,10 +35,10 @@ from sparq_sim import (
     Optimizer,
     PluginError,
     Query,
-    Setting,
     World,
 )
-from sparq_sim.messages import Point, Points, Reply, Values
+from sparq_sim.arrays import Point, Points, Values
+from sparq_sim.messages import Reply
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.plugin.contract import Agent, Answering, Belief, Landscape
 from sparq_sim.testing import (
@@ -477,7 +478,7 @@ def test_an_expert_that_gives_no_sound_estimate_is_told_so(
     function: Callable[[int], object], points: int, seen: str
 ) -> None:
     law = f"answers an Estimate of {points} finite values, measured by now"
-    with pytest.raises(LawError, match=rf"test_testing\.Gives: {law}; seen: .*{seen}"):
+    with pytest.raises(LawError, match=rf"test_checks\.Gives: {law}; seen: .*{seen}"):
         check_expert(Gives(function=function))
 
 
@@ -570,7 +571,7 @@ class Keeping(Teller):
     """Keeps a program for as long as a play lasts."""
 
     @contextmanager
-    def start(self, setting: Setting) -> Iterator[Answering]:
+    def start(self, briefing: Briefing) -> Iterator[Answering]:
         with subprocess.Popen(["sleep", "600"]) as child:
             time.sleep(1e-6)
             yield self
@@ -635,7 +636,7 @@ def test_an_expert_that_cannot_be_pickled_is_refused() -> None:
 class Running(Expert):
     """Holds its state where it belongs: in what it starts."""
 
-    def start(self, setting: Setting) -> Answering:
+    def start(self, briefing: Briefing) -> Answering:
         return RunningExpert()
 
 
@@ -684,7 +685,7 @@ class Brodcasting(Teller):
 class Dumb(Expert):
     """Starts what cannot answer."""
 
-    def start(self, setting: Setting) -> Answering:
+    def start(self, briefing: Briefing) -> Answering:
         return object()  # type: ignore[return-value] # on purpose
 
 
@@ -714,10 +715,10 @@ def test_an_expert_whose_method_breaks_a_law_is_told_which(expert: Expert, law: 
 class Agile:
     """Plays at random and asks all experts; each offender below spoils one thing."""
 
-    def __init__(self, setting: Setting, rng: Generator) -> None:
-        self.setting = setting
+    def __init__(self, briefing: Briefing, rng: Generator) -> None:
+        self.briefing = briefing
         self.rng = rng
-        self._asker = Asker().start(setting, rng)
+        self._asker = Asker().start(briefing, rng)
 
     def ask(self, now: float) -> Move:
         return self._asker.ask(now)
@@ -730,14 +731,14 @@ class Straying(Agile):
     """Steps over the fence."""
 
     def ask(self, now: float) -> Move:
-        return Move(np.full(self.setting.domain.dimensions, 1.5))
+        return Move(np.full(self.briefing.domain.dimensions, 1.5))
 
 
 class Roaming(Agile):
     """Takes every place for a box."""
 
     def ask(self, now: float) -> Move:
-        return Move(np.full(self.setting.domain.dimensions, 0.3))
+        return Move(np.full(self.briefing.domain.dimensions, 0.3))
 
 
 class Gambling(Agile):
@@ -752,7 +753,7 @@ class Fickle(Agile):
     """Moves by a generator that it made itself."""
 
     def ask(self, now: float) -> Move:
-        return Move(self.setting.domain.sample(np.random.default_rng(), 1)[0])
+        return Move(self.briefing.domain.sample(np.random.default_rng(), 1)[0])
 
 
 class Trusting(Agile):
@@ -765,8 +766,8 @@ class Trusting(Agile):
 class Hasty(Agile):
     """Expects each observation before the next move."""
 
-    def __init__(self, setting: Setting, rng: Generator) -> None:
-        super().__init__(setting, rng)
+    def __init__(self, briefing: Briefing, rng: Generator) -> None:
+        super().__init__(briefing, rng)
         self._observed = self._moves = 0
 
     def ask(self, now: float) -> Move:
@@ -789,10 +790,10 @@ class Mute(Agile):
 class Made(Optimizer):
     """Starts the agent that it is told to."""
 
-    agent: Callable[[Setting, Generator], Agent]
+    agent: Callable[[Briefing, Generator], Agent]
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
-        return self.agent(setting, rng)
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
+        return self.agent(briefing, rng)
 
 
 def test_the_agent_of_the_offenders_is_sound() -> None:
@@ -812,7 +813,7 @@ def test_the_agent_of_the_offenders_is_sound() -> None:
     ],
 )
 def test_an_optimizer_that_breaks_a_law_is_told_which(
-    agent: Callable[[Setting, Generator], Agent], error: type[Exception], message: str
+    agent: Callable[[Briefing, Generator], Agent], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
         check_optimizer(Made(agent=agent))
@@ -866,7 +867,7 @@ def test_an_agent_may_believe() -> None:
     ],
 )
 def test_an_agent_whose_belief_breaks_a_law_is_told_which(
-    agent: Callable[[Setting, Generator], Agent], law: str
+    agent: Callable[[Briefing, Generator], Agent], law: str
 ) -> None:
     with pytest.raises(LawError, match=f"Made: {law}"):
         check_optimizer(Made(agent=agent), rounds=3)
@@ -896,12 +897,12 @@ def test_what_the_optimizer_hears_is_late_lost_refused_and_prompt() -> None:
     assert {reply.query.points.shape[1] for reply in heard} == {1, 2}
 
 
-LISTENERS: list[Callable[[Setting, Generator], Agent]] = []
+LISTENERS: list[Callable[[Briefing, Generator], Agent]] = []
 
 
-def latest_listener(setting: Setting, rng: Generator) -> Agent:
+def latest_listener(briefing: Briefing, rng: Generator) -> Agent:
     """Start the latest of the listeners, which could not be pickled itself."""
-    return LISTENERS[-1](setting, rng)
+    return LISTENERS[-1](briefing, rng)
 
 
 # The loop that skips its waits.

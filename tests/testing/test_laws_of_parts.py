@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from numpy.random import Generator
 
+from sparq_sim.arrays import Matrix, Point, Points, Values
+from sparq_sim.fields import Positive
 from sparq_sim.gp.kernels import (
     Forgetting,
     Kernel,
@@ -14,8 +16,7 @@ from sparq_sim.gp.kernels import (
     SquaredExponential,
     Wiener,
 )
-from sparq_sim.messages import Matrix, Point, Points, Values
-from sparq_sim.plugin.contract import Part
+from sparq_sim.plugin.contract import Model
 from sparq_sim.simulation.channel.draws import (
     Constant,
     Draw,
@@ -24,7 +25,6 @@ from sparq_sim.simulation.channel.draws import (
     Gamma,
     Lognormal,
     Pareto,
-    Positive,
     Uniform,
 )
 from sparq_sim.simulation.channel.noise import (
@@ -41,7 +41,7 @@ from sparq_sim.simulation.channel.noise import (
 )
 from sparq_sim.testing import LawError, check_part
 
-BUNDLED: list[Part] = [
+BUNDLED: list[Model] = [
     Constant(value=2.0),
     Uniform(high=3.0),
     Exponential(mean=0.3),
@@ -67,7 +67,7 @@ BUNDLED: list[Part] = [
 
 
 @pytest.mark.parametrize("part", BUNDLED, ids=lambda part: type(part).__name__)
-def test_bundled_parts_keep_the_laws(part: Part) -> None:
+def test_bundled_parts_keep_the_laws(part: Model) -> None:
     check_part(part)
 
 
@@ -175,6 +175,6 @@ class Bent(Kernel):
         (Bent(scale=2.0), "derivatives are those by the log-parameters"),
     ],
 )
-def test_a_part_that_breaks_a_law_is_told_which(part: Part, law: str) -> None:
+def test_a_part_that_breaks_a_law_is_told_which(part: Model, law: str) -> None:
     with pytest.raises(LawError, match=law):
         check_part(part)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sparq_sim import (
     Answer,
+    Briefing,
     Channel,
     Estimate,
     Expert,
@@ -23,20 +24,20 @@ from sparq_sim import (
     Optimizer,
     Query,
     Rules,
-    Setting,
     Trace,
     World,
     play,
     play_live,
 )
-from sparq_sim.messages import Point, Reply, Values
+from sparq_sim.arrays import Point, Values
+from sparq_sim.messages import Reply
 from sparq_sim.plugin.contract import Agent
 from sparq_sim.simulation.channel.channel import Due
 from sparq_sim.simulation.channel.faults import Fault, FaultKind
 from sparq_sim.simulation.channel.noise import Noise
 from sparq_sim.simulation.channel.policy import Policy, Rate
-from sparq_sim.simulation.delivery.request import UNASKED
 from sparq_sim.simulation.measures import tally
+from sparq_sim.simulation.records import UNASKED
 from sparq_sim.testing import Slope, Teller, WaitlessLoop
 
 LANDSCAPE = Slope().start(np.random.default_rng(0))
@@ -70,14 +71,14 @@ class Inquirer(Optimizer):
     skipped: int = 0
     spy: Callable[[Told], None] = deaf
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
-        return InquirerAgent(self, setting, rng)
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
+        return InquirerAgent(self, briefing, rng)
 
 
 class InquirerAgent:
-    def __init__(self, model: Inquirer, setting: Setting, rng: Generator) -> None:
+    def __init__(self, model: Inquirer, briefing: Briefing, rng: Generator) -> None:
         self._model = model
-        self._setting = setting
+        self._setting = briefing
         self._rng = rng
         self._rng.random(model.skipped)
         self._past: list[Point] = []
@@ -595,13 +596,13 @@ class Clerk(Inquirer):
 
     file: Callable[[Move], None]
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
-        return ClerkAgent(self, setting, rng)
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
+        return ClerkAgent(self, briefing, rng)
 
 
 class ClerkAgent(InquirerAgent):
-    def __init__(self, model: Clerk, setting: Setting, rng: Generator) -> None:
-        super().__init__(model, setting, rng)
+    def __init__(self, model: Clerk, briefing: Briefing, rng: Generator) -> None:
+        super().__init__(model, briefing, rng)
         self._file = model.file
 
     def ask(self, now: float) -> Move:

@@ -7,11 +7,11 @@ the time at which that was measured. Its state lives in what `start` gives, not 
 from __future__ import annotations
 
 from sparq_environments.synthetic import Synthetic
-from sparq_sim import Channel, Estimate, Expert, Query, Rules, Setting, World, play
-from sparq_sim.messages import Values
+from sparq_sim import Briefing, Channel, Estimate, Expert, Query, Rules, World, play
+from sparq_sim.arrays import Values
+from sparq_sim.fields import Positive
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.plugin.contract import Answering
-from sparq_sim.simulation.channel.draws import Positive
 from sparq_sim.simulation.measures import average_regret, staleness
 from sparq_sim.testing import check_expert
 
@@ -21,7 +21,7 @@ class Sleepy(Expert):
 
     rest: Positive = 3.0
 
-    def start(self, setting: Setting) -> Answering:
+    def start(self, briefing: Briefing) -> Answering:
         """Give a sensor that has not measured yet."""
         return _Sensor(self.rest)
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import lapack, solve_triangular
 from scipy.linalg.blas import daxpy, dgemv
 
+from sparq_sim.arrays import Matrix, Point, Points, Values
 from sparq_sim.gp.kernels import Kernel
 from sparq_sim.gp.observations import (
     Candidates,
@@ -17,7 +18,6 @@ from sparq_sim.gp.observations import (
     checked_mean,
     checked_points,
 )
-from sparq_sim.messages import Matrix, Point, Points, Values
 
 GROWTH, MOST_GROWTH = 4, 4096  # Memory that is not touched costs little; copying does.
 BLOCK = 8  # so many new observations are worth a blocked update

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg.blas import dsyr
 
+from sparq_sim.arrays import Matrix, Points, Values
 from sparq_sim.gp.observations import (
     RESOLUTION,
     checked_mean,
@@ -20,7 +21,6 @@ from sparq_sim.gp.posterior.features import (
     log_determinant,
     precision_root,
 )
-from sparq_sim.messages import Matrix, Points, Values
 
 FADES = 1e4  # prior variance over noise variance up to which sums of precisions keep their digits
 

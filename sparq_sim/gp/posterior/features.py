@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lapack, qr
 from scipy.linalg.blas import daxpy, dsymv, dsyr, dtrmm, dtrsm
 
+from sparq_sim.arrays import Matrix, Point, Points, Values
 from sparq_sim.gp.kernels import Kernel
 from sparq_sim.gp.observations import (
     Candidates,
@@ -20,7 +21,6 @@ from sparq_sim.gp.observations import (
     checked_points,
 )
 from sparq_sim.gp.posterior.cholesky import CholeskyPosterior
-from sparq_sim.messages import Matrix, Point, Points, Values
 
 Places = NDArray[np.intp]
 

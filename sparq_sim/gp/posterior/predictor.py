@@ -6,9 +6,9 @@ from typing import Protocol
 
 from numpy.typing import ArrayLike
 
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.gp.kernels import Kernel
 from sparq_sim.gp.observations import Observations, Positions
-from sparq_sim.messages import Point, Points, Values
 
 
 class Predictor(Protocol):

@@ -11,13 +11,13 @@ from math import log, pi
 
 import numpy as np
 
+from sparq_sim.arrays import Matrix, Values
 from sparq_sim.gp.sparse.greedy import (
     RANK_TOLERANCE,
     Rows,
     checked_covariance,
     pivoted_cholesky,
 )
-from sparq_sim.messages import Matrix, Values
 
 # Of tr(Sigma^-1 K): beyond it, rounding in I + K would pass 1e-4.
 LARGEST_SIGNAL = 1e12

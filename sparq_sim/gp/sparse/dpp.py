@@ -10,8 +10,8 @@ from math import exp, sqrt
 
 import numpy as np
 
+from sparq_sim.arrays import Matrix, Values
 from sparq_sim.gp.sparse.greedy import RANK_TOLERANCE, Rows, Selection, capped, known, spectrum
-from sparq_sim.messages import Matrix, Values
 
 __all__ = ["ExactSampler", "eigenfeatures"]
 

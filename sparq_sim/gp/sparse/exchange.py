@@ -5,6 +5,7 @@ from math import ceil, lgamma, log
 
 import numpy as np
 
+from sparq_sim.arrays import Matrix, Values
 from sparq_sim.gp.sparse.dpp import checked_weights
 from sparq_sim.gp.sparse.greedy import (
     NOT_FINITE,
@@ -16,7 +17,6 @@ from sparq_sim.gp.sparse.greedy import (
     checked_matrix,
     pivoted_cholesky,
 )
-from sparq_sim.messages import Matrix, Values
 
 BLOCK = 12  # About one proposal in six is accepted, so longer blocks are mostly thrown away.
 CHUNK = 4096  # Of random numbers drawn at once.

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sparq_sim.messages import Matrix, Points, Values
+from sparq_sim.arrays import Matrix, Points, Values
 
 __all__ = [
     "Distinct",

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.random import Generator
 from pydantic import Field, PositiveInt
 
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box, Domain, Sites
+from sparq_sim.fields import Positive
 from sparq_sim.gp.posterior.predictor import Predictor
-from sparq_sim.messages import Point, Points, Values
-from sparq_sim.plugin.contract import Part
-from sparq_sim.simulation.channel.draws import Positive
+from sparq_sim.plugin.contract import Model
 
 TIE = 1e-9
 """Scores this close, relatively, are equal: two exact ways to compute them part that far."""
@@ -22,7 +22,7 @@ GRIDS = {1: 501, 2: 41}
 """Points a dimension of the grid, unless given; beyond two dimensions there is none."""
 
 
-class Acquisition(Part):
+class Acquisition(Model):
     """Where the bound is maximised.
 
     Exactly on sites and on a fixed grid, which is the default in one and two dimensions because

@@ -7,9 +7,10 @@ from abc import abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
+from sparq_sim.arrays import Values
 from sparq_sim.gp.observations import Numbers
 from sparq_sim.gp.posterior.predictor import Predictor
-from sparq_sim.messages import Answer, Values
+from sparq_sim.messages import Answer
 from sparq_sim.optimizers.shared.ucb import Memory, Prior
 
 WORTHLESS = 1e12

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparq_sim.messages import Point, Values
+from sparq_sim.arrays import Point, Values
 
 if TYPE_CHECKING:
     from sparq_sim.gp.posterior.cholesky import CholeskyPosterior

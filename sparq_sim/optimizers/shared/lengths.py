@@ -9,31 +9,31 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from pydantic import Field, PositiveInt
 
 from sparq_sim.errors import PluginError
+from sparq_sim.fields import Positive
 from sparq_sim.gp.kernels import Kernel, Matern12, Matern32, Matern52
-from sparq_sim.plugin.contract import Part, Setting
+from sparq_sim.plugin.contract import Briefing, Model
 from sparq_sim.plugin.parts import Open, broken, is_whole
 from sparq_sim.plugin.promises import Promises
-from sparq_sim.simulation.channel.draws import Positive
 
 Share = Annotated[float, Field(gt=0, lt=1)]
 
 _SMOOTHNESS: dict[type[Kernel], float] = {Matern12: 0.5, Matern32: 1.5, Matern52: 2.5}
 
 
-def _rounds(length: Length, given: Any, kernel: Kernel, setting: Setting) -> int:
+def _rounds(length: Length, given: Any, kernel: Kernel, briefing: Briefing) -> int:
     if is_whole(given) and given >= 1:
         return int(given)
     raise broken(length, "its rounds", given, "a whole number from 1 on")
 
 
-class Length(Part):
+class Length(Model):
     """A number of rounds."""
 
     _promises: ClassVar[Promises] = {"__call__": _rounds}
 
     @abstractmethod
-    def __call__(self, kernel: Kernel, setting: Setting) -> int:
-        """Give it for a play with this *kernel* and *setting*."""
+    def __call__(self, kernel: Kernel, briefing: Briefing) -> int:
+        """Give it for a play with this *kernel* and *briefing*."""
 
 
 class GivenLength(Length):
@@ -43,7 +43,7 @@ class GivenLength(Length):
     rounds: PositiveInt
     """How many rounds there are in the block or window."""
 
-    def __call__(self, kernel: Kernel, setting: Setting) -> int:
+    def __call__(self, kernel: Kernel, briefing: Briefing) -> int:
         return self.rounds
 
 
@@ -58,8 +58,8 @@ class ForgettingLength(Length):
     epsilon: Share
     """The share of the reward's variance that is new in each round; above 0 and below 1."""
 
-    def __call__(self, kernel: Kernel, setting: Setting) -> int:
-        dimensions = setting.domain.dimensions
+    def __call__(self, kernel: Kernel, briefing: Briefing) -> int:
+        dimensions = briefing.domain.dimensions
         smoothness = _SMOOTHNESS.get(type(kernel))
         if smoothness is None:
             length = 12 / float(self.epsilon**0.25)
@@ -67,7 +67,7 @@ class ForgettingLength(Length):
             squares = dimensions * (dimensions + 1)
             power = 1 / (4 - squares / (2 * smoothness + squares))
             length = 24 / float(self.epsilon**power)
-        return min(known_rounds(setting), ceil(length))
+        return min(known_rounds(briefing), ceil(length))
 
 
 class VariationLength(Length):
@@ -82,19 +82,19 @@ class VariationLength(Length):
     budget: Positive | None = None
     """B_T, a bound on the sum of |f_{t+1} - f_t| over all rounds; by default 1 stands in for it."""
 
-    def __call__(self, kernel: Kernel, setting: Setting) -> int:
-        rounds = known_rounds(setting)
+    def __call__(self, kernel: Kernel, briefing: Briefing) -> int:
+        rounds = known_rounds(briefing)
         root = sqrt(rounds / (1.0 if self.budget is None else self.budget))
-        quartic = sqrt(sqrt(gain_order(kernel, setting)))
+        quartic = sqrt(sqrt(gain_order(kernel, briefing)))
         return max(1, min(rounds, ceil(quartic * root)))
 
 
-def gain_order(kernel: Kernel, setting: Setting) -> float:
+def gain_order(kernel: Kernel, briefing: Briefing) -> float:
     """Give the order of the maximum information gain gamma_T.
 
     log^(d+1) T for smooth kernels, T^(d/(2 nu + d)) log^(2 nu/(2 nu + d)) T for Matern ones.
     """
-    rounds, dimensions = known_rounds(setting), setting.domain.dimensions
+    rounds, dimensions = known_rounds(briefing), briefing.domain.dimensions
     smoothness = _SMOOTHNESS.get(type(kernel))
     if smoothness is None:
         return float(log(rounds) ** (dimensions + 1))
@@ -102,14 +102,14 @@ def gain_order(kernel: Kernel, setting: Setting) -> float:
     return float(rounds**share * log(rounds) ** (1 - share))
 
 
-def known_rounds(setting: Setting) -> int:
+def known_rounds(briefing: Briefing) -> int:
     """Give the number of rounds T, which a formula by authors needs beforehand."""
-    if setting.rounds is None:
+    if briefing.rounds is None:
         raise PluginError(
             "the number of rounds, on which the authors' formula depends, is not known: "
             "give rounds or a horizon in the rules, or the length itself"
         )
-    return max(2, setting.rounds)
+    return max(2, briefing.rounds)
 
 
 AnyLength: TypeAlias = Annotated[

@@ -11,12 +11,12 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 import numpy as np
 from pydantic import BeforeValidator, Field, PositiveFloat, field_validator
 
+from sparq_sim.arrays import Matrix
 from sparq_sim.errors import PluginError, did_you_mean
-from sparq_sim.messages import Matrix
-from sparq_sim.plugin.contract import Part, Terms
+from sparq_sim.fields import Amount, Positive
+from sparq_sim.plugin.contract import Model, SourceTerms
 from sparq_sim.plugin.parts import Open, broken, is_whole
 from sparq_sim.plugin.promises import Promises
-from sparq_sim.simulation.channel.draws import Amount, Positive
 
 Routes: TypeAlias = dict[str, list[int]]
 """Which rows of the points each expert is asked about."""
@@ -34,14 +34,16 @@ class Offer:
     latency: float
 
     @classmethod
-    def of(cls, name: str, terms: Terms, *, points: int, rate: float, rounds_late: float) -> Offer:
+    def of(
+        cls, name: str, terms: SourceTerms, *, points: int, rate: float, rounds_late: float
+    ) -> Offer:
         """Read the *terms* of an expert who is asked about so many *points*."""
         whole = terms.cost if terms.split else terms.cost / max(points, 1)
         variance = terms.std**2 + (rate * rounds_late**2 if rate else 0.0)
         return cls(name, whole + terms.cost_per_point, variance, terms.latency)
 
 
-def rounds_late(terms: Terms, *, period: float, waits: bool) -> float:
+def rounds_late(terms: SourceTerms, *, period: float, waits: bool) -> float:
     """Say how old an answer is when it is used; one used in the next round counts as new."""
     if terms.latency == inf:  # As of a draw whose mean does not exist.
         return inf
@@ -63,7 +65,7 @@ def _rows(routing: Routing, name: str, given: object, count: int) -> list[int]:
     raise broken(routing, f"the routes to {name!r}", given, f"rows from 0 to {count - 1}")
 
 
-class Routing(Part):
+class Routing(Model):
     """A way to share the points of a round among the experts of a play."""
 
     _promises: ClassVar[Promises] = {"routes": _routes}

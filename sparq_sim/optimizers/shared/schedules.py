@@ -8,20 +8,19 @@ from abc import ABC, abstractmethod
 from math import ceil, log
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import NonNegativeInt, PositiveInt
 
-from sparq_sim.plugin.contract import Part
+from sparq_sim.fields import Positive
+from sparq_sim.plugin.contract import Model
 from sparq_sim.plugin.parts import Open, number
 from sparq_sim.plugin.promises import Promises
-
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 def _queries(schedule: "Schedule", given: object, round_number: int) -> float:
     return number(schedule, f"the queries of round {round_number}", given)
 
 
-class Schedule(Part, ABC):
+class Schedule(Model, ABC):
     """A number of queries for each round; below 0 there are none."""
 
     _promises: ClassVar[Promises] = {"queries": _queries}

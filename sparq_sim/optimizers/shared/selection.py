@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from numpy.random import Generator
 
+from sparq_sim.arrays import Matrix, Point, Points, Values
 from sparq_sim.gp.kernels import Kernel
 from sparq_sim.gp.sparse.divergence import SparseFit
 from sparq_sim.gp.sparse.dpp import ExactSampler, eigenfeatures
 from sparq_sim.gp.sparse.exchange import ExchangeChain, mixing_steps
 from sparq_sim.gp.sparse.greedy import Greedy, Rows
-from sparq_sim.messages import Matrix, Point, Points, Values
 
 if TYPE_CHECKING:
     from sparq_sim.gp.posterior.features import Features

@@ -15,26 +15,17 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from pydantic import Field, FiniteFloat, PositiveInt, model_validator
 
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.errors import PluginError
+from sparq_sim.fields import Positive
 from sparq_sim.gp.kernels import AnyKernel, Kernel, SquaredExponential, check_kernel
 from sparq_sim.gp.observations import Numbers, OffCandidatesError
 from sparq_sim.gp.posterior.predictor import Posterior, Predictor
 from sparq_sim.gp.priors import AnyPrior
-from sparq_sim.messages import (
-    REWARD,
-    Answer,
-    Move,
-    Notes,
-    Point,
-    Points,
-    Query,
-    Reply,
-    Values,
-)
+from sparq_sim.messages import REWARD, Answer, Move, Notes, Query, Reply
 from sparq_sim.optimizers.shared.acquisition import Acquisition
 from sparq_sim.optimizers.shared.widths import AnyWidth, LogarithmicWidth, Occasion, Width
-from sparq_sim.plugin.contract import Agent, Asks, Belief, Optimizer, Part, Setting, round_at
-from sparq_sim.simulation.channel.draws import Positive
+from sparq_sim.plugin.contract import Agent, Asks, Belief, Briefing, Model, Optimizer, round_at
 
 __all__ = [
     "Belief",
@@ -56,7 +47,7 @@ class PriorWarning(UserWarning):
     """A prior does not go with what is observed, or with what is asked."""
 
 
-class Fitting(Part):
+class Fitting(Model):
     """How a kernel and a prior mean are found: by marginal likelihood.
 
     They are fitted to the design of the play, or, where it has none, to the first observations.
@@ -112,16 +103,16 @@ class GPOptimizer(Optimizer):
                 )
         return self
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
         """Give the agent: the same for all, but for what it remembers and how."""
         # Not before: a scenario is checked without scipy. Not later: BLAS is pinned at the start.
         for engine in ("posterior.exact", "fit"):
             import_module(f"sparq_sim.gp.{engine}")
-        return UCBAgent(self, setting, rng)
+        return UCBAgent(self, briefing, rng)
 
-    def memory(self, prior: Prior, setting: Setting, rng: Generator) -> Memory:
+    def memory(self, prior: Prior, briefing: Briefing, rng: Generator) -> Memory:
         """Make what this optimizer remembers: the part that makes it what it is."""
-        return Memory(prior, setting.period)
+        return Memory(prior, briefing.period)
 
 
 @dataclass(frozen=True)
@@ -238,16 +229,16 @@ class Memory:
 class UCBAgent:
     """Plays where mean + width std is highest, given what its memory believes."""
 
-    def __init__(self, model: GPOptimizer, setting: Setting, rng: Generator) -> None:
+    def __init__(self, model: GPOptimizer, briefing: Briefing, rng: Generator) -> None:
         self._model = model
-        self._setting = setting
+        self._briefing = briefing
         self._rng = rng
-        if model.width.needs_design and setting.design is None:
+        if model.width.needs_design and briefing.design is None:
             raise PluginError(
                 f"the width {type(model.width).__name__} needs the norm of the reward: give its "
                 "`norm`, or a design in the rules of the play to take it from"
             )
-        self._candidates = model.acquisition.candidate_points(setting.domain)
+        self._candidates = model.acquisition.candidate_points(briefing.domain)
         if model.kernel is not None:
             # Far apart: near each other many an indefinite one looks sound.
             apart = -(-len(self._candidates) // PROBED)
@@ -260,12 +251,12 @@ class UCBAgent:
         self._unheard: dict[int, int] = {}
         self._checked = False
         self._memory: Memory | None = None
-        if model.kernel is not None or setting.design is not None:
-            self._memory = self._remembering(found(model, setting.design, rng))
+        if model.kernel is not None or briefing.design is not None:
+            self._memory = self._remembering(found(model, briefing.design, rng))
 
     def ask(self, now: float) -> Move:
         """Choose; before there is a prior, uniformly."""
-        number = round_at(now, self._setting.period)
+        number = round_at(now, self._briefing.period)
         if number > self._round:
             self._round = number
             self._revise()
@@ -309,7 +300,7 @@ class UCBAgent:
         point = self._model.acquisition.choose(
             predictor,
             width,
-            domain=self._setting.domain,
+            domain=self._briefing.domain,
             points=self._candidates,
             rng=self._rng,
         )
@@ -370,16 +361,16 @@ class UCBAgent:
                 self._past.clear()
 
     def _remembering(self, found: Found) -> Memory:
-        model, setting = self._model, self._setting
+        model, briefing = self._model, self._briefing
         prior = Prior(
             kernel=found.kernel,
             mean=found.mean,
             noise_variance=found.noise_variance,
-            width=model.width.prepared(found.kernel, found.mean, setting.design),
+            width=model.width.prepared(found.kernel, found.mean, briefing.design),
             candidates=self._candidates,
-            on_candidates_only=not model.acquisition.climbs(setting.domain),
+            on_candidates_only=not model.acquisition.climbs(briefing.domain),
         )
-        return model.memory(prior, setting, self._rng)
+        return model.memory(prior, briefing, self._rng)
 
 
 @dataclass(frozen=True)

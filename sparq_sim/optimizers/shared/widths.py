@@ -10,13 +10,13 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 import numpy as np
 from pydantic import Field
 
+from sparq_sim.fields import Amount, Positive
 from sparq_sim.gp.kernels import Kernel
 from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.messages import Answer
-from sparq_sim.plugin.contract import Part
+from sparq_sim.plugin.contract import Model
 from sparq_sim.plugin.parts import Open, broken, number
 from sparq_sim.plugin.promises import Promises
-from sparq_sim.simulation.channel.draws import Amount, Positive
 
 Chance = Annotated[float, Field(gt=0, lt=1)]
 
@@ -49,7 +49,7 @@ def _prepared(
     raise broken(width, "prepared", given, "a width")
 
 
-class Width(Part):
+class Width(Model):
     """A width beta_t; the bound is mean + beta_t std."""
 
     _promises: ClassVar[Promises] = {"__call__": _width, "prepared": _prepared}

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from sparq_sim.messages import Matrix, Values
+from sparq_sim.arrays import Matrix, Values
 from sparq_sim.report.environment.views import FRAMES, Fields, Places, Portrait, Slices
 
 SNAPSHOTS = 4  # Frames that a picture shows.

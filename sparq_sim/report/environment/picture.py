@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sparq_sim.arrays import Values
 from sparq_sim.errors import SparqError
-from sparq_sim.messages import Values
 from sparq_sim.report.environment.panels import (
     COLOURS,
     GREY,

@@ -8,10 +8,10 @@ from math import isfinite
 import numpy as np
 from numpy.typing import NDArray
 
+from sparq_sim.arrays import Matrix, Points, Values
 from sparq_sim.domain import Box
 from sparq_sim.errors import SparqError
 from sparq_sim.landscapes.drift import drift
-from sparq_sim.messages import Matrix, Points, Values
 from sparq_sim.plugin.contract import Landscape
 
 FRAMES = 20  # Where the slider of a page stops.

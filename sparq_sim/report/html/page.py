@@ -36,8 +36,8 @@ from sparq_sim.report.html.charts import (
 from sparq_sim.report.html.embed import embedded
 from sparq_sim.report.html.words import Paragraph, Verdict, number
 from sparq_sim.simulation import measures
-from sparq_sim.simulation.delivery.request import ANSWERED
 from sparq_sim.simulation.measures import References, cumulative_regret
+from sparq_sim.simulation.records import Fate
 from sparq_sim.simulation.trace import NOTE, Columns, Trace
 from sparq_sim.study import store
 from sparq_sim.study.settings import Setting, agree, brief, fullest, in_words, shown, swept
@@ -380,7 +380,7 @@ def _quantities(trace: Trace) -> Iterator[tuple[str, NDArray[np.float64]]]:
     ):
         if counted.any():
             yield name, _by_round(replies, counted, rounds)
-    answered = asked & (replies["fate"] == ANSWERED)
+    answered = asked & (replies["fate"] == Fate.ANSWERED)
     if answered.any():
         ages = replies["arrived_at"] - replies["measured_at"]
         yield "staleness", _mean_by_round(replies, ages, answered, rounds)

@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sparq_sim.arrays import Points
 from sparq_sim.domain import Domain, Sites
 from sparq_sim.errors import visible
-from sparq_sim.messages import AGENT_NAME, Points
+from sparq_sim.messages import AGENT_NAME
 from sparq_sim.plugin.contract import Belief, Environment, Landscape
 from sparq_sim.simulation.beliefs import difference, known_play, watched_again
 from sparq_sim.simulation.blas import one_thread
-from sparq_sim.simulation.delivery.request import FATES
 from sparq_sim.simulation.engine import Played
 from sparq_sim.simulation.lifetime import started_landscape
+from sparq_sim.simulation.records import Fate
 from sparq_sim.simulation.trace import Columns, Trace
 from sparq_sim.study.settings import in_words
 
@@ -401,7 +402,7 @@ def _replies(
     )
     packed = {
         "source": _coded(once["source"][shown], sources),
-        "fate": _coded(once["fate"][shown], FATES),
+        "fate": _coded(once["fate"][shown], tuple(Fate)),
         "asked": _packed((once["asker"] == AGENT_NAME)[shown], "u1"),
         "lane": _codes(lanes[shown]),
         "attempt": _codes(np.minimum(once["attempt"][shown], 254)),
@@ -420,7 +421,12 @@ def _replies(
     ]
     hidden = int((lanes == HIDDEN).sum())
     names = [visible(name) for name in sources]
-    return packed, {"sources": names, "counts": counts, "fates": list(FATES), "hidden": hidden}
+    return packed, {
+        "sources": names,
+        "counts": counts,
+        "fates": list(Fate),
+        "hidden": hidden,
+    }
 
 
 def _journeys(replies: Columns) -> NDArray[np.intp]:

@@ -7,7 +7,7 @@ from typing import Literal, Self, TypeAlias
 
 from pydantic import PositiveFloat, PositiveInt, field_validator, model_validator
 
-from sparq_sim.plugin.contract import Part, Terms
+from sparq_sim.plugin.contract import Model, SourceTerms
 from sparq_sim.simulation.channel.draws import AnyDraw, Constant
 from sparq_sim.simulation.channel.faults import AnyFault, FaultModel
 from sparq_sim.simulation.channel.noise import AnyLoss, AnyNoise, Gaussian, Random
@@ -17,7 +17,7 @@ Due: TypeAlias = Literal["asked", "served", "answered"]
 """When a cost falls due."""
 
 
-class Channel(Part):
+class Channel(Model):
     """How a source is reached.
 
     The order of effects is fixed: wait for a slot, service, measure, free the slot, transit,
@@ -94,9 +94,9 @@ class Channel(Part):
         return self.service.least + self.service_per_point.least + self.transit.least
 
     @property
-    def terms(self) -> Terms:
+    def terms(self) -> SourceTerms:
         """What is known of this channel beforehand."""
-        return Terms(
+        return SourceTerms(
             cost=self.cost.expected,
             cost_per_point=self.cost_per_point.expected,
             std=self.noise.expected_std,

@@ -12,20 +12,14 @@ import numpy as np
 from numpy.random import Generator, Philox
 from pydantic import (
     Field,
-    NonNegativeFloat,
-    PositiveFloat,
     model_validator,
 )
 
-from sparq_sim.messages import Values
-from sparq_sim.plugin.contract import Part
+from sparq_sim.arrays import Values
+from sparq_sim.fields import Amount, Positive
+from sparq_sim.plugin.contract import Model
 from sparq_sim.plugin.parts import Open, number, numbers
 from sparq_sim.plugin.promises import Promises
-
-Amount = Annotated[NonNegativeFloat, Field(allow_inf_nan=False)]
-"""A finite number, 0 or more, as a field."""
-Positive = Annotated[PositiveFloat, Field(allow_inf_nan=False)]
-"""A finite number above 0, as a field."""
 
 
 def _amounts(draw: Draw, given: object, rng: Generator, count: int) -> Values:
@@ -37,7 +31,7 @@ def _expected(draw: Draw, given: object) -> float:
     return math.inf if given == math.inf else number(draw, "expected", given, least=0.0)
 
 
-class Draw(Part):
+class Draw(Model):
     """A quantity that is never negative: a duration in clock units, or a cost."""
 
     _promises: ClassVar[Promises] = {"sample": _amounts, "expected": _expected}

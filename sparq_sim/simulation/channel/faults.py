@@ -8,14 +8,13 @@ from math import inf
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import numpy as np
-from pydantic import Field
 
+from sparq_sim.fields import Amount, Positive, Probability
 from sparq_sim.messages import Estimate, Query
-from sparq_sim.plugin.contract import Part, World
+from sparq_sim.plugin.contract import Model, World
 from sparq_sim.plugin.parts import Open, number
 from sparq_sim.plugin.promises import Promises
 from sparq_sim.plugin.registry import name_of
-from sparq_sim.simulation.channel.draws import Amount, Positive
 from sparq_sim.simulation.clock import AGENT
 
 FaultKind: TypeAlias = Literal[
@@ -44,7 +43,7 @@ def _claimed_share(fault: FaultModel, given: object) -> float:
     return number(fault, "claimed_share", given, least=0.0)
 
 
-class FaultModel(Part):
+class FaultModel(Model):
     """Something that goes wrong with a *share* of what is put to a source: the base of faults.
 
     One of your own overrides what it changes; by default nothing goes wrong.
@@ -52,7 +51,7 @@ class FaultModel(Part):
 
     _promises: ClassVar[Promises] = {"held_back": _held_back, "claimed_share": _claimed_share}
 
-    share: Annotated[float, Field(ge=0, le=1)] = 0.1
+    share: Probability = 0.1
     """Of the queries, or of their points where the channel splits."""
 
     @property

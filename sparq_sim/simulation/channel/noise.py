@@ -11,11 +11,12 @@ import numpy as np
 from numpy.random import Generator, Philox
 from pydantic import Field, FiniteFloat, model_validator
 
-from sparq_sim.messages import Points, Values
-from sparq_sim.plugin.contract import Part
+from sparq_sim.arrays import Points, Values
+from sparq_sim.fields import Amount, Positive, Probability
+from sparq_sim.plugin.contract import Model
 from sparq_sim.plugin.parts import Open, broken, number, numbers
 from sparq_sim.plugin.promises import Promises
-from sparq_sim.simulation.channel.draws import PROBES, Amount, Positive
+from sparq_sim.simulation.channel.draws import PROBES
 
 
 def _units(noise: Noise, given: object, rng: Generator, count: int) -> Values:
@@ -32,7 +33,7 @@ def _expected_std(noise: Noise, given: object) -> float:
     return number(noise, "expected_std", given, least=0.0)
 
 
-class Noise(Part):
+class Noise(Model):
     """An error with mean zero: a unit variate, drawn when asked, times a std known when measured.
 
     *claimed* is the std that the answer tells; by default the true one.
@@ -178,7 +179,7 @@ def _chances(loss: Loss, given: object, rng: Generator) -> Chances:
     return chance
 
 
-class Loss(Part):
+class Loss(Model):
     """How answers get lost on the road."""
 
     _promises: ClassVar[Promises] = {"start": _chances}
@@ -197,7 +198,7 @@ class Random(Loss):
     """Each answer is lost with the same *probability*, whatever happened to others."""
 
     kind: Literal["random"] = "random"
-    probability: Annotated[float, Field(ge=0, le=1)]
+    probability: Probability
     """The probability that an answer is lost, from 0 to 1."""
 
     @property
@@ -223,9 +224,9 @@ class Bursts(Loss):
     """The mean length of a good spell, in clock units."""
     bad_spell: Positive
     """The mean length of a bad spell, in clock units."""
-    lost_in_good: Annotated[float, Field(ge=0, le=1)] = 0.0
+    lost_in_good: Probability = 0.0
     """The probability that an answer asked for in a good spell is lost, from 0 to 1."""
-    lost_in_bad: Annotated[float, Field(ge=0, le=1)] = 1.0
+    lost_in_bad: Probability = 1.0
     """The probability that an answer asked for in a bad spell is lost, from 0 to 1."""
 
     @model_validator(mode="after")

@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
-from sparq_sim.plugin.contract import Part
-from sparq_sim.simulation.channel.draws import Amount, Positive
+from sparq_sim.fields import Amount, Positive
+from sparq_sim.plugin.contract import Model
 
 
-class Rate(Part):
+class Rate(Model):
     """How fast a source may be asked, in points per stretch of time."""
 
     points: PositiveInt
@@ -22,7 +22,7 @@ class Rate(Part):
     """What becomes of more points: they wait for their turn, or are refused at once at no cost."""
 
 
-class Policy(Part):
+class Policy(Model):
     """How failures, haste and repetition are dealt with before the asker hears of them.
 
     A point is looked up among remembered answers, merged with an equal one asked at the same

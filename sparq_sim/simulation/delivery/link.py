@@ -12,19 +12,10 @@ import numpy as np
 from numpy.random import Generator, Philox
 from numpy.typing import NDArray
 
+from sparq_sim.arrays import Point, Points, Values, all_rows
 from sparq_sim.domain import Domain
 from sparq_sim.errors import HookError, LiveOnlyError, PluginError, Unavailable, did_you_mean
-from sparq_sim.messages import (
-    AGENT_NAME,
-    NO_READING,
-    Estimate,
-    Point,
-    Points,
-    Query,
-    Reply,
-    Values,
-    all_rows,
-)
+from sparq_sim.messages import AGENT_NAME, NO_READING, Estimate, Query, Reply
 from sparq_sim.plugin.contract import (
     Answering,
     Broadcasting,
@@ -40,24 +31,9 @@ from sparq_sim.simulation.channel.faults import FaultModel
 from sparq_sim.simulation.clock import DEADLINE, Clock, Gate, LentClock
 from sparq_sim.simulation.delivery.budget import Purse
 from sparq_sim.simulation.delivery.programs import Command, Program
-from sparq_sim.simulation.delivery.request import (
-    BUDGET,
-    DUPLICATE,
-    INVALID,
-    LATE,
-    LOST,
-    OUTAGE,
-    STRAY,
-    UNANSWERED,
-    Hear,
-    Measured,
-    Parcel,
-    Record,
-    Refused,
-    examine,
-    raised,
-)
+from sparq_sim.simulation.delivery.request import Hear, Measured, Parcel, Refused, examine, raised
 from sparq_sim.simulation.randomness import RoundStream, Streams
+from sparq_sim.simulation.records import Fate, Record
 
 T = TypeVar("T")
 
@@ -107,7 +83,7 @@ class Stage:
     def close(self) -> None:
         """Record all that is still on its way as unanswered."""
         for parcel in list(self.parcels):
-            parcel.fail(UNANSWERED, UNANSWERED, now=self.clock.now, heard=False)
+            parcel.fail(Fate.UNANSWERED, Fate.UNANSWERED, now=self.clock.now, heard=False)
         self.parcels.clear()
 
 
@@ -233,7 +209,7 @@ class Connection:
         now = self.stage.clock.now
         out = bool(self.channel.outages) and self.channel.out_at(now)
         if out or (parcel.fault is not None and parcel.fault.refuses):
-            self.refuse(parcel, OUTAGE)
+            self.refuse(parcel, Fate.OUTAGE)
         elif self._paid(parcel):
             parcel.process = self.stage.clock.start(self._carry(parcel, now))
             self._limit(parcel, now)
@@ -261,7 +237,7 @@ class Connection:
     def _admitted(self, parcel: Parcel, now: float) -> bool:
         """Let a parcel of the source's own onto the road, if it was not refused already."""
         if parcel.open and self.channel.out_at(now):
-            self.refuse(parcel, OUTAGE)
+            self.refuse(parcel, Fate.OUTAGE)
         return parcel.open and self._paid(parcel)
 
     def _paid(self, parcel: Parcel) -> bool:
@@ -272,7 +248,7 @@ class Connection:
         else:
             affordable = purse.reserve(parcel.cost, parcel.round)
         if not affordable:
-            self.refuse(parcel, BUDGET)
+            self.refuse(parcel, Fate.BUDGET)
             return False
         if self._due != "asked":
             parcel.owed, parcel.cost = parcel.cost, 0.0
@@ -291,7 +267,7 @@ class Connection:
             self.stage.purse.release(parcel.owed, parcel.round)
             parcel.owed = 0.0
 
-    def refuse(self, parcel: Parcel, reason: str) -> None:
+    def refuse(self, parcel: Parcel, reason: Fate) -> None:
         """Let a parcel fail at once, and cost nothing."""
         parcel.cost = 0.0
         parcel.fail(reason, reason, now=self.stage.clock.now)
@@ -461,15 +437,15 @@ class Connection:
                 return
             parcel.cost = 0.0
             if parcel.answered:
-                parcel.fail(DUPLICATE, "answered twice", now=now, heard=False)
+                parcel.fail(Fate.DUPLICATE, "answered twice", now=now, heard=False)
             else:
-                parcel.fail(STRAY, "answered after it was given up", now=now, heard=False)
+                parcel.fail(Fate.STRAY, "answered after it was given up", now=now, heard=False)
         elif parcel.lost:
             # Where patience is finite, its end tells the asker.
             # A reading that nobody asked for is under no timeout.
             own = parcel.asker == self.name
             if self.channel.patience == inf and (own or self.channel.policy.timeout == inf):
-                self._end(parcel, LOST, LOST, heard=False)
+                self._end(parcel, Fate.LOST, Fate.LOST, heard=False)
         elif isinstance(measured, Refused):
             self._end(parcel, measured.fate, self._told(measured))
         else:
@@ -484,17 +460,17 @@ class Connection:
 
     def _told(self, refused: Refused) -> str:
         """Name the source where it is at fault."""
-        return f"{self.name} {refused.reason}" if refused.fate == INVALID else refused.reason
+        return f"{self.name} {refused.reason}" if refused.fate == Fate.INVALID else refused.reason
 
     def give_up(self, parcel: Parcel) -> None:
         """Let a parcel that is still on its way fail, as late."""
         if parcel.open:
             on_the_road = not isnan(parcel.sent_at)
-            self._end(parcel, LOST if parcel.lost and on_the_road else LATE, LATE)
+            self._end(parcel, Fate.LOST if parcel.lost and on_the_road else Fate.LATE, Fate.LATE)
             if parcel.process is not None:
                 parcel.process.cancel()
 
-    def _end(self, parcel: Parcel, fate: str, reason: str, *, heard: bool = True) -> None:
+    def _end(self, parcel: Parcel, fate: Fate, reason: str, *, heard: bool = True) -> None:
         self.stage.parcels.pop(parcel, None)
         self._excuse(parcel)
         parcel.fail(fate, reason, now=self.stage.clock.now, heard=heard)
@@ -514,7 +490,7 @@ class Connection:
             # The play goes on without it; the point of the record says nothing.
             parcel = self.parcel(world.open(self.stage.landscape.domain.cover(1)[:1]))
             parcel.cost = 0.0
-            refused = Refused(INVALID, raised(error))
+            refused = Refused(Fate.INVALID, raised(error))
             parcel.fail(refused.fate, self._told(refused), now=self.stage.clock.now)
         finally:
             if world.lent is not None and world.lent.forgotten:
@@ -696,7 +672,7 @@ class QueryWorld:
             stage.hear(record)
             # Of a loss one hears when the answer would have come: an expert that waited for ever
             # would hold its slot for ever.
-            if (record.heard or record.fate == LOST) and not record.superseded:
+            if (record.heard or record.fate == Fate.LOST) and not record.superseded:
                 replies.append(record.reply)
                 rows += len(record.reply.rows)
                 if rows == len(query.points):

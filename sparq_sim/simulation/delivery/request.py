@@ -11,51 +11,19 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sparq_sim.arrays import Values
 from sparq_sim.errors import ProgramError, Unavailable
-from sparq_sim.messages import Answer, Estimate, Failure, Notes, Query, Reply, Values
+from sparq_sim.messages import Answer, Estimate, Failure, Notes, Query, Reply
 from sparq_sim.plugin.frames import place
 from sparq_sim.simulation.channel.faults import FaultModel
 from sparq_sim.simulation.channel.noise import Noise
 from sparq_sim.simulation.clock import Process
-
-ANSWERED, LOST, LATE = "answered", "lost", "late"
-OUTAGE, BUDGET, ACCESS, RATE = "outage", "budget", "access", "rate"
-INVALID, UNAVAILABLE, UNANSWERED = "invalid", "unavailable", "unanswered"
-DUPLICATE, STRAY = "duplicate", "stray"
-REFUSALS = (OUTAGE, BUDGET, ACCESS, RATE)
-"""What fails at once, and costs nothing."""
-UNASKED = (DUPLICATE, STRAY)
-"""What arrives besides: a second answer, and one that nobody waits for any more."""
-FATES = (
-    *(ANSWERED, LOST, LATE, OUTAGE, BUDGET, ACCESS, RATE),
-    *(INVALID, UNAVAILABLE, UNANSWERED, *UNASKED),
-)
-"""All that can become of a row that was asked for."""
+from sparq_sim.simulation.records import Fate, Record
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 LARGEST = 1e150
 """Of a value or std; the square of a larger one overflows in every calculation downstream."""
-
-
-@dataclass(slots=True, eq=False)
-class Record:
-    """What a trace keeps of a reply: more than the asker hears."""
-
-    reply: Reply
-    fate: str
-    heard: bool
-    """Whether the asker is told; a lost answer goes unheard."""
-    round: int
-    asker: str
-    served_at: float
-    sent_at: float
-    attempt: int = 1
-    """Which it was; 0 where an earlier or a shared answer served."""
-    fault: str = ""
-    """What was injected, if anything."""
-    superseded: bool = False
-    """Whether another attempt follows."""
 
 
 Origin: TypeAlias = tuple[int, int]
@@ -72,7 +40,7 @@ class Measured:
     measured_at: float
     notes: Notes
     bad: NDArray[np.bool_] | None = None
-    fate: str = INVALID
+    fate: Fate = Fate.INVALID
     reason: str = ""
 
 
@@ -80,24 +48,24 @@ class Measured:
 class Refused:
     """Why nothing of what a source gave can be used."""
 
-    fate: str
+    fate: Fate
     reason: str
 
 
 def examine(given: object, count: int, now: float) -> Measured | Refused:
     """Take in what a source gave for *count* points, or say what is wrong with it."""
     if isinstance(given, Unavailable):
-        return Refused(UNAVAILABLE, _shown(given, str))
+        return Refused(Fate.UNAVAILABLE, _shown(given, str))
     if isinstance(given, Exception):
-        return Refused(INVALID, raised(given))
+        return Refused(Fate.INVALID, raised(given))
     if not isinstance(given, Estimate):
         told = f"gave {_shown(given, repr)}; expected an Estimate of {count} values"
-        return Refused(INVALID, told)
+        return Refused(Fate.INVALID, told)
     try:
         measured = _measured(given, count, now)
     except Exception as error:  # Whatever a plug-in may put into an Estimate.
         measured = f"gave an Estimate that is none: {type(error).__name__}: {_shown(error, str)}"
-    return Refused(INVALID, measured) if isinstance(measured, str) else measured
+    return Refused(Fate.INVALID, measured) if isinstance(measured, str) else measured
 
 
 def raised(error: Exception) -> str:
@@ -137,11 +105,11 @@ def _measured(given: Estimate, count: int, now: float) -> Measured | str:
         good &= (stds >= 0) & (stds <= LARGEST)
     if np.count_nonzero(good) == count:
         return Measured(values, stds, measured_at, notes)
-    bad, fate, reason = ~good, UNAVAILABLE, given.absent
+    bad, fate, reason = ~good, Fate.UNAVAILABLE, given.absent
     if not (given.absent and np.isnan(values[bad]).all()):
         row = int(np.argmax(bad))
         std = 0.0 if stds is None else stds[row]
-        fate, reason = INVALID, f"gave {values[row]} with std {std}; expected finite numbers"
+        fate, reason = Fate.INVALID, f"gave {values[row]} with std {std}; expected finite numbers"
     # What is refused must not make numpy warn on its way out.
     values = np.where(good, values, 0.0)
     stds = None if stds is None else np.where(good, stds, 0.0)
@@ -215,15 +183,17 @@ class Parcel:
                 self.cost,
                 {**measured.notes, **self.notes},
             )
-            self._tell(answer, ANSWERED, heard=True)
+            self._tell(answer, Fate.ANSWERED, heard=True)
             self.cost = 0.0
         if bad is not None:
-            reason = f"{source} {measured.reason}" if measured.fate == INVALID else measured.reason
+            reason = (
+                f"{source} {measured.reason}" if measured.fate == Fate.INVALID else measured.reason
+            )
             self.fail(measured.fate, reason, now=now, rows=self.rows[bad])
 
     def fail(
         self,
-        fate: str,
+        fate: Fate,
         reason: str,
         *,
         now: float,
@@ -241,7 +211,7 @@ class Parcel:
         )
         self._tell(failure, fate, heard=heard)
 
-    def _tell(self, reply: Reply, fate: str, *, heard: bool) -> None:
+    def _tell(self, reply: Reply, fate: Fate, *, heard: bool) -> None:
         self.open = False
         self.hear(
             Record(

@@ -11,38 +11,17 @@ from math import inf, nan
 import numpy as np
 from numpy.typing import NDArray
 
+from sparq_sim.arrays import Point, all_rows, frozen_array
 from sparq_sim.errors import PluginError, did_you_mean
-from sparq_sim.messages import (
-    AGENT_NAME,
-    REWARD,
-    Answer,
-    Failure,
-    Notes,
-    Point,
-    Query,
-    Reply,
-    all_rows,
-    frozen_array,
-)
+from sparq_sim.messages import AGENT_NAME, REWARD, Answer, Failure, Notes, Query, Reply
 from sparq_sim.simulation.channel.channel import Channel
 from sparq_sim.simulation.channel.policy import Policy, Rate
 from sparq_sim.simulation.clock import DEADLINE, Clock
 from sparq_sim.simulation.delivery.link import Connection, asker_of
-from sparq_sim.simulation.delivery.request import (
-    ANSWERED,
-    INVALID,
-    LATE,
-    LOST,
-    OUTAGE,
-    RATE,
-    UNANSWERED,
-    UNASKED,
-    Hear,
-    Parcel,
-    Record,
-)
+from sparq_sim.simulation.delivery.request import Hear, Parcel
+from sparq_sim.simulation.records import UNASKED, Fate, Record
 
-RETRIED = frozenset({LATE, LOST, OUTAGE, INVALID})
+RETRIED = frozenset({Fate.LATE, Fate.LOST, Fate.OUTAGE, Fate.INVALID})
 """What may turn out better another time; a budget, an access rule and a rate will not."""
 
 ROOM = 1024
@@ -140,7 +119,7 @@ class Desk:
                 fresh.append(row)
             else:
                 taker = _Follower(query, row, asker, self._stage.round, hear)
-                self._tell(taker, _answer(taker, known, now), ANSWERED, heard=True)
+                self._tell(taker, _answer(taker, known, now), Fate.ANSWERED, heard=True)
         return np.array(fresh, dtype=np.intp)
 
     def _merged(
@@ -168,7 +147,7 @@ class Desk:
                     journey.followers.setdefault(leader, []).append(follower)
                 case _Known() as known:  # Asked and answered at this very moment.
                     answer = _answer(follower, known, self._stage.clock.now)
-                    self._tell(follower, answer, ANSWERED, heard=True)
+                    self._tell(follower, answer, Fate.ANSWERED, heard=True)
                 case None:  # What was asked has failed at once, and this would too.
                     self.ask(query, asker, hear=hear, rows=np.array([row], dtype=np.intp))
 
@@ -201,7 +180,7 @@ class Desk:
         if self._turnstile is None or self._turnstile.lets_pass(parcel):
             self._connection.dispatch(parcel)
         elif self._turnstile.refuses:
-            self._connection.refuse(parcel, RATE)
+            self._connection.refuse(parcel, Fate.RATE)
         else:
             self._hold(parcel)
             self._turnstile.queue(parcel)
@@ -252,7 +231,7 @@ class Desk:
         # Under a name of its own: another's luck there is not shifted.
         asker = asker_of(self._connection.name, record.asker)
         circle = policy.fallback in asker.split(">")
-        if policy.fallback and record.heard and record.fate != UNANSWERED and not circle:
+        if policy.fallback and record.heard and record.fate != Fate.UNANSWERED and not circle:
             journey.hear(replace(record, heard=False, superseded=True))
             asked = reply.query
             self._stage.connections[policy.fallback].ask(
@@ -311,7 +290,7 @@ class Desk:
             }
             self._room = max(ROOM, 2 * len(self._remembered))
 
-    def _tell(self, follower: _Follower, reply: Reply, fate: str, *, heard: bool) -> None:
+    def _tell(self, follower: _Follower, reply: Reply, fate: Fate, *, heard: bool) -> None:
         """Hand over what cost nothing, because it was known or asked for already."""
         follower.hear(Record(reply, fate, heard, follower.round, follower.asker, nan, nan, 0))
 

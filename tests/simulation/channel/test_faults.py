@@ -11,6 +11,7 @@ from numpy.testing import assert_array_equal
 
 from sparq_sim import (
     Answer,
+    Briefing,
     Channel,
     Estimate,
     Expert,
@@ -18,7 +19,6 @@ from sparq_sim import (
     Move,
     Query,
     Rules,
-    Setting,
     Trace,
     World,
     play,
@@ -33,13 +33,13 @@ from sparq_sim.plugin.contract import Agent
 from sparq_sim.plugin.registry import load, names
 from sparq_sim.simulation.channel.faults import Fault, FaultKind
 from sparq_sim.simulation.channel.policy import Policy
-from sparq_sim.simulation.delivery.request import ACCESS, BUDGET, DUPLICATE, OUTAGE, RATE, STRAY
+from sparq_sim.simulation.records import Fate
 from sparq_sim.testing import Asker, Slope, Teller
 from tests.conftest import Run
 from tests.simulation.delivery.test_retries import Heard, ask_one, consult
 
 KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
-FREE = (OUTAGE, BUDGET, ACCESS, RATE, DUPLICATE, STRAY)
+FREE = (Fate.OUTAGE, Fate.BUDGET, Fate.ACCESS, Fate.RATE, Fate.DUPLICATE, Fate.STRAY)
 """What never costs anything."""
 LANDSCAPE = Slope().start(np.random.default_rng(0))
 
@@ -306,8 +306,8 @@ class Watched(SparQGPUCB):
 
     watch: Callable[[UCBAgent, float], None]
 
-    def start(self, setting: Setting, rng: Generator) -> Agent:
-        agent = super().start(setting, rng)
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
+        agent = super().start(briefing, rng)
         assert isinstance(agent, UCBAgent)
         return WatchedAgent(agent, self.watch)
 

@@ -12,7 +12,7 @@ from numpy.random import Generator, Philox
 from pydantic import TypeAdapter, ValidationError
 from scipy import stats
 
-from sparq_sim.messages import Values
+from sparq_sim.arrays import Values
 from sparq_sim.simulation.channel.noise import (
     AnyLoss,
     AnyNoise,

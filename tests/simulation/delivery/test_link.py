@@ -17,8 +17,8 @@ from sparq_sim.simulation.channel.channel import Due
 from sparq_sim.simulation.clock import Clock, SimClock
 from sparq_sim.simulation.delivery.budget import Purse
 from sparq_sim.simulation.delivery.link import Connection, Stage
-from sparq_sim.simulation.delivery.request import Record
 from sparq_sim.simulation.randomness import Streams
+from sparq_sim.simulation.records import Record
 from sparq_sim.testing import Slope, Teller
 from tests.conftest import Run, on_sim_clock
 
@@ -345,7 +345,7 @@ class SilentError(Exception):
 
 def test_an_error_that_cannot_be_shown_is_a_failure_all_the_same(run: Run) -> None:
     (failure,) = listen(run, Channel(), source=Gives(what=SilentError())).failures
-    told = "expert raised SilentError: a SilentError that cannot be shown (test_connection.py:"
+    told = "expert raised SilentError: a SilentError that cannot be shown (test_link.py:"
     assert failure.reason.startswith(told)
 
 
@@ -368,7 +368,7 @@ def test_a_broadcast_that_raises_is_recorded_and_the_play_goes_on(run: Run) -> N
 
     line = run(main)
     assert line.fates == ["invalid", "answered"]
-    told = r"expert raised OSError: sensor broke \(test_connection\.py:\d+ in broadcast\)"
+    told = r"expert raised OSError: sensor broke \(test_link\.py:\d+ in broadcast\)"
     assert re.fullmatch(told, line.failures[0].reason)
     assert line.stage.purse.spent == 1
 

@@ -28,16 +28,16 @@ from sparq_sim import (
     play,
     play_live,
 )
+from sparq_sim.arrays import Values
 from sparq_sim.errors import Unavailable
-from sparq_sim.messages import Values
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.simulation.channel.policy import Policy, Rate
 from sparq_sim.simulation.clock import Clock
 from sparq_sim.simulation.delivery.budget import Purse
 from sparq_sim.simulation.delivery.link import Connection, Stage
-from sparq_sim.simulation.delivery.request import Record
 from sparq_sim.simulation.delivery.retries import Desk
 from sparq_sim.simulation.randomness import Streams
+from sparq_sim.simulation.records import Record
 from sparq_sim.testing import Asker, Slope, Teller, WaitlessLoop
 from tests.conftest import Run, on_sim_clock
 

@@ -1,0 +1,44 @@
+"""Arrays: the shapes that points and values have, and arrays that nobody can change."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import isfinite
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Matrix", "Point", "Points", "Values"]
+
+Point: TypeAlias = NDArray[np.float64]
+"""One place: (d,)."""
+Points: TypeAlias = NDArray[np.float64]
+"""Places: (n, d)."""
+Values: TypeAlias = NDArray[np.float64]
+"""One number a place: (n,)."""
+Matrix: TypeAlias = NDArray[np.float64]
+"""Numbers for pairs: (n, m)."""
+
+
+def frozen_array(numbers: ArrayLike) -> NDArray[np.float64]:
+    """Copy *numbers* to an array that nobody can change."""
+    array = np.array(numbers, dtype=np.float64)
+    array.setflags(write=False)
+    return array
+
+
+def all_finite(array: NDArray[np.float64]) -> bool:
+    """Tell whether *array* holds neither NaN nor infinity."""
+    if array.size == 1:
+        return isfinite(array.item())
+    # To count takes half the time of `all` where arrays are small, as they are here.
+    return bool(np.count_nonzero(np.isfinite(array)) == array.size)
+
+
+@lru_cache(maxsize=1024)
+def all_rows(count: int) -> NDArray[np.intp]:
+    """Give 0, 1, ..., shared by all messages with *count* rows, so that nobody may change them."""
+    numbers = np.arange(count)
+    numbers.setflags(write=False)
+    return numbers
