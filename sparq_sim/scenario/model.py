@@ -73,7 +73,7 @@ from sparq_sim.scenario.files import (
 )
 from sparq_sim.scenario.problems import nonsense
 from sparq_sim.simulation.channel.channel import Channel
-from sparq_sim.simulation.delivery.retries import check_fallbacks
+from sparq_sim.simulation.channel.policy import check_fallbacks
 from sparq_sim.simulation.engine import Played, Rules, Watch
 from sparq_sim.simulation.trace import Trace
 
@@ -534,8 +534,8 @@ class Scenario(Rules):
                 reason = f"no expert may be called so, as {REWARD!r} or {AGENT_NAME!r}, nor with >"
                 raise _refusal(f"{reason}; rename it", "experts", name, given=name)
         try:
-            roads = {name: each.channel for name, each in self.experts.items()}
-            check_fallbacks({REWARD: self.feedback, **roads})
+            policies = {name: each.channel.policy for name, each in self.experts.items()}
+            check_fallbacks({REWARD: self.feedback.policy, **policies})
         except PluginError as error:
             raise _refusal(str(error), "experts") from error
         return self

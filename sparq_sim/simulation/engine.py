@@ -59,10 +59,11 @@ from sparq_sim.plugin.hooks import (
 from sparq_sim.simulation.blas import one_thread
 from sparq_sim.simulation.channel.channel import Channel
 from sparq_sim.simulation.channel.draws import AnyDraw, Constant
+from sparq_sim.simulation.channel.policy import check_fallbacks
 from sparq_sim.simulation.clock import AGENT, Clock, LiveClock, Signal, SimClock
 from sparq_sim.simulation.delivery.budget import Purse
 from sparq_sim.simulation.delivery.link import Connection, Stage
-from sparq_sim.simulation.delivery.retries import Desk, check_fallbacks
+from sparq_sim.simulation.delivery.retries import Desk
 from sparq_sim.simulation.lifetime import Life, at_once, starting
 from sparq_sim.simulation.randomness import Streams
 from sparq_sim.simulation.records import Fate, Record
@@ -409,7 +410,8 @@ class _Table:
             access=self._rules.access,
             design=self._design(feedback) if self._rules.design else None,
         )
-        check_fallbacks({REWARD: feedback, **{name: road for name, (_, road) in pairs.items()}})
+        policies = {name: channel.policy for name, (_, channel) in pairs.items()}
+        check_fallbacks({REWARD: feedback.policy, **policies})
         self._source = _Reward(self._landscape)
         self._connect(REWARD, self._source, feedback)
         for name, (expert, channel) in pairs.items():

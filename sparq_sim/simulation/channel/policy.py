@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import inf
 from typing import Annotated, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 
+from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.fields import Amount, Positive
+from sparq_sim.messages import REWARD
 from sparq_sim.plugin.contract import Model
 
 
@@ -61,3 +64,29 @@ class Policy(Model):
 
 
 IDLE = Policy()
+
+
+def check_fallbacks(policies: Mapping[str, Policy]) -> None:
+    """Check that each fallback leads to an expert, and that no fallbacks form a circle.
+
+    Args:
+        policies: The policy of every source of a play, by its name; that of the reward is among
+            them, as `REWARD`.
+
+    Raises:
+        PluginError: The reward has a fallback, or a fallback is no expert or leads to itself.
+    """
+    if policies[REWARD].fallback is not None:
+        raise PluginError("the reward has no fallback: an expert's answer is no observation")
+    for name in policies:
+        path = [name]
+        while (fallback := policies[path[-1]].fallback) is not None:
+            if fallback == REWARD or fallback not in policies:
+                known = policies.keys() - {REWARD, path[-1]}
+                raise PluginError(
+                    f"the fallback of {path[-1]!r} is {fallback!r}, no expert of this play: "
+                    f"{did_you_mean(fallback, known)}"
+                )
+            if fallback in path:
+                raise PluginError(f"fallbacks lead in a circle: {' > '.join([*path, fallback])}")
+            path.append(fallback)

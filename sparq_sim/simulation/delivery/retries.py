@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf, nan
@@ -12,9 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparq_sim.arrays import Point, all_rows, frozen_array
-from sparq_sim.errors import PluginError, did_you_mean
-from sparq_sim.messages import AGENT_NAME, REWARD, Answer, Failure, Notes, Query, Reply
-from sparq_sim.simulation.channel.channel import Channel
+from sparq_sim.messages import AGENT_NAME, Answer, Failure, Notes, Query, Reply
 from sparq_sim.simulation.channel.policy import Policy, Rate
 from sparq_sim.simulation.clock import DEADLINE, Clock
 from sparq_sim.simulation.delivery.link import Connection, asker_of
@@ -348,24 +346,6 @@ class _Turnstile:
                 moment = max(moment, passed[0] + self._rate.every)
             passed.append(moment)
         return moment
-
-
-def check_fallbacks(channels: Mapping[str, Channel]) -> None:
-    """Refuse fallbacks that lead nowhere, or in a circle."""
-    if channels[REWARD].policy.fallback is not None:
-        raise PluginError("the reward has no fallback: an expert's answer is no observation")
-    for name in channels:
-        path = [name]
-        while (fallback := channels[path[-1]].policy.fallback) is not None:
-            if fallback == REWARD or fallback not in channels:
-                known = channels.keys() - {REWARD, path[-1]}
-                raise PluginError(
-                    f"the fallback of {path[-1]!r} is {fallback!r}, no expert of this play: "
-                    f"{did_you_mean(fallback, known)}"
-                )
-            if fallback in path:
-                raise PluginError(f"fallbacks lead in a circle: {' > '.join([*path, fallback])}")
-            path.append(fallback)
 
 
 def _key(query: Query, row: int) -> bytes:
