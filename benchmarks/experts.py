@@ -14,7 +14,7 @@ from benchmarks.compare import Pair, at_most, main
 from benchmarks.kernel import CAPACITY, MEAN_SERVICE, Level, Steady
 from sparq_experts.committee import Committee
 from sparq_sim import Channel, Rules, Trace, play
-from sparq_sim.simulation.engine import Experts
+from sparq_sim.simulation.play import Experts
 from sparq_sim.testing import Teller
 
 ROUNDS = 500

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from sparq_sim.simulation.channel.channel import Channel as Channel
     from sparq_sim.simulation.channel.faults import Fault as Fault
     from sparq_sim.simulation.channel.policy import Policy as Policy
-    from sparq_sim.simulation.engine import Rules as Rules
-    from sparq_sim.simulation.engine import play as play
-    from sparq_sim.simulation.engine import play_live as play_live
+    from sparq_sim.simulation.play import play as play
+    from sparq_sim.simulation.play import play_live as play_live
+    from sparq_sim.simulation.rules import Rules as Rules
     from sparq_sim.simulation.trace import Trace as Trace
     from sparq_sim.study.study import Study as Study
 
@@ -49,7 +49,7 @@ _HOMES = {
     "PluginError": "errors",
     "Policy": "simulation.channel.policy",
     "Query": "messages",
-    "Rules": "simulation.engine",
+    "Rules": "simulation.rules",
     "Scenario": "scenario.model",
     "Briefing": "plugin.contract",
     "Sites": "domain",
@@ -60,8 +60,8 @@ _HOMES = {
     "World": "plugin.contract",
     "from_function": "plugin.adaptors",
     "from_process": "plugin.adaptors",
-    "play": "simulation.engine",
-    "play_live": "simulation.engine",
+    "play": "simulation.play",
+    "play_live": "simulation.play",
 }
 
 __all__ = sorted(_HOMES)

@@ -74,7 +74,8 @@ from sparq_sim.scenario.files import (
 from sparq_sim.scenario.problems import nonsense
 from sparq_sim.simulation.channel.channel import Channel
 from sparq_sim.simulation.channel.policy import check_fallbacks
-from sparq_sim.simulation.engine import Played, Rules, Watch
+from sparq_sim.simulation.play import Played, Watch
+from sparq_sim.simulation.rules import Rules
 from sparq_sim.simulation.trace import Trace
 
 UNSET = "unset"

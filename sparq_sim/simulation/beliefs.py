@@ -26,8 +26,8 @@ from sparq_sim.plugin.contract import (
     WithGaps,
 )
 from sparq_sim.simulation.blas import one_thread
-from sparq_sim.simulation.engine import Played
 from sparq_sim.simulation.lifetime import Life, at_once, started_landscape
+from sparq_sim.simulation.play import Played
 from sparq_sim.simulation.trace import WALL, Trace, first_difference
 
 COVER = 200

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import ceil, inf, isfinite, nan
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import inf, isfinite, nan
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import (
-    NonNegativeFloat,
-    NonNegativeInt,
-    PositiveFloat,
-    PositiveInt,
-    model_validator,
-)
 
 from sparq_sim.arrays import Point, Points, Values, all_finite, all_rows, frozen_array
 from sparq_sim.domain import Domain
 from sparq_sim.errors import PluginError, did_you_mean
-from sparq_sim.fields import Positive
 from sparq_sim.messages import (
     AGENT_NAME,
     REWARD,
@@ -33,16 +25,11 @@ from sparq_sim.messages import (
     checked_query,
 )
 from sparq_sim.plugin.contract import (
-    Access,
     Agent,
     Answering,
     Briefing,
-    Environment,
-    Expert,
     Landscape,
-    Model,
     Observing,
-    Optimizer,
     WithGaps,
     World,
 )
@@ -56,233 +43,23 @@ from sparq_sim.plugin.hooks import (
     misspelt,
     near_misses,
 )
-from sparq_sim.simulation.blas import one_thread
 from sparq_sim.simulation.channel.channel import Channel
-from sparq_sim.simulation.channel.draws import AnyDraw, Constant
+from sparq_sim.simulation.channel.draws import Constant
 from sparq_sim.simulation.channel.policy import check_fallbacks
-from sparq_sim.simulation.clock import AGENT, Clock, LiveClock, Signal, SimClock
+from sparq_sim.simulation.clock import AGENT, Clock, Signal
 from sparq_sim.simulation.delivery.budget import Purse
 from sparq_sim.simulation.delivery.link import Connection, Stage
 from sparq_sim.simulation.delivery.retries import Desk
-from sparq_sim.simulation.lifetime import Life, at_once, starting
+from sparq_sim.simulation.lifetime import Life, starting
 from sparq_sim.simulation.randomness import Streams
 from sparq_sim.simulation.records import Fate, Record
 from sparq_sim.simulation.trace import Recorder, Trace, Turn, arrival_order
 
-Experts = Mapping[str, Expert | tuple[Expert, Channel]]
-"""Experts by name, each with its channel, or alone for one that adds nothing."""
+if TYPE_CHECKING:
+    from sparq_sim.simulation.play import Played, Watch
 
 MOST_ASKS = 10_000
 """An agent that is asked more often than this in one round will never play."""
-
-
-class EffortTime(Model):
-    """The time that an agent's effort takes: *scale* effort^*power* clock units."""
-
-    scale: Positive
-    """How many clock units an effort of 1 takes."""
-    power: Positive = 1.0
-    """How the time grows with the effort: 3 for a Gaussian process that solves anew each round."""
-
-    def __call__(self, effort: float) -> float:
-        """Return the time that *effort* takes, in clock units; infinity if it has no number."""
-        try:
-            return self.scale * float(effort**self.power)
-        except OverflowError:
-            return inf
-
-
-class Rules(Model):
-    """What may be done in a play, and when it ends."""
-
-    rounds: PositiveInt | None = None
-    """How many rounds there are; by default as many as begin before the horizon."""
-    period: Positive = 1.0
-    """How long a round lasts, in clock units; round t begins at t periods."""
-    horizon: PositiveFloat = inf
-    """When the play ends, in clock units: no round begins at this moment or later."""
-    budget: NonNegativeFloat = inf
-    """What all queries of a play may cost together; by default without limit."""
-    budget_per_round: NonNegativeFloat = inf
-    """What all queries of one round may cost together; by default without limit."""
-    ends_when_spent: bool = False
-    """Whether the play ends when the budget cannot pay for a query."""
-    access: Access = "past"
-    """Where experts may be asked: at points already played (`past`), or in the whole domain."""
-    design: NonNegativeInt = 0
-    """How many points, drawn uniformly, are observed at time 0 and shown to the agent: the same
-    for every optimizer, and free of cost and regret."""
-    thinking: AnyDraw = Constant(value=0.0)
-    """From being asked to playing, a model of the agent's computing time; the first move is
-    thought out before the play begins."""
-    thinking_by_effort: EffortTime | None = None
-    """What is added to the thinking for the effort that the agent states with its move."""
-
-    @property
-    def most_rounds(self) -> int:
-        """How many rounds there are at most."""
-        if self.horizon == inf:
-            return self.rounds or 0
-        last = ceil(self.horizon / self.period)
-        while last * self.period >= self.horizon:  # As the play itself will find.
-            last -= 1
-        return last if self.rounds is None else min(last, self.rounds)
-
-    @property
-    def ends_at(self) -> float:
-        """When a play ends at the latest: with its last round."""
-        return min((self.most_rounds + 1) * self.period, self.horizon)
-
-    @model_validator(mode="after")
-    def _must_end(self) -> Rules:
-        if self.rounds is None and self.horizon == inf:
-            raise ValueError("a play needs rounds or a horizon, or it never ends")
-        return self
-
-
-Watch = Callable[[Turn], None]
-"""Called after each round."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Played:
-    """All that fixes a play."""
-
-    optimizer: Optimizer
-    environment: Environment
-    rules: Rules
-    experts: Experts
-    feedback: Channel
-    seed: int
-    replication: int
-    live: bool = False
-    """Whether it was played in real time, which never comes out twice the same."""
-    name: str = ""
-    """Of the optimizer, where it has one."""
-
-    def __post_init__(self) -> None:
-        _check_parts(self.optimizer, self.environment, self.rules, self.experts)
-
-    @property
-    def optimizer_name(self) -> str:
-        """That of the optimizer, or else of its class."""
-        return self.name or type(self.optimizer).__name__
-
-    def again(self, *, landscape: Landscape | None = None, watch: Watch | None = None) -> Trace:
-        """Play it in virtual time: see `play`."""
-        trace = play(
-            self.optimizer,
-            self.environment,
-            self.rules,
-            experts=self.experts,
-            feedback=self.feedback,
-            seed=self.seed,
-            replication=self.replication,
-            landscape=landscape,
-            watch=watch,
-        )
-        return replace(trace, played=self)
-
-
-def play(
-    optimizer: Optimizer,
-    environment: Environment,
-    rules: Rules,
-    *,
-    experts: Experts | None = None,
-    feedback: Channel | None = None,
-    seed: int = 0,
-    replication: int = 0,
-    landscape: Landscape | None = None,
-    watch: Watch | None = None,
-) -> Trace:
-    """Play in virtual time, and give the trace.
-
-    The reward arrives over *feedback*. All chance comes from *seed* and *replication*: the same
-    two give the same trace. A started *landscape* of this environment and replication can be
-    handed in, to share what is dear to compute.
-    """
-    played = Played(
-        optimizer, environment, rules, experts or {}, feedback or Channel(), seed, replication
-    )
-    clock = SimClock(rules.period)
-
-    async def run(main: Coroutine[Any, Any, Trace]) -> Trace:
-        return clock.run(main)
-
-    return at_once(_play(played, clock, run, landscape=landscape, watch=watch))
-
-
-async def play_live(
-    optimizer: Optimizer,
-    environment: Environment,
-    rules: Rules,
-    *,
-    experts: Experts | None = None,
-    feedback: Channel | None = None,
-    seed: int = 0,
-    replication: int = 0,
-    landscape: Landscape | None = None,
-    watch: Watch | None = None,
-    seconds: float = 1.0,
-) -> Trace:
-    """Play in real time, a clock unit lasting *seconds*; otherwise as `play`.
-
-    Channels apply in full; give those to real services as `Channel.to_real_source`.
-    """
-    given = (experts or {}, feedback or Channel())
-    played = Played(optimizer, environment, rules, *given, seed, replication, live=True)
-    clock = LiveClock(rules.period, seconds=seconds)
-    return await _play(played, clock, clock.run, landscape=landscape, watch=watch)
-
-
-async def _play(
-    played: Played,
-    clock: Clock,
-    run: Callable[[Coroutine[Any, Any, Trace]], Awaitable[Trace]],
-    *,
-    landscape: Landscape | None,
-    watch: Watch | None,
-) -> Trace:
-    """Start and enter all who take part, play, and leave what was entered, also on failure."""
-    streams = Streams(played.seed, played.replication)
-    async with Life() as life:
-        with one_thread():
-            if landscape is None:
-                landscape = await life.start_landscape(played.environment, streams)
-            table = _Table(played, clock, streams, landscape, watch)
-            await table.seat(life)
-        # Again, for the libraries that the plug-ins have loaded meanwhile.
-        with one_thread():
-            return replace(await run(table.play()), played=played)
-
-
-def _check_parts(optimizer: object, environment: object, rules: object, experts: object) -> None:
-    """Refuse what can take no part in a play: a class, say, in the place of a model."""
-    given: list[tuple[str, type[Model], object]] = [
-        ("optimizer", Optimizer, optimizer),
-        ("environment", Environment, environment),
-        ("rules", Rules, rules),
-    ]
-    if not isinstance(experts, Mapping):
-        raise PluginError(f"experts: expected {{name: expert}}, not {experts!r:.80}")
-    for name, each in experts.items():
-        expert, channel = each if isinstance(each, tuple) and len(each) == 2 else (each, Channel())
-        given += [
-            (f"expert {name!r}", Expert, expert),
-            (f"channel of expert {name!r}", Channel, channel),
-        ]
-    for what, kind, thing in given:
-        check_model(what, kind, thing)
-
-
-def check_model(what: str, kind: type[Model], thing: object) -> None:
-    """Refuse, by PluginError, a *thing* that is no model of its *kind*: a class, say."""
-    if not isinstance(thing, kind):
-        wanted = f"an instance of sparq_sim.{kind.__name__}"
-        if isinstance(thing, type) and issubclass(thing, kind):
-            wanted += f", as {thing.__name__}(…) makes"
-        raise PluginError(f"{what}: expected {wanted}, not {thing!r:.80}")
 
 
 _NEEDED = {
@@ -340,7 +117,7 @@ class _Reward:
         return Estimate(values)
 
 
-class _Table:
+class Engine:
     """Where agent, environment and experts meet: the one loop, by the rules of time."""
 
     def __init__(
@@ -386,7 +163,7 @@ class _Table:
         self._wall = 0.0
         self._agent: Agent
 
-    async def seat(self, life: Life) -> None:
+    async def start(self, life: Life) -> None:
         """Start all who take part, and enter what they hold."""
         experts, feedback = self._parts.experts, self._parts.feedback
         if REWARD in experts or AGENT_NAME in experts or any(">" in name for name in experts):

@@ -18,7 +18,7 @@ from sparq_sim.simulation.records import Record
 
 if TYPE_CHECKING:
     from sparq_sim.plugin.contract import Belief
-    from sparq_sim.simulation.engine import Played
+    from sparq_sim.simulation.play import Played
 
 Columns: TypeAlias = Mapping[str, NDArray[Any]]
 

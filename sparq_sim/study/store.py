@@ -38,7 +38,7 @@ from sparq_sim.simulation.trace import AS_PLANNED, WALL, Trace
 
 if TYPE_CHECKING:
     from sparq_sim.scenario.model import Scenario
-    from sparq_sim.simulation.engine import Played
+    from sparq_sim.simulation.play import Played
 
 FORMAT = 2
 """Of the files; another number is another format, which this version cannot read."""
@@ -981,7 +981,7 @@ def _saved_with(trace: Trace) -> Provenance:
 
 def _scenario(played: Played) -> Scenario:
     from sparq_sim.scenario.model import Scenario
-    from sparq_sim.simulation.engine import Rules
+    from sparq_sim.simulation.rules import Rules
 
     fields = {name: getattr(played.rules, name) for name in Rules.model_fields}
     fields |= {

@@ -48,9 +48,10 @@ from sparq_sim.plugin.hooks import AGENT_HOOKS, EXPERT_HOOKS
 from sparq_sim.plugin.registry import load
 from sparq_sim.simulation.channel.channel import Channel
 from sparq_sim.simulation.clock import NotAwaitedWarning
-from sparq_sim.simulation.engine import Experts, Rules, Watch, check_model, play
 from sparq_sim.simulation.lifetime import started_landscape
+from sparq_sim.simulation.play import Experts, Watch, check_model, play
 from sparq_sim.simulation.records import Fate
+from sparq_sim.simulation.rules import Rules
 from sparq_sim.simulation.trace import Trace, Turn
 from sparq_sim.testing.blocking import noting_blocks
 from sparq_sim.testing.laws_of_parts import part_laws

@@ -13,7 +13,7 @@ from sparq_sim import PluginError, play
 from sparq_sim.optimizers.shared.routing import Shares
 from sparq_sim.plugin.frames import MOST_FRAMES, account, place
 from sparq_sim.plugin.registry import load
-from sparq_sim.simulation.engine import Rules
+from sparq_sim.simulation.rules import Rules
 from sparq_sim.testing import Asker, Slope
 
 HELPER = """\

@@ -266,7 +266,8 @@ def in_a_field(points: Any, time: float) -> Any:
 # The core
 
 A_PLAY = """
-import sparq_sim.simulation.engine
+import sparq_sim.simulation.play
+import sparq_sim.simulation.rules
 from sparq_environments.synthetic import Synthetic
 from sparq_experts.truth import Truth
 from sparq_sim.plugin.registry import load, names
@@ -274,8 +275,8 @@ made = {"fixed": {"point": (0.0,)}}
 for name in names("optimizer"):
     optimizer = load("optimizer", name)(**made.get(name, {}))
     experts = {"truth": Truth()}
-    rules = sparq_sim.simulation.engine.Rules(rounds=3)
-    sparq_sim.simulation.engine.play(optimizer, Synthetic(), rules, experts=experts)
+    rules = sparq_sim.simulation.rules.Rules(rounds=3)
+    sparq_sim.simulation.play.play(optimizer, Synthetic(), rules, experts=experts)
 import sparq_sim.simulation.measures
 """
 

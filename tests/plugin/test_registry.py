@@ -12,7 +12,8 @@ from sparq_sim.errors import PluginError, SparqError, did_you_mean
 from sparq_sim.optimizers.fixed import Fixed
 from sparq_sim.plugin.contract import Environment, Expert, Model, Optimizer
 from sparq_sim.plugin.registry import Kind, kind_written, load, name_of, names
-from sparq_sim.simulation.engine import Rules, play, play_live
+from sparq_sim.simulation.play import play, play_live
+from sparq_sim.simulation.rules import Rules
 from sparq_sim.testing import Asker, Slope, Teller
 
 EXPERT = "from sparq_sim import Expert\n\nclass {0}(Expert):\n    '''A plug-in.'''\n"

@@ -144,7 +144,7 @@ def function():
 
 def test_imports_are_followed_from_module_to_module() -> None:
     assert {"simpy", "asyncio", "sparq_sim.simulation.clock"} <= reach(
-        ["sparq_sim.simulation.engine"]
+        ["sparq_sim.simulation.play"]
     )
 
 

@@ -35,7 +35,7 @@ from sparq_sim.arrays import Points, Values
 from sparq_sim.messages import Reply
 from sparq_sim.plugin.contract import Agent, Landscape
 from sparq_sim.simulation.clock import SlowStartWarning
-from sparq_sim.simulation.engine import Experts
+from sparq_sim.simulation.play import Experts
 from sparq_sim.testing import Asker, Slope, Teller, WaitlessLoop
 
 HALF = np.array([0.5])

@@ -22,8 +22,8 @@ from sparq_sim.messages import AGENT_NAME
 from sparq_sim.plugin.contract import Belief, Environment, Landscape
 from sparq_sim.simulation.beliefs import difference, known_play, watched_again
 from sparq_sim.simulation.blas import one_thread
-from sparq_sim.simulation.engine import Played
 from sparq_sim.simulation.lifetime import started_landscape
+from sparq_sim.simulation.play import Played
 from sparq_sim.simulation.records import Fate
 from sparq_sim.simulation.trace import Columns, Trace
 from sparq_sim.study.settings import in_words
