@@ -19,7 +19,7 @@ from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box
 from sparq_sim.messages import Reply
 from sparq_sim.plugin.contract import Agent, Landscape
-from sparq_sim.simulation.clock import SimClock
+from sparq_sim.simulation.clock.virtual import SimClock
 from sparq_sim.testing import Teller
 
 WAITS = 50_000

@@ -12,7 +12,9 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import HealthCheck, settings
 
-from sparq_sim.simulation.clock import Clock, LiveClock, SimClock
+from sparq_sim.simulation.clock.protocol import Clock
+from sparq_sim.simulation.clock.realtime import LiveClock
+from sparq_sim.simulation.clock.virtual import SimClock
 from sparq_sim.testing import WaitlessLoop
 
 PATIENCE = 600.0

@@ -12,7 +12,7 @@ from sparq_sim.fields import Amount, Positive
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.plugin.contract import Answering, Briefing, Expert, World
 from sparq_sim.simulation.channel.draws import AnyDraw, Lognormal
-from sparq_sim.simulation.clock import Gate
+from sparq_sim.simulation.clock.protocol import Gate
 
 _WEEK = 7
 _SLACK = 1e-9

@@ -10,7 +10,7 @@ from sparq_sim.errors import PluginError
 from sparq_sim.fields import Amount
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.plugin.contract import Answering, Briefing, Expert, WithCells, World
-from sparq_sim.simulation.clock import Gate
+from sparq_sim.simulation.clock.protocol import Gate
 
 
 class Simulator(Expert):

@@ -33,7 +33,7 @@ from sparq_sim.plugin.origins import Source, loaded, within_core
 from sparq_sim.plugin.promises import Promises, watch
 
 if TYPE_CHECKING:
-    from sparq_sim.simulation.clock import Clock
+    from sparq_sim.simulation.clock.protocol import Clock
 
 T = TypeVar("T")
 

@@ -46,7 +46,7 @@ from sparq_sim.plugin.hooks import (
 from sparq_sim.simulation.channel.channel import Channel
 from sparq_sim.simulation.channel.draws import Constant
 from sparq_sim.simulation.channel.policy import check_fallbacks
-from sparq_sim.simulation.clock import AGENT, Clock, Signal
+from sparq_sim.simulation.clock.protocol import AGENT, Clock, Signal
 from sparq_sim.simulation.delivery.budget import Purse
 from sparq_sim.simulation.delivery.link import Connection, Stage
 from sparq_sim.simulation.delivery.retries import Desk

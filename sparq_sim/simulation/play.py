@@ -10,7 +10,9 @@ from sparq_sim.errors import PluginError
 from sparq_sim.plugin.contract import Environment, Expert, Landscape, Model, Optimizer
 from sparq_sim.simulation.blas import one_thread
 from sparq_sim.simulation.channel.channel import Channel
-from sparq_sim.simulation.clock import Clock, LiveClock, SimClock
+from sparq_sim.simulation.clock.protocol import Clock
+from sparq_sim.simulation.clock.realtime import LiveClock
+from sparq_sim.simulation.clock.virtual import SimClock
 from sparq_sim.simulation.engine import Engine
 from sparq_sim.simulation.lifetime import Life, at_once
 from sparq_sim.simulation.randomness import Streams

@@ -47,7 +47,7 @@ from sparq_sim.plugin.contract import (
 from sparq_sim.plugin.hooks import AGENT_HOOKS, EXPERT_HOOKS
 from sparq_sim.plugin.registry import load
 from sparq_sim.simulation.channel.channel import Channel
-from sparq_sim.simulation.clock import NotAwaitedWarning
+from sparq_sim.simulation.clock.lent import NotAwaitedWarning
 from sparq_sim.simulation.lifetime import started_landscape
 from sparq_sim.simulation.play import Experts, Watch, check_model, play
 from sparq_sim.simulation.records import Fate

@@ -11,7 +11,7 @@ from numpy.random import Generator, Philox
 from sparq_sim import Answer, Briefing, Channel, Environment, Expert, Failure, Query
 from sparq_sim.arrays import Points
 from sparq_sim.plugin.contract import Answering, Landscape
-from sparq_sim.simulation.clock import Clock
+from sparq_sim.simulation.clock.protocol import Clock
 from sparq_sim.simulation.delivery.budget import Purse
 from sparq_sim.simulation.delivery.link import Connection, Stage
 from sparq_sim.simulation.randomness import Streams

@@ -13,7 +13,7 @@ from sparq_experts.forecast import LENGTHS, NOISES, Forecast, _ForecastAtWork
 from sparq_sim import Briefing, Channel, Environment, Query, Sites
 from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.plugin.contract import Landscape
-from sparq_sim.simulation.clock import Clock
+from sparq_sim.simulation.clock.protocol import Clock
 from sparq_sim.simulation.delivery.link import Connection, Stage
 from sparq_sim.simulation.randomness import Streams
 from sparq_sim.testing import check_expert

@@ -143,7 +143,7 @@ def function():
 
 
 def test_imports_are_followed_from_module_to_module() -> None:
-    assert {"simpy", "asyncio", "sparq_sim.simulation.clock"} <= reach(
+    assert {"simpy", "asyncio", "sparq_sim.simulation.clock.protocol"} <= reach(
         ["sparq_sim.simulation.play"]
     )
 
@@ -156,15 +156,24 @@ def test_optimizers_and_gaussian_processes_know_nothing_of_time(module: str) -> 
     assert not reach([module]) & {"simpy", "asyncio", "sparq_sim.simulation.clock"}
 
 
-def test_only_the_clock_imports_simpy() -> None:
-    assert importers("simpy", SOURCES) == {"sparq_sim.simulation.clock"}
+def test_only_virtual_time_imports_simpy() -> None:
+    assert importers("simpy", SOURCES) == {"sparq_sim.simulation.clock.virtual"}
 
 
-def test_only_the_clock_and_the_loop_that_skips_its_waits_import_asyncio() -> None:
+def test_only_real_time_and_the_loop_that_skips_its_waits_run_on_asyncio() -> None:
+    # Virtual time cancels with the exception that experts know.
     assert importers("asyncio", SOURCES) == {
-        "sparq_sim.simulation.clock",
+        "sparq_sim.simulation.clock.realtime",
+        "sparq_sim.simulation.clock.virtual",
         "sparq_sim.testing.checks",
     }
+    names = GRAPH["sparq_sim.simulation.clock.virtual"]
+    assert {name for name in names if name.startswith("asyncio.")} == {"asyncio.CancelledError"}
+
+
+@pytest.mark.parametrize("module", ["base", "lent", "protocol"])
+def test_what_both_clocks_share_knows_neither_simpy_nor_asyncio(module: str) -> None:
+    assert not reach([f"sparq_sim.simulation.clock.{module}"]) & {"simpy", "asyncio"}
 
 
 @pytest.mark.parametrize("plugin", sorted(PLUGINS))

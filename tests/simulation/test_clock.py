@@ -21,17 +21,10 @@ from hypothesis import strategies as st
 
 from sparq_sim import Channel, Estimate, Expert, Query, Rules, World, play, play_live
 from sparq_sim.errors import LiveOnlyError, PluginError, StuckError
-from sparq_sim.simulation.clock import (
-    AGENT,
-    ARRIVAL,
-    DEADLINE,
-    BlockingWarning,
-    Clock,
-    LentClock,
-    LiveClock,
-    NotAwaitedWarning,
-    SimClock,
-)
+from sparq_sim.simulation.clock.lent import LentClock, NotAwaitedWarning
+from sparq_sim.simulation.clock.protocol import AGENT, ARRIVAL, DEADLINE, Clock
+from sparq_sim.simulation.clock.realtime import BlockingWarning, LiveClock
+from sparq_sim.simulation.clock.virtual import SimClock
 from sparq_sim.testing import Asker, Slope, WaitlessLoop
 from tests.conftest import PATIENCE, Run, on_live_clock, on_sim_clock
 
@@ -895,7 +888,7 @@ def complaints(expert: Expert) -> list[str]:
 
 
 def test_an_expert_that_blocks_all_others_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sparq_sim.simulation.clock.BLOCKING", 0.04)
+    monkeypatch.setattr("sparq_sim.simulation.clock.realtime.BLOCKING", 0.04)
     told = r"expert 'slow' \(Blocker\).answer held up all others for \d+\.\d s; expected to await"
     assert any(re.match(told, said) for said in complaints(Blocker()))
 
@@ -921,7 +914,7 @@ def crowd() -> Iterator[None]:
 def test_an_expert_that_gets_no_processor_is_not_said_to_block(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("sparq_sim.simulation.clock.BLOCKING", 0.3)
+    monkeypatch.setattr("sparq_sim.simulation.clock.realtime.BLOCKING", 0.3)
     assert complaints(Crowded()) == []
 
 
@@ -995,7 +988,7 @@ class Restless(Forgetful):
             world.clock.sleep(1)
 
 
-@pytest.mark.filterwarnings("ignore::sparq_sim.simulation.clock.NotAwaitedWarning")
+@pytest.mark.filterwarnings("ignore::sparq_sim.simulation.clock.lent.NotAwaitedWarning")
 def test_a_broadcast_that_forgets_to_await_does_not_go_round_for_ever() -> None:
     with pytest.raises(PluginError, match=r"expert 'hasty' \(Restless\) calls clock.sleep or"):
         play(Asker(batch=1), Slope(), Rules(rounds=5), experts={"hasty": Restless()})

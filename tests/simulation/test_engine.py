@@ -34,7 +34,7 @@ from sparq_sim import (
 from sparq_sim.arrays import Points, Values
 from sparq_sim.messages import Reply
 from sparq_sim.plugin.contract import Agent, Landscape
-from sparq_sim.simulation.clock import SlowStartWarning
+from sparq_sim.simulation.clock.realtime import SlowStartWarning
 from sparq_sim.simulation.play import Experts
 from sparq_sim.testing import Asker, Slope, Teller, WaitlessLoop
 
@@ -702,7 +702,7 @@ def test_an_agent_that_waits_out_the_first_round_is_refused_in_real_time_too() -
 
 @pytest.mark.asyncio
 # On a busy machine, the thread of the first move may come late.
-@pytest.mark.filterwarnings("ignore::sparq_sim.simulation.clock.SlowStartWarning")
+@pytest.mark.filterwarnings("ignore::sparq_sim.simulation.clock.realtime.SlowStartWarning")
 async def test_a_play_in_real_time_takes_real_time_and_hears_its_experts() -> None:
     experts = {"expert": (Teller(), Channel(transit=0.5))}
     # On a busy machine answers may miss the end.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sparq_sim import Answer, Channel, Query
 from sparq_sim.arrays import Values
-from sparq_sim.simulation.clock import SimClock
+from sparq_sim.simulation.clock.virtual import SimClock
 from sparq_sim.simulation.delivery.link import Connection, Stage
 from sparq_sim.simulation.randomness import Streams
 from sparq_sim.simulation.records import Record

@@ -15,7 +15,7 @@ from sparq_sim.plugin.contract import Model, World
 from sparq_sim.plugin.parts import Open, number
 from sparq_sim.plugin.promises import Promises
 from sparq_sim.plugin.registry import name_of
-from sparq_sim.simulation.clock import AGENT
+from sparq_sim.simulation.clock.protocol import AGENT
 
 FaultKind: TypeAlias = Literal[
     "raise",

@@ -28,7 +28,8 @@ from sparq_sim.plugin.hooks import EXPERT_HOOKS, Readings, check_hooks
 from sparq_sim.simulation.channel.channel import Channel, Due
 from sparq_sim.simulation.channel.draws import Constant, Draw
 from sparq_sim.simulation.channel.faults import FaultModel
-from sparq_sim.simulation.clock import DEADLINE, Clock, Gate, LentClock
+from sparq_sim.simulation.clock.lent import LentClock
+from sparq_sim.simulation.clock.protocol import DEADLINE, Clock, Gate
 from sparq_sim.simulation.delivery.budget import Purse
 from sparq_sim.simulation.delivery.programs import Command, Program
 from sparq_sim.simulation.delivery.request import Hear, Measured, Parcel, Refused, examine, raised

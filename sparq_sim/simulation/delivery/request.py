@@ -17,7 +17,7 @@ from sparq_sim.messages import Answer, Estimate, Failure, Notes, Query, Reply
 from sparq_sim.plugin.frames import place
 from sparq_sim.simulation.channel.faults import FaultModel
 from sparq_sim.simulation.channel.noise import Noise
-from sparq_sim.simulation.clock import Process
+from sparq_sim.simulation.clock.protocol import Process
 from sparq_sim.simulation.records import Fate, Record
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")

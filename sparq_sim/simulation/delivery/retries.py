@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sparq_sim.arrays import Point, all_rows, frozen_array
 from sparq_sim.messages import AGENT_NAME, Answer, Failure, Notes, Query, Reply
 from sparq_sim.simulation.channel.policy import Policy, Rate
-from sparq_sim.simulation.clock import DEADLINE, Clock
+from sparq_sim.simulation.clock.protocol import DEADLINE, Clock
 from sparq_sim.simulation.delivery.link import Connection, asker_of
 from sparq_sim.simulation.delivery.request import Hear, Parcel
 from sparq_sim.simulation.records import UNASKED, Fate, Record

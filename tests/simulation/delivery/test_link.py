@@ -14,7 +14,8 @@ from sparq_sim import Answer, Channel, Estimate, Expert, Failure, PluginError, Q
 from sparq_sim.errors import LiveOnlyError
 from sparq_sim.plugin.contract import Answering, World
 from sparq_sim.simulation.channel.channel import Due
-from sparq_sim.simulation.clock import Clock, SimClock
+from sparq_sim.simulation.clock.protocol import Clock
+from sparq_sim.simulation.clock.virtual import SimClock
 from sparq_sim.simulation.delivery.budget import Purse
 from sparq_sim.simulation.delivery.link import Connection, Stage
 from sparq_sim.simulation.randomness import Streams

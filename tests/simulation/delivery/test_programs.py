@@ -308,7 +308,7 @@ class Endless(Teller):
 
 
 @pytest.mark.asyncio
-@pytest.mark.filterwarnings("ignore::sparq_sim.simulation.clock.SlowStartWarning")
+@pytest.mark.filterwarnings("ignore::sparq_sim.simulation.clock.realtime.SlowStartWarning")
 @pytest.mark.parametrize("ends", ["given up", "over", "failed", "cancelled"])
 async def test_a_program_is_killed_when_it_is_not_waited_for_any_more(
     tmp_path: Path, ends: str

@@ -32,7 +32,7 @@ from sparq_sim.arrays import Values
 from sparq_sim.errors import Unavailable
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.simulation.channel.policy import Policy, Rate
-from sparq_sim.simulation.clock import Clock
+from sparq_sim.simulation.clock.protocol import Clock
 from sparq_sim.simulation.delivery.budget import Purse
 from sparq_sim.simulation.delivery.link import Connection, Stage
 from sparq_sim.simulation.delivery.retries import Desk

@@ -1,0 +1,1 @@
+"""Clocks: virtual time on SimPy and real time on asyncio, behind one protocol."""

@@ -1,0 +1,52 @@
+"""What the clocks of virtual and of real time have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import isfinite, ulp
+from typing import TypeVar
+
+__all__ = ["RoundedClock", "call_with", "check_duration"]
+
+T = TypeVar("T")
+
+
+class RoundedClock:
+    """Moments that know the rounds: one within a billionth of a round's start is that start.
+
+    A transit of exactly three periods of 0.1 must arrive with the third round from now, though
+    0.1 + 0.3 is not 0.4 in binary.
+    """
+
+    def __init__(self, period: float | None = None) -> None:
+        if period is not None and not (period > 0 and isfinite(period)):
+            raise ValueError(f"a period must be positive and finite, not {period!r}")
+        self._period = period
+
+    def align(self, moment: float) -> float:
+        """Give *moment*, or the start of the round that it was meant to be."""
+        period = self._period
+        if period is None or not moment < 2**52 * period:  # Beyond, rounds have no digits left.
+            return moment
+        start = round(moment / period) * period
+        return start if abs(moment - start) <= max(1e-9 * period, 4 * ulp(moment)) else moment
+
+
+def check_duration(duration: float) -> float:
+    """Return *duration*, in clock units.
+
+    Raises:
+        ValueError: If it is negative or not a number.
+    """
+    if not duration >= 0:
+        raise ValueError(f"a duration must be a number from 0 on, not {duration!r}")
+    return duration
+
+
+def call_with(function: Callable[[float], T], now: float) -> T:
+    """Call *function*; a StopIteration, which no future takes, becomes a RuntimeError."""
+    try:
+        return function(now)
+    except StopIteration as error:
+        told = RuntimeError("a function that was called raised StopIteration")
+        raise told.with_traceback(error.__traceback__) from error  # Which names its place.

@@ -1,0 +1,338 @@
+"""Real time on asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import threading
+import types
+import warnings
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from contextvars import copy_context
+from functools import partial
+from heapq import heappop, heappush
+from itertools import count
+from math import inf, isfinite, nextafter
+from time import perf_counter
+from typing import Any, TypeVar
+
+from sparq_sim.errors import LiveOnlyError
+from sparq_sim.simulation.clock.base import RoundedClock, call_with, check_duration
+from sparq_sim.simulation.clock.protocol import (
+    ARRIVAL,
+    Gate,
+    Order,
+    Process,
+    Signal,
+    SimPyFunction,
+)
+
+__all__ = ["BlockingWarning", "LiveClock", "SlowStartWarning"]
+
+T = TypeVar("T")
+
+BLOCKING = 1.0
+"""Seconds: who does not wait for so long holds up all others in real time."""
+
+
+class BlockingWarning(UserWarning):
+    """Somebody computes or sleeps where nobody else can go on meanwhile."""
+
+
+class SlowStartWarning(UserWarning):
+    """The first move took longer than a round; the clock of a live play stood still meanwhile."""
+
+
+class _LiveSignal:
+    """An asyncio event with a value, that stirs its clock."""
+
+    def __init__(self, clock: LiveClock) -> None:
+        self._clock = clock
+        # Not a future, which would be cancelled for all with any one who awaits it.
+        self._event = asyncio.Event()
+        self._value: Any = None
+
+    def set(self, value: Any = None) -> None:
+        """Make it happen now."""
+        self._clock.stirs += 1
+        if not self._event.is_set():
+            self._value = value
+            self._event.set()
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        if not self._event.is_set():
+            self._clock.refuse_if_over()
+            yield from self._event.wait().__await__()
+        return self._value
+
+
+class _LiveProcess:
+    """A task of the clock's."""
+
+    def __init__(self, clock: LiveClock, task: asyncio.Task[Any]) -> None:
+        self._clock = clock
+        self._task = task
+
+    def cancel(self) -> None:
+        """Have CancelledError raised where it waits."""
+        self._task.cancel()
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        if not self._task.done():
+            self._clock.refuse_if_over()
+            yield from asyncio.wait([self._task]).__await__()
+        if self._task.cancelled():
+            return None
+        if self._task.exception() is not None:  # The run ends with it, and so does who waits.
+            yield from asyncio.get_running_loop().create_future()
+        return self._task.result()
+
+
+class _Threads(concurrent.futures.Executor):
+    """A thread for each call: in a pool, who computes for long would hold up the others."""
+
+    def submit(
+        self, function: Callable[..., T], /, *arguments: Any, **named: Any
+    ) -> concurrent.futures.Future[T]:
+        """Call *function* in a thread of its own."""
+        future: concurrent.futures.Future[T] = concurrent.futures.Future()
+
+        def call() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                result = function(*arguments, **named)
+            except BaseException as error:
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+        threading.Thread(target=call, name="sparq-sim").start()
+        return future
+
+
+class LiveClock(RoundedClock):
+    """Real time on asyncio: one clock unit lasts *seconds*.
+
+    asyncio fires equal timers in no order, so the clock keeps an agenda of its own.
+    """
+
+    # So many turns of the loop without a stir, and an instant is over.
+    _QUIET_TURNS = 8
+
+    def __init__(self, period: float | None = None, *, seconds: float = 1.0) -> None:
+        super().__init__(period)
+        if not (seconds > 0 and isfinite(seconds)):
+            raise ValueError(f"a clock unit must last some seconds, not {seconds!r}")
+        self._seconds = seconds
+        self._agenda: list[tuple[float, int, int, Callable[[], None]]] = []
+        self._numbers = count()
+        self._epoch = 0.0
+        self._still_at: float | None = None  # Since when time stands still, if it does.
+        self._tasks: dict[asyncio.Task[Any], None] = {}
+        self._crash: BaseException | None = None
+        self._over = False
+        self.stirs = 0
+
+    @property
+    def now(self) -> float:
+        """The present moment."""
+        if self._still_at is not None:
+            return self._still_at
+        return (self._loop.time() - self._epoch) / self._seconds
+
+    async def until(self, moment: float, order: Order = ARRIVAL) -> None:
+        """Wait until *moment*."""
+        self.stirs += 1
+        if order == ARRIVAL and self.align(moment) <= self.now:
+            return
+        signal = self.signal()
+        self.call_at(moment, signal.set, order)
+        await signal
+
+    def sleep(self, duration: float) -> Awaitable[None]:
+        """Wait for a *duration*."""
+        return self.until(self.now + check_duration(duration))
+
+    def call_at(self, moment: float, action: Callable[[], None], order: Order = ARRIVAL) -> None:
+        """Call *action* at *moment*."""
+        moment = max(self.align(moment), self.now)
+        if moment < inf:
+            heappush(self._agenda, (moment, order, next(self._numbers), action))
+            self._changed.set()
+
+    def signal(self) -> Signal:
+        """Make a signal."""
+        return _LiveSignal(self)
+
+    def start(self, process: Coroutine[Any, Any, T]) -> Process[T]:
+        """Start a process that runs beside this one."""
+        self.stirs += 1
+        return _LiveProcess(self, self._begin(process))
+
+    def _begin(self, process: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        task = self._loop.create_task(process)
+        self._tasks[task] = None
+        task.add_done_callback(self._end)
+        return task
+
+    def _end(self, task: asyncio.Task[Any]) -> None:
+        self.stirs += 1
+        self._tasks.pop(task, None)
+        error = None if task.cancelled() else task.exception()
+        # Who goes on to wait when the run is over leaves by GeneratorExit.
+        if not (error is None or (self._over and isinstance(error, GeneratorExit))):
+            self._crash = self._crash or error
+            self._ended.set()
+
+    def refuse_if_over(self) -> None:
+        """Raise GeneratorExit, as in a coroutine that is closed, where no moment comes any more."""
+        if self._over:
+            raise GeneratorExit
+
+    def gate(self, capacity: int) -> Gate:
+        """Make a gate."""
+        return Gate(self, capacity)
+
+    def _in_thread(self, function: Callable[[float], T], now: float) -> Awaitable[T]:
+        call = partial(copy_context().run, call_with, function, now)
+        return self._loop.run_in_executor(_Threads(), call)
+
+    async def compute(
+        self, function: Callable[[float], T], now: float, *, still: bool = False
+    ) -> T:
+        """Call *function* in a thread, so that thinking holds up no reply."""
+        if not still:
+            return await self._in_thread(function, now)
+        began, self._still_at = self._loop.time(), self.now
+        result = await self._in_thread(function, now)  # Should it fail, the run is over.
+        held, moment, self._still_at = self._loop.time() - began, self._still_at, None
+        if held:
+            self._epoch += held
+            while self.now < moment:  # By rounding.
+                self._epoch = nextafter(self._epoch, -inf)
+        self._changed.set()
+        self._warn_of_slow_start(held)
+        return result
+
+    def _warn_of_slow_start(self, held: float) -> None:
+        if self._period is not None and held > (lasts := self._period * self._seconds):
+            warnings.warn(
+                f"the agent's first move took {held:.3g} s, and a round lasts {lasts:.3g} s; the "
+                "clock stood still meanwhile, but it will not for later moves: one that takes "
+                "longer than a round misses rounds",
+                SlowStartWarning,
+                stacklevel=2,
+            )
+
+    async def follow(self, function: SimPyFunction[T]) -> T:
+        """Refuse: SimPy's events happen in virtual time only."""
+        raise LiveOnlyError(
+            "a SimPy process function runs in virtual time only; "
+            "make it an `async def` that awaits the clock to play it live"
+        )
+
+    @types.coroutine
+    def watched(self, work: Awaitable[T], who: str) -> Generator[Any, Any, T]:
+        """Do the work, step by step, and warn of a step that blocks the loop."""
+        steps = work.__await__()
+        step: Callable[[Any], Any] = steps.send
+        given: Any = None
+        while True:
+            began, starved = perf_counter(), _starved()
+            try:
+                happening = step(given)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            finally:
+                held = perf_counter() - began
+                # A busy machine is nobody's fault; asked for last, since it is seldom needed.
+                if held > BLOCKING and (held := held - _starved() + starved) > BLOCKING:
+                    _warn_of_blocking(who, held)
+            try:
+                given, step = (yield happening), steps.send
+            except BaseException as error:
+                given, step = error, steps.throw
+
+    async def run(self, main: Coroutine[Any, Any, T]) -> T:
+        """Run *main* to its end; what is then still under way is cancelled."""
+        self._loop = asyncio.get_running_loop()
+        self._epoch = self._loop.time()
+        self._changed, self._ended = asyncio.Event(), asyncio.Event()
+        self._crash, self._over = None, False
+        self._begin(self._pace())
+        task = self._begin(main)
+        task.add_done_callback(lambda _: self._ended.set())
+        try:
+            await self._ended.wait()
+        finally:
+            await self._close()
+        if self._crash is not None:
+            raise self._crash
+        # None as of any process, where main was cancelled, which it can be by itself only.
+        return None if task.cancelled() else task.result()  # type: ignore[return-value]
+
+    async def _close(self) -> None:
+        """Cancel all that is under way, also what that starts, and wait for its end."""
+        self._over = True
+        while self._tasks:
+            tasks = list(self._tasks)
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+            await asyncio.sleep(0)  # For what is called when they are done.
+
+    async def _pace(self) -> None:
+        while True:
+            self._changed.clear()
+            if not self._agenda or self._still_at is not None:
+                await self._changed.wait()
+                continue
+            moment, order, _, action = self._agenda[0]
+            if moment > self.now:
+                timer = self._loop.call_at(self._due(moment), self._changed.set)
+                await self._changed.wait()
+                timer.cancel()
+            elif order == ARRIVAL or await self._quiet():
+                heappop(self._agenda)
+                action()
+
+    def _due(self, moment: float) -> float:
+        """Return the time of the loop at which *moment* has come, also by the clock's own sums."""
+        due = self._epoch + moment * self._seconds
+        # A loop whose time stands still until the next timer would wait for ever otherwise.
+        while (due - self._epoch) / self._seconds < moment:
+            due = nextafter(due, inf)
+        return due
+
+    async def _quiet(self) -> bool:
+        """Turn the loop until somebody stirs, or so often that the instant must be over."""
+        stirs, changes = self.stirs, len(self._agenda)
+        for _ in range(self._QUIET_TURNS):
+            await asyncio.sleep(0)
+            if (stirs, changes) != (self.stirs, len(self._agenda)):
+                return False
+        return True
+
+
+def _starved() -> float:
+    """Return the seconds for which this thread was ready to run and got no processor.
+
+    Only Linux tells; elsewhere, 0.
+    """
+    try:
+        with open("/proc/thread-self/schedstat", "rb") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, IndexError):
+        return 0.0
+
+
+def _warn_of_blocking(who: str, seconds: float) -> None:
+    warnings.warn(
+        f"{who} held up all others for {seconds:.1f} s; expected to await: "
+        "`await world.clock.sleep(...)` instead of time.sleep, an asynchronous client instead of a "
+        "blocking one, and `await world.compute(...)` for long computing",
+        BlockingWarning,
+        stacklevel=2,
+    )
