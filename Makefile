@@ -44,7 +44,7 @@ browser:  ## Install Debian's Chromium, for the tests of the report (as root)
 	@apt-get update -qq && apt-get install -y -qq chromium chromium-driver
 
 results: $(VENV)/test $(VENV)/bench  ## Make every figure and table of README and docs anew
-	@$(BIN)/python docs/regenerate.py --fresh
+	@$(BIN)/python -m reproduce --fresh
 
 bench: $(VENV)/bench  ## Measure ratios against peers
 	@for script in $(filter-out %/__init__.py %/compare.py,$(wildcard benchmarks/*.py)); do \

@@ -13,9 +13,8 @@ from sphinx.application import Sphinx
 import sparq_sim
 from sparq_sim.plugin.contract import Model
 
-sys.path.append(str(Path(__file__).parent))
-import reference
-import results_pages
+sys.path.append(str(Path(__file__).parents[1]))
+from reproduce import pages, reference
 
 project = "sparq-sim"
 version = release = sparq_sim.__version__
@@ -128,7 +127,7 @@ def skip(app: Sphinx, what: str, name: str, obj: Any, skipped: bool, options: An
 
 def whole_docstrings(app: Sphinx, name: str, source: list[str]) -> None:
     """Show whole docstrings where the page, as it stands, has their first sentences."""
-    source[:] = [results_pages.MARKED.sub(_directives, text) for text in source]
+    source[:] = [pages.MARKED.sub(_directives, text) for text in source]
 
 
 def _directives(found: re.Match[str]) -> str:

@@ -1,10 +1,10 @@
-"""Make every figure and table of README and docs anew: `python docs/regenerate.py [NAME ...]`.
+"""Make every figure and table of README and docs anew: `python -m reproduce [NAME ...]`.
 
 A name is that of a study in docs/results/studies.toml or of another part: theory, pictures, drift,
 ozone, demo, screenshots, benchmarks. Without names all is made; what needs a file, a browser or a
 peer that is not there is left as it is, and a line says so. Numbers go to docs/results, pictures to
 docs/pictures, and from there all goes into the pages, between the markers that
-docs/results_pages.py explains. With --render-only only the last is done.
+reproduce/pages.py explains. With --render-only only the last is done.
 
 A run that was stopped goes on, and plays of other code are played again; a study of another
 scenario than before is refused. --fresh deletes the plays of before.
@@ -25,15 +25,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-import browser
-import results_figures
-import results_pages
-import results_studies
-
+from reproduce import ROOT, browser, figures, pages, studies
 from sparq_sim.errors import SparqError, did_you_mean
 
-DOCS = Path(__file__).resolve().parent
-ROOT = DOCS.parent
 OZONE = "$SPARQ_OZONE"
 """Names the file of real readings."""
 BENCHMARKS = ("kernel", "engine", "figure1")
@@ -44,34 +38,34 @@ class AbsentError(Exception):
     """Something is not there, so a part is left as it is."""
 
 
-def studied(one: results_studies.Listed, jobs: int | None) -> None:
+def studied(one: studies.Listed, jobs: int | None) -> None:
     """Play a study, and draw it."""
     if one.missing:
         raise AbsentError(", ".join(one.missing))
-    study = results_studies.played(one, results_studies.PLAYS / one.name, jobs)
-    results_figures.drawn(one, study)
+    study = studies.played(one, studies.PLAYS / one.name, jobs)
+    figures.drawn(one, study)
 
 
 def theory() -> None:
     """Check the paper's theorems, to docs/results/theory.json."""
-    _told(DOCS / "theory.py")
+    _told("-m", "reproduce.theory")
 
 
 def pictures() -> None:
     """Draw the environments, to docs/pictures/environments."""
-    _told(DOCS / "pictures.py")
+    _told("-m", "reproduce.pictures")
 
 
 def drift() -> None:
     """Measure how fast environments drift."""
-    _write("drift", _told(DOCS / "drift_table.py"))
+    _write("drift", _told("-m", "reproduce.drift_table"))
 
 
 def ozone() -> None:
     """Compare the real network with the synthetic one."""
     if not Path(readings := expandvars(OZONE)).is_file():
         raise AbsentError(OZONE)
-    _write("ozone", _told(DOCS / "ozone_table.py", readings))
+    _write("ozone", _told("-m", "reproduce.ozone_table", readings))
 
 
 def demo() -> None:
@@ -85,14 +79,14 @@ def screenshots() -> None:
     """Take the pictures of the report, to docs/pictures/report."""
     if absent := browser.absent():
         raise AbsentError(", ".join(map(str, absent)))
-    _told(DOCS / "screenshots.py")
+    _told("-m", "reproduce.screenshots")
 
 
 def benchmarks() -> None:
     """Measure ratios against peers, to docs/results/benchmarks.json."""
     from benchmarks.compare import duration
 
-    found, absent = dict(results_studies.results("benchmarks")), set()
+    found, absent = dict(studies.results("benchmarks")), set()
     for name in BENCHMARKS:
         rows = json.loads(_told("-m", f"benchmarks.{name}", "--json"))
         if peers := {row["missing"] for row in rows if row["missing"]}:
@@ -109,7 +103,7 @@ def benchmarks() -> None:
             }
             for row in rows
         ]
-    results_studies.write("benchmarks", found)
+    studies.write("benchmarks", found)
     if absent:
         raise AbsentError(", ".join(sorted(absent)))
 
@@ -132,7 +126,7 @@ def _told(*command: str | Path, folder: Path = ROOT) -> str:
 
 def _write(name: str, text: str) -> None:
     lines = [line.rstrip() for line in text.rstrip().splitlines()]
-    path = results_studies.RESULTS / f"{name}.txt"
+    path = studies.RESULTS / f"{name}.txt"
     path.write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 
@@ -140,10 +134,8 @@ def parts(jobs: int | None = None) -> Mapping[str, Callable[[], None]]:
     """Give all that can be made, by name, in the order in which it is made."""
     # Benchmarks come last, when nothing else runs.
     others = (theory, pictures, drift, ozone, demo, screenshots, benchmarks)
-    studies = {
-        name: lambda one=one: studied(one, jobs) for name, one in results_studies.listed().items()
-    }
-    return studies | {part.__name__: part for part in others}
+    plays = {name: lambda one=one: studied(one, jobs) for name, one in studies.listed().items()}
+    return plays | {part.__name__: part for part in others}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -162,10 +154,10 @@ def main(arguments: Sequence[str]) -> int:
     with chdir(ROOT):
         if asked.fresh:
             for name in names:
-                shutil.rmtree(results_studies.PLAYS / name, ignore_errors=True)
+                shutil.rmtree(studies.PLAYS / name, ignore_errors=True)
         # One that fails stops no other: the whole takes long.
         well = [made(name, known[name]) for name in names]
-        well += [made("pages", results_pages.render)]
+        well += [made("pages", pages.render)]
     return 0 if all(well) else 2
 
 

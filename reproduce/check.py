@@ -1,4 +1,4 @@
-"""Check every block of README and of the documentation: `python docs/check.py [page ...]`.
+"""Check every block of README and of the documentation: `python -m reproduce.check [page ...]`.
 
 - Python blocks run in order, in one namespace a page, on event loops that do not wait. An `output`
   block right after one must be what it printed.
@@ -35,20 +35,18 @@ from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
-import reference
 import scipy.linalg  # noqa: F401 - its BLAS must be loaded to be held to one thread
 from jsonschema import Draft202012Validator
 from threadpoolctl import threadpool_limits
 
 import sparq_sim
+from reproduce import DOCS, ROOT, reference
 from sparq_sim import Scenario
 from sparq_sim.errors import SparqError
 from sparq_sim.plugin.registry import GROUPS, AnyKind, family, kind_of, load
 from sparq_sim.scenario.model import schema
 from sparq_sim.testing import WaitlessLoop
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
 PAGE = "documentation_page"
 FENCE = re.compile(r"^```(\S*)[ \t]*(.*?)\s*$")
 REFUSED = "refused"
@@ -318,7 +316,7 @@ def main(names: list[str]) -> int:
     warnings.simplefilter("error")
     pages = [Path(name).resolve() for name in names] or [
         ROOT / "README.md",
-        *sorted(page for page in HERE.rglob("*.md") if "_build" not in page.parts),
+        *sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.parts),
     ]
     failed = False
     for page in pages:

@@ -1,7 +1,7 @@
 """Print how fast each environment drifts, as a table in Markdown.
 
-`python docs/drift_table.py [row ...]`, by default all rows. Each is measured at times 0 to 500 by
-ones, over three starts: the greatest change of all, and the means of the others.
+`python -m reproduce.drift_table [row ...]`, by default all rows. Each is measured at times 0 to
+500 by ones, over three starts: the greatest change of all, and the means of the others.
 """
 
 from __future__ import annotations

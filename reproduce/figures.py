@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import numpy as np
-from results_pages import quantity, shown
-from results_studies import Listed, Results, results, words
 
+from reproduce import DOCS
+from reproduce.pages import quantity, shown
+from reproduce.studies import Listed, Results, results, words
 from sparq_sim.report import print as figures
 from sparq_sim.study.store import write_whole
 from sparq_sim.study.study import Study
@@ -19,7 +20,7 @@ from sparq_sim.study.study import Study
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PICTURES = Path(__file__).resolve().parent / "pictures" / "results"
+PICTURES = DOCS / "pictures" / "results"
 
 
 def drawn(one: Listed, study: Study) -> None:

@@ -1,6 +1,7 @@
 """Print what the real and the synthetic network have in common, as a table in Markdown.
 
-`python docs/ozone_table.py [nyc28_ozone_2016_2017.csv]`; without a file, the synthetic one only.
+`python -m reproduce.ozone_table [nyc28_ozone_2016_2017.csv]`; without a file, only the
+synthetic one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Set what is in docs/results into the pages, between markers.
 
-A *source* of numbers is a study that studies.toml lists, a check of docs/theory.py as
+A *source* of numbers is a study that studies.toml lists, a check of reproduce/theory.py as
 `theory.growth`, a benchmark as `benchmarks.engine`, or a printed table, `drift` or `ozone`. In a
 page these are written anew, up to `<!-- end -->`:
 
@@ -19,7 +19,7 @@ page these are written anew, up to `<!-- end -->`:
 `<!-- drift table -->`, `<!-- ozone table -->`, `<!-- demo output -->`
     what a script printed, kept in docs/results.
 
-The markers of the reference are explained in docs/reference.py.
+The markers of the reference are explained in reproduce/reference.py.
 """
 
 from __future__ import annotations
@@ -29,13 +29,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import reference
-from results_studies import LEVELS, RESULTS, Listed, Row, listed, results, words
-
+from reproduce import DOCS, ROOT, reference
+from reproduce.studies import LEVELS, RESULTS, Listed, Row, listed, results, words
 from sparq_sim.errors import SparqError, did_you_mean
 
-DOCS = Path(__file__).resolve().parent
-ROOT = DOCS.parent
 MARKED = re.compile(r"<!-- (?P<what>[a-z]+)(?P<given>[^>]*?) -->(?P<text>.*?)<!-- end -->", re.S)
 BOOKS = ("theory", "benchmarks")
 """Files of docs/results with the rows of several parts."""

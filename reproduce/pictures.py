@@ -1,4 +1,4 @@
-"""Draw every environment for its page: `python docs/pictures.py [kind ...]`.
+"""Draw every environment for its page: `python -m reproduce.pictures [kind ...]`.
 
 Pictures go to docs/pictures/environments, each of the environment with its defaults. What is
 recorded is drawn from a file that is made of the synthetic network.
@@ -17,12 +17,13 @@ from numpy.random import Generator, Philox
 from PIL import Image
 from threadpoolctl import threadpool_limits
 
+from reproduce import DOCS
 from sparq_environments.network import SensorNetwork
 from sparq_sim.plugin import registry as plugins
 from sparq_sim.report.environment import as_figure, sample
 from sparq_sim.simulation.randomness import Streams
 
-FOLDER = Path(__file__).resolve().parent / "pictures" / "environments"
+FOLDER = DOCS / "pictures" / "environments"
 HORIZON, SEED, DOTS_PER_INCH = 100.0, 0, 110
 RECORD = "network.csv"
 REQUIRED = {"recorded": {"files": (RECORD,)}}

@@ -1,6 +1,6 @@
 """The reference: each public name with its signature and its sentence, as the source has them.
 
-docs/results_pages.py writes it into docs/reference.md, between these markers:
+reproduce/pages.py writes it into docs/reference.md, between these markers:
 
 `<!-- names: MODULE -->`
     the public names of a module: those of its `__all__`, or else its classes, functions and types
@@ -23,13 +23,13 @@ from importlib import import_module
 from importlib.metadata import distribution
 from inspect import cleandoc, getsource, isclass, isfunction
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import sparq_sim
+from reproduce import DOCS
 from sparq_sim.errors import SparqError, did_you_mean
 
-PAGE = Path(__file__).with_suffix(".md")
+PAGE = DOCS / "reference.md"
 HOME = "sparq_sim"
 MARKERS = ("names", "plugins")
 _SPANS = re.compile(r"`[^`]+`|(?<![\w*])\*\w[\w -]*\*(?![\w*])")
@@ -122,7 +122,7 @@ def _lines(entry: Entry) -> Iterator[str]:
         yield _item(entry.name, _escaped(_aliases(entry.module).get(entry.name, "")))
         return
     node = _node(value)
-    if not isinstance(node, ast.ClassDef):
+    if not isclass(value):
         yield _item(_signature(node), _summary(node))
         return
     yield _item(_class_line(entry, node), _summary(node), entry.kind or _tag(node))

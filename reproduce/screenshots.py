@@ -1,7 +1,7 @@
-"""Take the pictures of the report for its page: `python docs/screenshots.py [name ...]`.
+"""Take the pictures of the report for its page: `python -m reproduce.screenshots [name ...]`.
 
 Plays small studies into a temporary folder, opens their reports in Chromium without a window, and
-writes docs/pictures/report. Needs a browser (`make browser`; docs/browser.py says where it is
+writes docs/pictures/report. Needs a browser (`make browser`; reproduce/browser.py says where it is
 sought), and selenium, which the extra `test` brings.
 """
 
@@ -16,14 +16,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import browser
 from PIL import Image
 
+from reproduce import DOCS, browser
 from sparq_sim.report import write
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.study.study import Study
 
-FOLDER = Path(__file__).resolve().parent / "pictures" / "report"
+FOLDER = DOCS / "pictures" / "report"
 WIDE, NARROW = 1280, 390
 """Pixels across: of a window, and of a phone."""
 

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from reproduce import DOCS
 from sparq_sim import Scenario
 from sparq_sim.analysis.summary import Spread, spread, summary
 from sparq_sim.errors import SparqError
@@ -28,7 +29,7 @@ from sparq_sim.study.study import Study, label
 Row: TypeAlias = Mapping[str, Any]
 Results: TypeAlias = Mapping[str, Any]
 
-RESULTS = Path(__file__).resolve().parent / "results"
+RESULTS = DOCS / "results"
 PLAYS = Path("studies/docs")
 """Where plays are kept, from the root of the repository."""
 LEVELS = ("uniform", "fixed", "late")
@@ -93,7 +94,7 @@ def results(name: str) -> Results:
     """Read what docs/results has under a name."""
     path = RESULTS / f"{name}.json"
     if not path.is_file():
-        raise SparqError(f"{path} is not there; run: python docs/regenerate.py {name}")
+        raise SparqError(f"{path} is not there; run: python -m reproduce {name}")
     found: Results = json.loads(path.read_text(encoding="utf-8"))
     return found
 

@@ -1,8 +1,8 @@
-"""Check the paper's theorems: `python docs/theory.py [--quick] [name ...]`.
+"""Check the paper's theorems: `python -m reproduce.theory [--quick] [name ...]`.
 
 By default all checks; the whole takes some ten minutes. It prints what it finds and writes
-docs/results/theory.json, from which docs/regenerate.py writes the pages. With --quick checks run in
-small, and nothing is written.
+docs/results/theory.json, from which `python -m reproduce` writes the pages. With --quick,
+checks run in small, and nothing is written.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator, Philox
 from pydantic import PrivateAttr
-from results_studies import RESULTS, results, write
 
+from reproduce.studies import RESULTS, results, write
 from sparq_environments.rkhs_walk import RKHSWalk
 from sparq_environments.synthetic import Synthetic
 from sparq_experts.truth import Truth
@@ -53,7 +53,8 @@ from sparq_sim.simulation.randomness import Streams
 
 DELTA = 0.05
 
-Row = dict[str, float | str]
+Row = dict[str, Any]
+"""Numbers and names, by their columns."""
 Rows = list[Row]
 
 

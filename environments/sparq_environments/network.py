@@ -73,8 +73,8 @@ class SensorNetwork(Environment):
 
     The defaults are calibrated to two years of EPA's readings at 28 monitors around New York
     (2016 and 2017): levels, spreads, correlations over distance and days, how often the best site
-    changes, and what simple policies lose; `python docs/ozone_table.py` prints both. A network for
-    choosing where to measure, of any length, which needs no file. Day 0 is 1 January.
+    changes, and what simple policies lose; `python -m reproduce.ozone_table` prints both. A
+    network for choosing where to measure, of any length, which needs no file. Day 0 is 1 January.
     """
 
     level_evaluations = 5_000_000

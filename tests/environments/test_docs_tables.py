@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
-from pathlib import Path
-from types import ModuleType
 
 import pytest
 from numpy.random import Generator, Philox
 
+from reproduce import DOCS, drift_table, ozone_table
 from sparq_environments.recorded import Recorded
 from sparq_sim.plugin import registry as plugins
 from tests.environments.ozone import ozone_file
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "guides" / "environments.md").read_text(encoding="utf-8")
 CHEAP = ("synthetic", "markov-gp", "sensor-network", "rod")
-
-
-def script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def rows(text: str) -> dict[str, list[str]]:
@@ -56,7 +44,7 @@ def test_every_environment_has_a_section_and_a_picture() -> None:
 def test_every_environment_that_needs_no_file_has_its_drift_in_the_table() -> None:
     measured = {row.split(",")[0] for row in on_the_page("drift")}
     assert measured == set(plugins.names("environment")) - {"recorded"}
-    assert list(on_the_page("drift")) == list(script("drift_table").ROWS)
+    assert list(on_the_page("drift")) == list(drift_table.ROWS)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +52,7 @@ def test_every_environment_that_needs_no_file_has_its_drift_in_the_table() -> No
     [*CHEAP, *(pytest.param(name, marks=pytest.mark.slow) for name in on_the_page("drift"))],
 )
 def test_the_drift_on_the_page_is_what_the_command_measures(name: str) -> None:
-    ((_, (*found, tolerance)),) = rows(f"|\n|\n{script('drift_table').line(name)}").items()
+    ((_, (*found, tolerance)),) = rows(f"|\n|\n{drift_table.line(name)}").items()
     *said, said_tolerance = on_the_page("drift")[name]
     assert tolerance == said_tolerance
     # Three digits are written, and other builds may round otherwise.
@@ -72,7 +60,7 @@ def test_the_drift_on_the_page_is_what_the_command_measures(name: str) -> None:
 
 
 def test_the_synthetic_figures_on_the_page_are_what_the_command_prints() -> None:
-    command = [sys.executable, str(DOCS / "ozone_table.py")]
+    command = [sys.executable, "-m", "reproduce.ozone_table"]
     printed = rows(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     assert list(printed) == list(on_the_page("ozone"))
     for name, (_, said) in on_the_page("ozone").items():
@@ -82,6 +70,6 @@ def test_the_synthetic_figures_on_the_page_are_what_the_command_prints() -> None
 
 def test_the_real_figures_on_the_page_are_those_of_the_file() -> None:
     record = Recorded(files=(str(ozone_file()),)).start(Generator(Philox(key=0)))
-    real = script("ozone_table").figures(record, record.steps)
+    real = ozone_table.figures(record, record.steps)
     said = {name: float(real) for name, (real, _) in on_the_page("ozone").items()}
     assert real == pytest.approx(said, abs=0.006)

@@ -1,20 +1,16 @@
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-from types import ModuleType
-
 import numpy as np
 import pytest
 from numpy.random import Generator, Philox
 from pydantic import ValidationError
 
+from reproduce import ozone_table
 from sparq_environments.network import BLOCK, KEPT, NetworkLandscape, SensorNetwork
 from sparq_environments.recorded import Recorded
 from sparq_sim.arrays import Matrix
 from tests.environments.ozone import ozone_file
 
-SCRIPT = Path(__file__).resolve().parents[2] / "docs" / "ozone_table.py"
 REAL = {
     "mean": 36.9,
     "std": 13.2,
@@ -58,19 +54,8 @@ def autocorrelation(paths: Matrix, lag: int) -> float:
 
 
 @pytest.fixture(scope="module")
-def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("ozone_table", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def synthetic(script: ModuleType) -> dict[str, float]:
-    averaged: dict[str, float] = script.synthetic()
-    return averaged
+def synthetic() -> dict[str, float]:
+    return ozone_table.synthetic()
 
 
 # A landscape
@@ -174,10 +159,8 @@ def test_the_synthetic_network_is_within_a_fifth_of_the_real_one(
     assert abs(synthetic[figure] - REAL[figure]) <= bound
 
 
-def test_the_figures_of_the_real_file_are_those_the_network_is_calibrated_to(
-    script: ModuleType,
-) -> None:
-    real = script.figures(Recorded(files=(str(ozone_file()),)).start(Generator(Philox(key=0))))
+def test_the_figures_of_the_real_file_are_those_the_network_is_calibrated_to() -> None:
+    real = ozone_table.figures(Recorded(files=(str(ozone_file()),)).start(Generator(Philox(key=0))))
     # A day's best site is counted here as expected over ties, and as the first of them there.
     changes = real.pop("share of days on which the best site changes")
     assert changes == pytest.approx(0.78, abs=0.03)

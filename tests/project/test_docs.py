@@ -5,19 +5,16 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-sys.path.append(str(DOCS))
-check = import_module("check")
+from reproduce import check
 
 
 def test_the_blocks_of_readme_and_documentation_do_what_they_say() -> None:
     ran = subprocess.run(
-        [sys.executable, DOCS / "check.py"], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "reproduce.check"], capture_output=True, text=True, check=False
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "README.md: " in ran.stdout

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
@@ -13,12 +12,8 @@ from pathlib import Path
 import pytest
 
 import sparq_sim
+from reproduce import DOCS, ROOT, check, reference
 from sparq_sim.errors import SparqError
-
-ROOT = Path(__file__).resolve().parents[2]
-DOCS = ROOT / "docs"
-sys.path.append(str(DOCS))
-check, reference = import_module("check"), import_module("reference")
 
 PAGE = reference.PAGE.read_text(encoding="utf-8")
 LISTED = {entry.path for entry in reference.listed(PAGE)}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import re
-import sys
 from collections.abc import Mapping
 from itertools import takewhile
 from math import sqrt
@@ -13,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from reproduce import ROOT, figures, pages, studies
+from reproduce import __main__ as regenerate
 from sparq_sim.analysis.summary import summary
 from sparq_sim.errors import SparqError
 from sparq_sim.scenario.files import bundled
@@ -20,14 +20,6 @@ from sparq_sim.scenario.model import Scenario
 from sparq_sim.study.executors import InProcess
 from sparq_sim.study.store import canonical
 from sparq_sim.study.study import Study
-
-ROOT = Path(__file__).resolve().parents[2]
-DOCS = ROOT / "docs"
-sys.path.append(str(DOCS))  # Its scripts import one another.
-regenerate, pages, studies, figures = (
-    importlib.import_module(name)
-    for name in ("regenerate", "results_pages", "results_studies", "results_figures")
-)
 
 STUDIES: Mapping[str, Any] = studies.listed()
 PAGES = {str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page in pages.pages()}

@@ -1,29 +1,22 @@
-"""The checks of docs/theory.py, in small, and what it has written."""
+"""The checks of reproduce/theory.py, in small, and what it has written."""
 
 from __future__ import annotations
 
-import importlib
 import json
-import sys
 from dataclasses import replace
 from math import log
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from reproduce import DOCS, theory
 from sparq_environments.rkhs_walk import RKHSWalk
 from sparq_sim.gp.bounds import tail_bound
+from sparq_sim.simulation.measures import regret
 from sparq_sim.simulation.randomness import Streams
 from sparq_sim.testing import check_environment
 
-DOCS = Path(__file__).parents[2] / "docs"
-
-
-sys.path.append(str(DOCS))  # Its scripts import one another.
-theory: Any = importlib.import_module("theory")
 SMALL = theory.QUICK
 
 
@@ -184,5 +177,5 @@ def test_tails_and_the_regret_of_the_coin_are_those_committed() -> None:
 
 @pytest.mark.slow
 def test_long_plays_do_not_reach_the_root_of_the_rounds() -> None:
-    regrets = theory.regret(theory.PAPER.play(theory.PAPER.sparq("theory"), 8000))
+    regrets = regret(theory.PAPER.play(theory.PAPER.sparq("theory"), 8000))
     assert theory.tail_exponent(regrets).low > 0.5

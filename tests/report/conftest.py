@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import fields as fields_of
 from dataclasses import is_dataclass
-from importlib import import_module
 from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from reproduce import browser as chromium
 from sparq_sim.report.html import page
 from sparq_sim.report.html.page import Gathered
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.study.executors import InProcess
 from sparq_sim.study.study import Study
 from tests.conftest import PATIENCE
-
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-sys.path.append(str(DOCS))  # Its scripts import one another.
-chromium = import_module("browser")
 
 
 class Browser:

@@ -7,20 +7,18 @@ import os
 import re
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
+from reproduce import DOCS, ROOT, screenshots
+from reproduce import browser as chromium
 from sparq_sim.cli.main import main
 from sparq_sim.report import write
 from sparq_sim.study.study import Study
 from tests.commands import run as run_python
-from tests.report.conftest import DOCS, Browser, chromium, played
-
-screenshots = import_module("screenshots")
-ROOT = Path(__file__).resolve().parents[2]
+from tests.report.conftest import Browser, played
 
 
 def test_each_picture_is_there_small_and_in_the_guide() -> None:
