@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
@@ -27,8 +27,10 @@ from sparq_sim.plugin.contract import (
 )
 from sparq_sim.simulation.blas import one_thread
 from sparq_sim.simulation.lifetime import Life, at_once, started_landscape
-from sparq_sim.simulation.play import Played
 from sparq_sim.simulation.trace import WALL, Trace, first_difference
+
+if TYPE_CHECKING:
+    from sparq_sim.simulation.play import Played
 
 COVER = 200
 """How many points of a box are looked at unless others are given."""

@@ -6,7 +6,7 @@ import ast
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -38,11 +38,18 @@ TREES = {name: ast.parse(file.read_text(encoding="utf-8")) for name, file in SOU
 
 
 class Imports(ast.NodeVisitor):
-    """Gathers what a module imports at run time, be it at the top or within a function."""
+    """Gathers what a module imports at run time, at the top and, if *lazy*, within functions."""
 
-    def __init__(self, module: str, *, package: bool) -> None:
+    def __init__(self, module: str, *, package: bool, lazy: bool = True) -> None:
         self._package = module.split(".") if package else module.split(".")[:-1]
+        self._lazy = lazy
         self.names: set[str] = set()
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        if self._lazy:
+            self.generic_visit(node)
+
+    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815 - ast calls it so
 
     def visit_If(self, node: ast.If) -> None:
         if ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
@@ -70,8 +77,8 @@ class Imports(ast.NodeVisitor):
         self.generic_visit(node)
 
 
-def imports(tree: ast.Module, module: str, *, package: bool = False) -> set[str]:
-    visitor = Imports(module, package=package)
+def imports(tree: ast.Module, module: str, *, package: bool = False, lazy: bool = True) -> set[str]:
+    visitor = Imports(module, package=package, lazy=lazy)
     visitor.visit(tree)
     return visitor.names
 
@@ -85,19 +92,27 @@ def with_parents(names: Iterable[str]) -> set[str]:
     }
 
 
-GRAPH = {
-    name: with_parents(imports(TREES[name], name, package=file.name == "__init__.py"))
-    for name, file in SOURCES.items()
-}
+def graph(*, lazy: bool) -> dict[str, set[str]]:
+    """Return what each module of ours imports, by its name; also later on, if *lazy*."""
+    return {
+        name: with_parents(
+            imports(TREES[name], name, package=file.name == "__init__.py", lazy=lazy)
+        )
+        for name, file in SOURCES.items()
+    }
 
 
-def reach(modules: Iterable[str]) -> set[str]:
-    """Give all that *modules* import, also by way of other modules of ours."""
+GRAPH = graph(lazy=True)
+GRAPH_AT_IMPORT = graph(lazy=False)
+
+
+def reach(modules: Iterable[str], graph: Mapping[str, set[str]] = GRAPH) -> set[str]:
+    """Return all that *modules* import, also by way of other modules of ours."""
     seen: set[str] = set()
     todo = with_parents(modules)
     while todo:
         seen |= todo
-        todo = {name for module in todo for name in GRAPH.get(module, ())} - seen
+        todo = {name for module in todo for name in graph.get(module, ())} - seen
     return seen
 
 
@@ -136,6 +151,7 @@ def function():
     assert names == {
         *("a.b", "c", "c.d", "ours.part", "ours.part.e", "ours.f", "ours.f.g", "h", "i", "j", "k")
     }
+    assert not imports(ast.parse(text), "ours.part.module", lazy=False) & {"j", "k"}
     assert "ours.part.module.e" in imports(
         ast.parse("from . import e"), "ours.part.module", package=True
     )
@@ -174,6 +190,23 @@ def test_only_real_time_and_the_loop_that_skips_its_waits_run_on_asyncio() -> No
 @pytest.mark.parametrize("module", ["base", "lent", "protocol"])
 def test_what_both_clocks_share_knows_neither_simpy_nor_asyncio(module: str) -> None:
     assert not reach([f"sparq_sim.simulation.clock.{module}"]) & {"simpy", "asyncio"}
+
+
+READERS = (
+    "sparq_sim.analysis.summary",
+    "sparq_sim.simulation.beliefs",
+    "sparq_sim.simulation.measures",
+    "sparq_sim.simulation.trace",
+    "sparq_sim.study.store",
+)
+"""What reads a stored study."""
+PLAYERS = {"simpy", "asyncio", "sparq_sim.simulation.engine"}
+"""What only a play needs."""
+
+
+@pytest.mark.parametrize("module", READERS)
+def test_what_reads_a_stored_study_imports_nothing_that_plays(module: str) -> None:
+    assert not reach([module], GRAPH_AT_IMPORT) & PLAYERS
 
 
 @pytest.mark.parametrize("plugin", sorted(PLUGINS))
@@ -333,6 +366,18 @@ def test_a_scenario_is_checked_without_what_plays_it() -> None:
         "from sparq_sim.scenario.model import Scenario\nScenario.load('synthetic').settings()"
     )
     assert not loaded & {"scipy", "plotly", "pyarrow"}
+
+
+def test_reading_a_stored_study_loads_nothing_that_plays(of_before: Path) -> None:
+    loaded = loaded_after(
+        "from sparq_sim.analysis.summary import summary\n"
+        "from sparq_sim.study.study import Study\n"
+        "study = Study.open(sys.argv[1])\n"
+        "summary(study)",
+        str(of_before),
+    )
+    # pyarrow and others may load asyncio.
+    assert not loaded & PLAYERS - {"asyncio"}
 
 
 def test_an_agent_loads_blas_before_the_play_begins_not_within_it() -> None:
