@@ -14,14 +14,14 @@ from threadpoolctl import threadpool_limits
 
 from sparq_environments.markov_gp import MarkovGP
 from sparq_environments.moving_peaks import MovingPeaks
-from sparq_environments.network import SensorNetwork
+from sparq_environments.online_tuning import OnlineTuning
 from sparq_environments.plume import Plume
 from sparq_environments.rkhs_walk import RKHSWalk
 from sparq_environments.rod import Rod
+from sparq_environments.sensor_network import SensorNetwork
 from sparq_environments.shifting import Shifting
 from sparq_environments.switching import Switching
 from sparq_environments.synthetic import Synthetic
-from sparq_environments.tuning import OnlineTuning
 from sparq_sim import Environment
 from sparq_sim.landscapes.drift import drift
 from sparq_sim.simulation.randomness import Streams

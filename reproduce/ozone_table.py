@@ -13,8 +13,8 @@ import numpy as np
 from numpy.random import Generator, Philox
 from numpy.typing import NDArray
 
-from sparq_environments.network import SensorNetwork
 from sparq_environments.recorded import Recorded
+from sparq_environments.sensor_network import SensorNetwork
 from sparq_sim.domain import Sites
 from sparq_sim.plugin.contract import Landscape
 from sparq_sim.simulation.measures import references

@@ -18,7 +18,7 @@ from PIL import Image
 from threadpoolctl import threadpool_limits
 
 from reproduce import DOCS
-from sparq_environments.network import SensorNetwork
+from sparq_environments.sensor_network import SensorNetwork
 from sparq_sim.plugin import registry as plugins
 from sparq_sim.report.environment import as_figure, sample
 from sparq_sim.simulation.randomness import Streams

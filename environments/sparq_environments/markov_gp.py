@@ -11,8 +11,8 @@ import numpy as np
 from numpy.random import Generator
 from pydantic import Field, PositiveInt, model_validator
 
-from sparq_environments.chains import Chain
-from sparq_environments.kernel_worlds import AnyStationary, KernelEnvironment
+from sparq_environments._kernel_environment import AnyStationary, KernelEnvironment
+from sparq_environments._markov_chain import Chain
 from sparq_sim.arrays import Matrix, Point, Points, Values, frozen_array
 from sparq_sim.domain import Box
 from sparq_sim.fields import Probability

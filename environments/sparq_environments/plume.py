@@ -10,7 +10,7 @@ from numpy.random import Generator, Philox
 from numpy.typing import NDArray
 from pydantic import Field, FiniteFloat, model_validator
 
-from sparq_environments.transport import Diffusion, Waves, advect, bump, whole_steps
+from sparq_environments._transport import Diffusion, Waves, advect, bump, whole_steps
 from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box
 from sparq_sim.fields import Amount, Positive, Probability

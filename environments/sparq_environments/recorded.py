@@ -13,10 +13,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from sparq_environments.cells import ReadingError
-from sparq_environments.gaps import Record, Rule, complete
-from sparq_environments.readings import Choice, read
-from sparq_environments.resampling import How, Resampling
+from sparq_environments._file_rows import ReadingError
+from sparq_environments._readings import Choice, read
+from sparq_environments._resampling import How, Resampling
+from sparq_environments._site_record import Record, Rule, complete
 from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Sites
 from sparq_sim.fields import Positive, Probability

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.random import Generator
 from pydantic import Field, PositiveInt
 
-from sparq_environments.chains import Chain
-from sparq_environments.kernel_worlds import KernelEnvironment
+from sparq_environments._kernel_environment import KernelEnvironment
+from sparq_environments._markov_chain import Chain
 from sparq_sim.arrays import Matrix, Point, Points, Values
 from sparq_sim.fields import Positive
 from sparq_sim.gp.kernels import (

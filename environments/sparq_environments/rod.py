@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from pydantic import Field, FiniteFloat, model_validator
 
-from sparq_environments.transport import Diffusion, Waves, bump, whole_steps
+from sparq_environments._transport import Diffusion, Waves, bump, whole_steps
 from sparq_sim.domain import Box
 from sparq_sim.fields import Amount, Positive, Probability
 from sparq_sim.landscapes.computed import EvolvingEnvironment

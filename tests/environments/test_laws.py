@@ -19,15 +19,15 @@ from scipy.optimize import minimize
 from sparq_environments.function import FunctionWorld, from_function
 from sparq_environments.markov_gp import MarkovGP
 from sparq_environments.moving_peaks import MovingPeaks
-from sparq_environments.network import SensorNetwork
+from sparq_environments.online_tuning import OnlineTuning
 from sparq_environments.plume import Fixed, Plume, Source, Wall
 from sparq_environments.recorded import Recorded
 from sparq_environments.rkhs_walk import RKHSWalk
 from sparq_environments.rod import Rod
+from sparq_environments.sensor_network import SensorNetwork
 from sparq_environments.shifting import Shifting
 from sparq_environments.switching import Switching
 from sparq_environments.synthetic import Synthetic
-from sparq_environments.tuning import OnlineTuning
 from sparq_sim import Environment, Rules, play
 from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box, Sites

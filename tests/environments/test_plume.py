@@ -14,6 +14,7 @@ from numpy.testing import assert_allclose
 from pydantic import ValidationError
 from scipy.integrate import quad
 
+from sparq_environments._transport import bump
 from sparq_environments.plume import (
     Circle,
     Cycle,
@@ -31,7 +32,6 @@ from sparq_environments.plume import (
     Wall,
     Wind,
 )
-from sparq_environments.transport import bump
 from sparq_sim.arrays import Values
 from sparq_sim.landscapes.snapshots import Cells, Simulated, State
 

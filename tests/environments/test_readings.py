@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from sparq_environments.cells import ReadingError
-from sparq_environments.gaps import Record, Rule, complete
-from sparq_environments.readings import Choice, read
+from sparq_environments._file_rows import ReadingError
+from sparq_environments._readings import Choice, read
+from sparq_environments._site_record import Record, Rule, complete
 
 OLD = (
     "Date,Source,Site ID,POC,Daily Max 8-hour Ozone Concentration,UNITS,DAILY_AQI_VALUE,Site Name,"

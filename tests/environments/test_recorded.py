@@ -9,7 +9,7 @@ import pytest
 from numpy.random import Generator, Philox
 from pydantic import ValidationError
 
-from sparq_environments.cells import ReadingError
+from sparq_environments._file_rows import ReadingError
 from sparq_environments.recorded import Recorded, RecordedLandscape
 from sparq_experts.truth import Truth
 from sparq_sim import Rules, play

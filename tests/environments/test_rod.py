@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose
 from pydantic import ValidationError
 from scipy.integrate import quad
 
+from sparq_environments._transport import Waves
 from sparq_environments.rod import Heater, Rod, RodSolver
-from sparq_environments.transport import Waves
 from sparq_sim.arrays import Values
 from sparq_sim.landscapes.snapshots import Cells, Simulated, State
 

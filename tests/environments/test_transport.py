@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.linalg import expm
 
-from sparq_environments.transport import Diffusion, Waves, advect, bump
+from sparq_environments._transport import Diffusion, Waves, advect, bump
 from sparq_sim.arrays import Values
 from sparq_sim.domain import Box
 from sparq_sim.landscapes.snapshots import Cells, State

@@ -14,7 +14,7 @@ import pytest
 from numpy.random import Generator, Philox
 from typer.testing import CliRunner
 
-from sparq_environments.network import SensorNetwork
+from sparq_environments.sensor_network import SensorNetwork
 from sparq_sim.analysis.summary import paired, summary
 from sparq_sim.cli.main import app
 from sparq_sim.gp.kernels import SquaredExponential

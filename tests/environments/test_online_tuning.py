@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.optimize import minimize
 from sklearn.linear_model import Ridge
 
-from sparq_environments.tuning import OnlineTuning, OnlineTuningLandscape, Stream
+from sparq_environments.online_tuning import OnlineTuning, OnlineTuningLandscape, Stream
 from sparq_sim import Rules, play
 from sparq_sim.arrays import Matrix, Point, Values
 from sparq_sim.optimizers.uniform import Uniform

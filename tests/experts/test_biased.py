@@ -5,7 +5,7 @@ from math import pi, sin
 import pytest
 from pydantic import ValidationError
 
-from sparq_experts.bias import Biased, DriftingBias
+from sparq_experts.biased import Biased, DriftingBias
 from sparq_sim.plugin.contract import Expert
 from sparq_sim.testing import check_expert
 from tests.experts import consult

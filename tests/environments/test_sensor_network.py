@@ -6,8 +6,8 @@ from numpy.random import Generator, Philox
 from pydantic import ValidationError
 
 from reproduce import ozone_table
-from sparq_environments.network import BLOCK, KEPT, NetworkLandscape, SensorNetwork
 from sparq_environments.recorded import Recorded
+from sparq_environments.sensor_network import BLOCK, KEPT, NetworkLandscape, SensorNetwork
 from sparq_sim.arrays import Matrix
 from tests.environments.ozone import ozone_file
 

@@ -9,7 +9,7 @@ from math import floor, isclose, nan
 from statistics import fmean, median
 from typing import Literal, TypeAlias
 
-from sparq_environments.readings import Reading
+from sparq_environments._readings import Reading
 
 How: TypeAlias = Literal["mean", "last", "first"]
 

@@ -11,9 +11,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sparq_environments.cells import ReadingError
-from sparq_environments.readings import Reading, Readings
-from sparq_environments.resampling import Resampling, remedy, usual_distance
+from sparq_environments._file_rows import ReadingError
+from sparq_environments._readings import Reading, Readings
+from sparq_environments._resampling import Resampling, remedy, usual_distance
 from sparq_sim.arrays import Matrix, Values, frozen_array
 
 Rule: TypeAlias = Literal["interpolate", "carry", "anomaly"]

@@ -9,7 +9,7 @@ from datetime import date
 from math import inf, isfinite, nan
 from pathlib import Path
 
-from sparq_environments.cells import (
+from sparq_environments._file_rows import (
     ReadingError,
     american_day,
     csv_rows,

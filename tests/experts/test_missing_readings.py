@@ -7,7 +7,7 @@ import pytest
 from numpy.random import Generator
 
 from sparq_experts.adversary import Adversary
-from sparq_experts.bias import Biased, DriftingBias
+from sparq_experts.biased import Biased, DriftingBias
 from sparq_experts.blind_spot import BlindSpot
 from sparq_experts.forecast import Forecast
 from sparq_experts.human import Human
