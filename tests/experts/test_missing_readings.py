@@ -7,8 +7,9 @@ import pytest
 from numpy.random import Generator
 
 from sparq_experts.adversary import Adversary
-from sparq_experts.biased import Biased, DriftingBias
+from sparq_experts.biased import Biased
 from sparq_experts.blind_spot import BlindSpot
+from sparq_experts.drifting_bias import DriftingBias
 from sparq_experts.forecast import Forecast
 from sparq_experts.human import Human
 from sparq_experts.lagged import Lagged
