@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 import sparq_sim
 from sparq_sim import Channel, Rules, Scenario, play, play_live
 from sparq_sim.arrays import Matrix, Points, Values
-from sparq_sim.cli.main import KINDS, Listed
+from sparq_sim.cli.catalogue import KINDS, Listed
 from sparq_sim.errors import PluginError, ScenarioError
 from sparq_sim.fields import Positive
 from sparq_sim.gp.fit import fit

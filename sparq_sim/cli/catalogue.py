@@ -1,0 +1,152 @@
+"""Commands about what is installed: `list` and `show`."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sparq_sim.cli.options import AllowImport, Overrides, load_scenario
+from sparq_sim.cli.output import say
+from sparq_sim.errors import SparqError
+
+if TYPE_CHECKING:
+    from sparq_sim.plugin.registry import AnyKind
+
+__all__ = ["KINDS", "Listed", "list_installed", "show"]
+
+KINDS: dict[str, AnyKind] = {
+    "environments": "environment",
+    "experts": "expert",
+    "optimizers": "optimizer",
+    "draws": "draw",
+    "noises": "noise",
+    "losses": "loss",
+    "faults": "fault",
+    "kernels": "kernel",
+    "priors": "prior",
+    "widths": "width",
+    "lengths": "length",
+    "schedules": "schedule",
+    "routings": "routing",
+}
+"""What can be plugged in, by what several of it are called."""
+
+
+class Listed(StrEnum):
+    """What can be listed."""
+
+    ENVIRONMENTS = "environments"
+    EXPERTS = "experts"
+    OPTIMIZERS = "optimizers"
+    SCENARIOS = "scenarios"
+    DRAWS = "draws"
+    NOISES = "noises"
+    LOSSES = "losses"
+    FAULTS = "faults"
+    KERNELS = "kernels"
+    PRIORS = "priors"
+    WIDTHS = "widths"
+    LENGTHS = "lengths"
+    SCHEDULES = "schedules"
+    ROUTINGS = "routings"
+
+
+def list_installed(
+    what: Annotated[Listed | None, typer.Argument(help="All of them, if left out.")] = None,
+) -> None:
+    """List what is installed; of one sort, with a line about each."""
+    if what is None:
+        for each in Listed:
+            say(f"{each.value}: {', '.join(_list_names(each))}")
+        return
+    names = _list_names(what)
+    width = max((len(name) for name in names), default=0)
+    for name in names:
+        say(f"{name:{width}}  {_describe(what, name)}".rstrip())
+
+
+def show(
+    what: Annotated[str, typer.Argument(help="A scenario; or environment, expert, kernel ...")],
+    kind: Annotated[
+        str | None, typer.Argument(help="Which environment, expert, kernel ...")
+    ] = None,
+    overrides: Overrides = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw the environment to a file: .html, .png, .svg or .pdf."),
+    ] = None,
+    horizon: Annotated[float, typer.Option(help="Until when to draw, in clock units.")] = 100.0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the chance in what is drawn.")] = 0,
+    allow_import: AllowImport = False,
+) -> None:
+    """Show a scenario with all its defaults, or the fields of a plug-in, or draw an environment."""
+    sort = KINDS.get(what) or next((each for each in KINDS.values() if each == what), None)
+    if plot is not None and sort != "environment":
+        raise SparqError(f"--plot draws environments: `show environment KIND --plot {plot}`")
+    if sort is not None:
+        if kind is None:
+            raise SparqError(f"say which {sort}; there are: {', '.join(_list_plugins(sort))}")
+        if plot is None:
+            _show_plugin(sort, kind, allow_import=allow_import)
+        else:
+            from sparq_sim.report.environment import portray
+            from sparq_sim.scenario.model import environment
+
+            made = environment(kind, overrides or (), allow_import=allow_import)
+            say(str(portray(made, plot, name=kind, horizon=horizon, seed=seed)))
+    else:
+        loaded = load_scenario(what, overrides, allow_import=allow_import)
+        typer.echo(json.dumps(loaded.resolved(), indent=2))
+
+
+def _list_names(what: Listed) -> list[str]:
+    if what is Listed.SCENARIOS:
+        from sparq_sim.scenario.files import bundled
+
+        return sorted(bundled())
+    return _list_plugins(KINDS[what.value])
+
+
+def _describe(what: Listed, name: str) -> str:
+    """Give the title of a scenario, or the first line of what a model says of itself."""
+    from inspect import getdoc
+
+    try:
+        if what is Listed.SCENARIOS:
+            from sparq_sim.scenario.files import read
+
+            return str(read(name).values.get("title", ""))
+        from sparq_sim.plugin.registry import load
+
+        model = load(KINDS[what.value], name)
+    except SparqError as error:
+        return str(error).splitlines()[0]
+    return (getdoc(model) or "").partition("\n")[0]
+
+
+def _list_plugins(kind: AnyKind) -> list[str]:
+    from sparq_sim.plugin import registry as plugins
+
+    return plugins.names(kind)
+
+
+def _show_plugin(kind: AnyKind, name: str, *, allow_import: bool) -> None:
+    from inspect import getdoc
+
+    from pydantic_core import PydanticUndefined
+
+    from sparq_sim.plugin.field_docs import field_docs
+    from sparq_sim.plugin.registry import load
+
+    model = load(kind, name, allow_import=allow_import)
+    typer.echo(f"{name}\n\n{getdoc(model)}\n")
+    docs = field_docs(model)
+    for field, info in model.model_fields.items():
+        default = "required" if info.default is PydanticUndefined else f"= {info.default!r}"
+        typer.echo(f"  {field} {default}")
+        if field in docs:
+            typer.echo(f"      {docs[field]}")

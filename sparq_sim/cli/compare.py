@@ -1,0 +1,240 @@
+"""The command `compare`: tables of one or more studies, and paired differences."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sparq_sim.cli.options import AllowImport, ExecutorName, Jobs, make_executor, read_value
+from sparq_sim.cli.output import print_notes, say
+from sparq_sim.errors import SparqError
+
+if TYPE_CHECKING:
+    from sparq_sim.analysis.contrasts import Contrast
+    from sparq_sim.study.executors import PlayExecutor
+    from sparq_sim.study.store import Found
+    from sparq_sim.study.study import Study
+
+__all__ = ["compare"]
+
+MOST_NAMED = 6
+"""Rows that are named where they are left out of a comparison; of others, how many."""
+
+
+def compare(
+    folders: Annotated[list[Path], typer.Argument(help="Folders of studies.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects.")] = False,
+    between: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="Compare the values of a swept field, pair by pair."),
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="EXPERT",
+            help="Play without an expert too, and compare; may be given several times.",
+        ),
+    ] = None,
+    price: Annotated[
+        float | None,
+        typer.Option(help="Compare regret plus what is spent, a unit of cost at this price."),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VALUE",
+            help="With --between, the value to compare with; with --price, the optimizer.",
+        ),
+    ] = None,
+    jobs: Jobs = None,
+    executor: ExecutorName = "processes",
+    allow_import: AllowImport = False,
+) -> None:
+    """Compare the optimizers of one or more studies, or what a setting, price or expert changes."""
+    from functools import partial
+
+    from rich.console import Console
+
+    from sparq_sim.analysis.cautions import noted_rows
+    from sparq_sim.analysis.summary import summary
+    from sparq_sim.report.terminal import summary_table
+    from sparq_sim.study.study import Study
+
+    if between is not None and without:
+        raise SparqError("--between and --without are two questions; ask one at a time")
+    if against is not None and (without or (between is None and price is None)):
+        raise SparqError("--against goes with --between PATH, or with --price alone")
+    studies = [Study.open(folder) for folder in folders]
+    if between is not None or without or price is not None:
+        if without:
+            play = partial(
+                _compare_without, executor=make_executor(executor, jobs), allow_import=allow_import
+            )
+            asked = [partial(play, expert=expert, price=price or 0.0) for expert in without]
+        elif between is not None:
+            asked = [partial(_compare_values, path=between, against=against, price=price or 0.0)]
+        else:
+            asked = [partial(_compare_prices, price=price or 0.0, against=against)]
+        _print_comparisons(studies, asked, price=price, as_json=as_json)
+        return
+    if as_json:
+        rows = [row for study in studies for row in noted_rows(study)]
+        typer.echo(json.dumps(rows, indent=2))
+    for study in studies:
+        if not as_json:
+            console = Console()
+            name = study.title or str(study.folder)
+            console.print(summary_table(name, summary(study), width=console.width))
+        print_notes(study)
+
+
+def _print_comparisons(
+    studies: Sequence[Study],
+    asked: Sequence[Callable[[Study], _Comparison]],
+    *,
+    price: float | None,
+    as_json: bool,
+) -> None:
+    """Print what was *asked* of each study: paired differences, and remarks on them."""
+    from rich.console import Console
+
+    from sparq_sim.analysis.cautions import cautions
+    from sparq_sim.report.terminal import contrast_table
+
+    console, rows = Console(), []
+    for study in studies:
+        answers: list[_Comparison] = []
+        for ask in asked:
+            answers.append(answer := ask(study))
+            if as_json:
+                warned = cautions(study, *answer.beside)
+                rows += [
+                    {
+                        "study": str(study.folder),
+                        **each.flat(),
+                        "notes": [found.text for found in warned if found.rows & each.rows],
+                    }
+                    for each in answer.rows
+                ]
+                continue
+            name = study.title or str(study.folder)
+            priced = price is not None
+            console.print(contrast_table(name, answer.rows, priced=priced, width=console.width))
+            for remark in answer.remarks:
+                say(remark)
+            if price is not None:
+                say(
+                    "Regret + price is the average regret plus what is spent a round, a unit of "
+                    f"cost at {price:g}.\nBelow the break-even price, the one that spends more is "
+                    "the better; in brackets is its 95 % interval."
+                )
+        for note in (note for answer in answers for note in answer.notes):
+            say(f"Note: {note}", err=True)
+        print_notes(study, *(other for answer in answers for other in answer.beside))
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2))
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """What a question about a study has come to."""
+
+    rows: list[Contrast]
+    remarks: Sequence[str]
+    """For a reader of the table."""
+    notes: Sequence[str] = ()
+    """What must be known in any case."""
+    beside: tuple[Study, ...] = ()
+    """Studies whose plays are compared with those of the study."""
+
+
+def _note_left_out(plays: Sequence[Found]) -> list[str]:
+    """Note which rows are compared with none, of which these are *plays*."""
+    from sparq_sim.study.settings import in_words
+
+    left = [
+        f"{each.optimizer} ({in_words(each.setting)})" if each.setting else each.optimizer
+        for each in plays
+    ]
+    more = f"; and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
+    named = "; ".join(left[:MOST_NAMED])
+    return [f"left out, for want of plays to compare with: {named}{more}"] if left else []
+
+
+def _compare_values(study: Study, *, path: str, against: str | None, price: float) -> _Comparison:
+    """Compare the values of a swept path."""
+    from sparq_sim.analysis.contrasts import alone, between, moving_with
+    from sparq_sim.study.settings import path_called, swept
+
+    found = study.found()
+    value = None if against is None else read_value(against)
+    rows = between(found, path, against=value, price=price)
+    path = path_called(path, swept(each.setting for each in found))
+    moving = moving_with(found, path)
+    along = f" together with {', '.join(moving)}, swept side by side" if moving else ""
+    remarks = [f"Compared with {path} = {rows[0].against}{along}, all else being equal."]
+    changed = [each for each in found if path in each.setting]
+    if same := sorted({each.optimizer for each in found} - {each.optimizer for each in changed}):
+        remarks.append(f"It makes no difference to: {', '.join(same)}.")
+    return _Comparison(rows, remarks, _note_left_out(alone(changed, rows)))
+
+
+def _compare_prices(study: Study, *, price: float, against: str | None) -> _Comparison:
+    """Compare optimizers by regret plus price."""
+    from sparq_sim.analysis.contrasts import alone, priced, spending_least
+
+    found = study.found()
+    rows = priced(found, price, against=against)
+    least = spending_least(found)
+    why = ""
+    if against is None:
+        why = ", which spends least"
+        if len(least) > 1:
+            why = f": of those that spend least ({', '.join(least)}), it has the least regret"
+    remark = f"Compared with {rows[0].against}{why}."
+    return _Comparison(rows, [remark], _note_left_out(alone(found, rows)))
+
+
+def _compare_without(
+    study: Study, *, expert: str, price: float, executor: PlayExecutor, allow_import: bool
+) -> _Comparison:
+    """Play what is missing without an expert, and compare."""
+    from rich.console import Console
+
+    from sparq_sim.analysis.contrasts import alone, left_out
+    from sparq_sim.analysis.summary import grouped
+    from sparq_sim.report.terminal import expert_in_words, watching
+    from sparq_sim.study.ablation import without
+    from sparq_sim.study.executors import terminable
+    from sparq_sim.study.settings import agree
+    from sparq_sim.study.study import label
+
+    other = without(study, expert, allow_import=allow_import)
+    with watching(Console(stderr=True)) as watch, terminable():
+        done = other.run(executor, watch=watch)
+    notes = list(done.notes)
+    if done.troubles:
+        reasons = "; ".join(dict.fromkeys(trouble.reason for trouble in done.troubles))
+        count = f"{len(done.troubles)} of {len(other.plays())} plays"
+        failed = f"{count} without the expert {expert!r} failed: {reasons}"
+        if not done.done:
+            raise SparqError(failed)
+        notes.append(failed)
+    found = study.found()
+    rows = left_out(found, other.found(), expert, price=price)
+    # Those that were refused are in the notes of the study without the expert.
+    tried = {label(play): play for play in other.plays()}.values()
+    left = [
+        play
+        for play in alone(found, rows)
+        if any(play.optimizer == o.optimizer and agree(play.setting, o.setting) for o in tried)
+    ]
+    played = Counter(name for name, _ in grouped(found))
+    words = expert_in_words(expert, rows, played=played)
+    return _Comparison(rows, words, [*notes, *_note_left_out(left)], (other,))

@@ -1,0 +1,100 @@
+"""Options and arguments that several commands share, and what they stand for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sparq_sim.errors import SparqError, did_you_mean
+
+if TYPE_CHECKING:
+    from sparq_sim.scenario.model import Scenario
+    from sparq_sim.study.executors import PlayExecutor
+
+__all__ = [
+    "AllowImport",
+    "ExecutorName",
+    "Folder",
+    "Jobs",
+    "Overrides",
+    "Source",
+    "load_scenario",
+    "make_executor",
+    "read_value",
+]
+
+Source = Annotated[str, typer.Argument(help="A scenario file, or the name of a bundled one.")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="FIELD=VALUE", help="Override a field; may be given several times."
+    ),
+]
+AllowImport = Annotated[
+    bool, typer.Option("--allow-import", help="Let a file name code to import, module:Class.")
+]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Processes; all cores if not given.")]
+ExecutorName = Annotated[
+    str, typer.Option(help="processes, in-process, dask, or tcp://HOST:PORT of a Dask cluster.")
+]
+Folder = Annotated[Path, typer.Argument(help="The folder of a study.")]
+
+
+def load_scenario(
+    source: str,
+    overrides: list[str] | None = None,
+    *,
+    allow_import: bool = False,
+    check_data: bool = False,
+) -> Scenario:
+    """Load a scenario as the shared options of a command ask for.
+
+    Args:
+        source: A file, or the name of a bundled scenario.
+        overrides: What was given by --set, each FIELD=VALUE.
+        allow_import: Whether the file may name code to import.
+        check_data: Whether to check the data files that the scenario names.
+
+    Raises:
+        ScenarioError: The scenario is not valid.
+    """
+    from sparq_sim.scenario.model import Scenario
+
+    return Scenario.load(
+        source, overrides=overrides or (), allow_import=allow_import, check_data=check_data
+    )
+
+
+def make_executor(name: str, jobs: int | None) -> PlayExecutor:
+    """Make the executor that --executor and --jobs name.
+
+    Args:
+        name: `processes`, `in-process`, `dask`, or the address of a Dask scheduler.
+        jobs: How many processes there are; None for one per core.
+
+    Raises:
+        SparqError: There is no such executor.
+    """
+    from sparq_sim.study.executors import Dask, InProcess, Processes
+
+    match name:
+        case "processes":
+            return Processes(jobs)
+        case "in-process":
+            return InProcess()
+        case "dask":
+            return Dask(jobs=jobs)
+        case address if "://" in address:
+            return Dask(address)
+    known = ("processes", "in-process", "dask", "tcp://HOST:PORT")
+    raise SparqError(f"no executor is called {name!r}: {did_you_mean(name, known)}")
+
+
+def read_value(text: str) -> object:
+    """Read the *text* of a value as --set does: as TOML, or else as a string."""
+    from sparq_sim.scenario.files import overridden
+
+    value: object = overridden([f"value={text}"]).values["value"]
+    return value

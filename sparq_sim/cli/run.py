@@ -1,0 +1,128 @@
+"""The command `run`: play a scenario into the folder of a study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sparq_sim.cli.options import (
+    AllowImport,
+    ExecutorName,
+    Jobs,
+    Overrides,
+    Source,
+    load_scenario,
+    make_executor,
+)
+from sparq_sim.cli.output import say
+from sparq_sim.cli.report import REPORT, write_report
+from sparq_sim.plugin.frames import account
+
+if TYPE_CHECKING:
+    from sparq_sim.report.terminal import Level
+    from sparq_sim.simulation.measures import References
+    from sparq_sim.study.study import Study
+
+__all__ = ["run"]
+
+
+def run(
+    scenario: Source,
+    out: Annotated[
+        Path | None, typer.Option(help="The folder of the study; studies/NAME unless given.")
+    ] = None,
+    overrides: Overrides = None,
+    jobs: Jobs = None,
+    executor: ExecutorName = "processes",
+    into: Annotated[
+        bool, typer.Option("--into", help="Play into the folder even if it holds another scenario.")
+    ] = False,
+    allow_import: AllowImport = False,
+    no_report: Annotated[
+        bool, typer.Option("--no-report", help="Leave out the report, report.html in the folder.")
+    ] = False,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Exit with 3 where results mean nothing: all answers useless, regret below 0.",
+        ),
+    ] = False,
+) -> None:
+    """Play a scenario: all optimizers, settings and replications; go on where it stopped."""
+    from rich.console import Console
+
+    from sparq_sim.analysis.cautions import cautions
+    from sparq_sim.analysis.summary import summary
+    from sparq_sim.report.terminal import (
+        estimates,
+        legend,
+        levels,
+        summary_table,
+        watching,
+        watching_levels,
+    )
+    from sparq_sim.study.executors import Terminated, terminable
+    from sparq_sim.study.study import Study
+
+    loaded = load_scenario(scenario, overrides, allow_import=allow_import, check_data=True)
+    name = Path(scenario)
+    folder = out or Path("studies") / (name.stem if name.suffix or name.is_absolute() else name)
+    console = Console()
+    study = Study(loaded, folder, into=into)
+    try:
+        with watching(console) as watch, terminable():
+            done = study.run(make_executor(executor, jobs), watch=watch)
+    except KeyboardInterrupt as stop:
+        study.store.prepare()  # Workers that were killed may have left files that are not whole.
+        typer.echo(f"Stopped. What is finished is in {folder}; the same command goes on.", err=True)
+        raise typer.Exit(143 if isinstance(stop, Terminated) else 130) from None
+    rows = summary(study)
+    known: dict[str, References] = {}
+    if rows:
+        reference_levels: list[Level] = []
+        try:
+            with watching_levels(console) as watch_levels:
+                reference_levels = levels(loaded, known=known, watch=watch_levels)
+        except Exception as error:  # Of a plug-in, whatever it be: the plays are there.
+            say(f"Note: no reference levels: {account(error)}", err=True)
+        table = summary_table(loaded.title, rows, reference_levels, width=console.width)
+        marked = any(row.impossible for row in rows)
+        console.print(table)
+        console.print(
+            legend(table, replications=loaded.replications, marked=marked),
+            style="dim",
+            highlight=False,
+        )
+    warned = cautions(study)
+    for note in (*done.notes, *(caution.text for caution in warned), *estimates(known.values())):
+        say(f"Note: {note}", err=True)
+    played = done.done - done.resumed
+    plays = "1 play" if played == 1 else f"{played} plays"
+    say(f"{plays} in {done.elapsed:.1f} s, {done.resumed} found; all in {folder}")
+    if rows and not no_report:
+        _try_report(study, folder / REPORT, allow_import=allow_import, known=known)
+    if done.troubles:
+        failed: dict[str, list[str]] = {}
+        for trouble in done.troubles:
+            failed.setdefault(trouble.reason, []).append(trouble.play.optimizer)
+        for reason, names in failed.items():
+            told = ", ".join(dict.fromkeys(names))
+            say(f"Failed: {told} ({len(names)} of {len(study.plays())}): {reason}", err=True)
+        raise typer.Exit(1)
+    if strict and any(caution.grave for caution in warned):
+        say("Error: some results mean nothing; see the notes (--strict)", err=True)
+        raise typer.Exit(3)
+
+
+def _try_report(
+    study: Study, to: Path, *, allow_import: bool, known: dict[str, References]
+) -> None:
+    """Write the report of a run; without one, the plays are there all the same."""
+    try:
+        made = write_report(study, to, replays=True, allow_import=allow_import, known=known)
+        say(f"Report: {made}")
+    except Exception as error:  # Whatever plug-ins, files and disks can do.
+        say(f"Note: no report: {account(error)}; `sparq-sim report` tries again", err=True)
