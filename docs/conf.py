@@ -51,8 +51,19 @@ def keep_colons(
 def as_plain_text(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
 ) -> None:
-    """Take formulas in docstrings as text: only `code`, *italics*, lists and paragraphs count."""
-    lines[:] = [_plain(line.replace(_COLON, ":")) for line in lines]
+    """Take formulas in docstrings as text: only `code`, *italics*, lists and paragraphs count.
+
+    A block of code, which begins below a line that ends in "::", stays as it is.
+    """
+    code_within: int | None = None  # How far the line above the block is indented.
+    for number, line in enumerate(lines):
+        indent = len(line) - len(line.lstrip())
+        if code_within is not None and line and indent <= code_within:
+            code_within = None
+        if code_within is None:
+            lines[number] = _plain(line.replace(_COLON, ":"))
+            if line.endswith("::"):
+                code_within = indent
 
 
 def _plain(line: str) -> str:

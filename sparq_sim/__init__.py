@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from sparq_sim.messages import Query as Query
     from sparq_sim.plugin.adaptors import from_function as from_function
     from sparq_sim.plugin.adaptors import from_process as from_process
-    from sparq_sim.plugin.contract import Briefing as Briefing
-    from sparq_sim.plugin.contract import Environment as Environment
-    from sparq_sim.plugin.contract import Expert as Expert
-    from sparq_sim.plugin.contract import Optimizer as Optimizer
-    from sparq_sim.plugin.contract import World as World
+    from sparq_sim.plugin.briefing import Briefing as Briefing
+    from sparq_sim.plugin.environment import Environment as Environment
+    from sparq_sim.plugin.expert import Expert as Expert
+    from sparq_sim.plugin.expert import World as World
+    from sparq_sim.plugin.optimizer import Optimizer as Optimizer
     from sparq_sim.scenario.model import Scenario as Scenario
     from sparq_sim.simulation.channel.channel import Channel as Channel
     from sparq_sim.simulation.channel.faults import Fault as Fault
@@ -39,25 +39,25 @@ _HOMES = {
     "Answer": "messages",
     "Box": "domain",
     "Channel": "simulation.channel.channel",
-    "Environment": "plugin.contract",
+    "Environment": "plugin.environment",
     "Estimate": "messages",
-    "Expert": "plugin.contract",
+    "Expert": "plugin.expert",
     "Failure": "messages",
     "Fault": "simulation.channel.faults",
     "Move": "messages",
-    "Optimizer": "plugin.contract",
+    "Optimizer": "plugin.optimizer",
     "PluginError": "errors",
     "Policy": "simulation.channel.policy",
     "Query": "messages",
     "Rules": "simulation.rules",
     "Scenario": "scenario.model",
-    "Briefing": "plugin.contract",
+    "Briefing": "plugin.briefing",
     "Sites": "domain",
     "SparqError": "errors",
     "Study": "study.study",
     "Trace": "simulation.trace",
     "Unavailable": "errors",
-    "World": "plugin.contract",
+    "World": "plugin.expert",
     "from_function": "plugin.adaptors",
     "from_process": "plugin.adaptors",
     "play": "simulation.play",

@@ -23,7 +23,7 @@ from sparq_sim.gp.observations import (
 )
 from sparq_sim.gp.posterior.cholesky import backward, factor, forward
 from sparq_sim.gp.priors import AnyPrior
-from sparq_sim.plugin.contract import Model
+from sparq_sim.plugin.model import Model
 
 NOISE = "noise_variance"  # the name of the free noise variance beside those of the kernel
 SPAN = 100.0  # how far parameters may go from their start, either way, unless bounds are given

@@ -13,7 +13,7 @@ from pydantic import Field
 from sparq_sim.arrays import Matrix, Point, Points, Values
 from sparq_sim.errors import PluginError
 from sparq_sim.fields import Positive
-from sparq_sim.plugin.contract import Model
+from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.parts import Open, broken
 from sparq_sim.plugin.promises import Promises
 from sparq_sim.plugin.registry import name_of

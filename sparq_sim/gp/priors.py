@@ -7,7 +7,7 @@ from math import lgamma, log, pi
 from typing import Annotated, Literal, TypeAlias
 
 from sparq_sim.fields import Positive
-from sparq_sim.plugin.contract import Model
+from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.parts import Open
 
 

@@ -34,7 +34,7 @@ from sparq_sim.landscapes.snapshots import (
     check_resolution,
     per_side,
 )
-from sparq_sim.plugin.contract import Environment, Landscape
+from sparq_sim.plugin.environment import Environment, Landscape
 
 Advance: TypeAlias = Callable[[State, float], State]
 """Make the state one snapshot after a moment, of the state at that moment."""

@@ -10,7 +10,7 @@ import numpy as np
 from sparq_sim.arrays import Points, Values, frozen_array
 from sparq_sim.domain import Box
 from sparq_sim.errors import SparqError
-from sparq_sim.plugin.contract import Landscape
+from sparq_sim.plugin.environment import Landscape
 
 _ON_A_LINE, _A_SIDE, _IN_SPACE = 2001, 101, 10_000
 

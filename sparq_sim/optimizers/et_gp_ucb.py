@@ -11,7 +11,7 @@ from sparq_sim.gp.observations import Candidates
 from sparq_sim.messages import Answer, Notes
 from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
 from sparq_sim.optimizers.shared.widths import Chance
-from sparq_sim.plugin.contract import Briefing
+from sparq_sim.plugin.briefing import Briefing
 
 
 class ETGPUCB(GPOptimizer):

@@ -10,7 +10,8 @@ from pydantic import Field, FiniteFloat
 
 from sparq_sim.errors import PluginError
 from sparq_sim.messages import Move, Reply
-from sparq_sim.plugin.contract import Agent, Asks, Briefing, Optimizer
+from sparq_sim.plugin.briefing import Briefing
+from sparq_sim.plugin.optimizer import Agent, Asks, Optimizer
 
 
 class Fixed(Optimizer):

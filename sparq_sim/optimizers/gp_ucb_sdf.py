@@ -18,7 +18,7 @@ from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.messages import REWARD, Answer, Notes, Query
 from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
 from sparq_sim.optimizers.shared.widths import Occasion, Width
-from sparq_sim.plugin.contract import Briefing
+from sparq_sim.plugin.briefing import Briefing
 
 
 class GPUCBSDF(GPOptimizer):

@@ -25,7 +25,9 @@ from sparq_sim.optimizers.shared.routing import AnyRouting, Offer, Routes, Routi
 from sparq_sim.optimizers.shared.schedules import Logarithmic, QuerySchedule
 from sparq_sim.optimizers.shared.selection import Played, Selector, Way, diagnosis
 from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior, PriorWarning
-from sparq_sim.plugin.contract import Agent, Asks, Briefing, Model, round_at
+from sparq_sim.plugin.briefing import Briefing, round_at
+from sparq_sim.plugin.model import Model
+from sparq_sim.plugin.optimizer import Agent, Asks
 
 GAP = 1e-6
 """A Schur complement this small beside the prior variance leaves no gap for a width to show."""

@@ -7,7 +7,7 @@ from numpy.random import Generator
 from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.optimizers.shared.lengths import AnyLength, VariationLength
 from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
-from sparq_sim.plugin.contract import Briefing
+from sparq_sim.plugin.briefing import Briefing
 
 
 class SWGPUCB(GPOptimizer):

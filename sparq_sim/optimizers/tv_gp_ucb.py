@@ -16,7 +16,7 @@ from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.messages import Answer
 from sparq_sim.optimizers.shared.forecast import Foreseen
 from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
-from sparq_sim.plugin.contract import Briefing
+from sparq_sim.plugin.briefing import Briefing
 
 if TYPE_CHECKING:
     from sparq_sim.gp.posterior.cholesky import CholeskyPosterior

@@ -9,7 +9,7 @@ from sparq_sim.arrays import Values
 from sparq_sim.fields import Amount
 from sparq_sim.optimizers.shared.ageing import AgeingMemory
 from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
-from sparq_sim.plugin.contract import Briefing
+from sparq_sim.plugin.briefing import Briefing
 
 
 class UIGPUCB(GPOptimizer):

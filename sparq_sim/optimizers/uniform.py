@@ -7,7 +7,8 @@ from typing import ClassVar
 from numpy.random import Generator
 
 from sparq_sim.messages import Move, Reply
-from sparq_sim.plugin.contract import Agent, Asks, Briefing, Optimizer
+from sparq_sim.plugin.briefing import Briefing
+from sparq_sim.plugin.optimizer import Agent, Asks, Optimizer
 
 
 class Uniform(Optimizer):

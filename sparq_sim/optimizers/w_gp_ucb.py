@@ -17,7 +17,7 @@ from sparq_sim.optimizers.shared.ageing import AgeingMemory
 from sparq_sim.optimizers.shared.forecast import Foreseen
 from sparq_sim.optimizers.shared.lengths import gain_order, known_rounds
 from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
-from sparq_sim.plugin.contract import Briefing
+from sparq_sim.plugin.briefing import Briefing
 
 if TYPE_CHECKING:
     from sparq_sim.gp.posterior.drifting import FadingPosterior

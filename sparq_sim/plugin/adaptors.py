@@ -11,7 +11,7 @@ import numpy as np
 from sparq_sim.arrays import Points, Values
 from sparq_sim.errors import PluginError
 from sparq_sim.messages import Estimate, Query
-from sparq_sim.plugin.contract import Expert, World
+from sparq_sim.plugin.expert import Expert, World
 
 ProcessFunction = Callable[[Any, Query, World], Generator[Any, Any, Estimate]]
 """`def process(env, query, world)`, which yields SimPy events and returns an Estimate."""

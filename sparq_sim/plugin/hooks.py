@@ -17,21 +17,17 @@ from numpy.typing import NDArray
 
 from sparq_sim.arrays import Points, Values, all_finite
 from sparq_sim.errors import HookError, LiveOnlyError, Unavailable
-from sparq_sim.plugin.contract import (
-    Agent,
-    Answering,
-    Believing,
-    Broadcasting,
+from sparq_sim.plugin.environment import (
     Coarsening,
     Environment,
-    Expert,
     Landscape,
     Observing,
-    Optimizer,
     WithCells,
     WithGaps,
 )
+from sparq_sim.plugin.expert import Answering, Broadcasting, Expert
 from sparq_sim.plugin.frames import account
+from sparq_sim.plugin.optimizer import Agent, Believing, Optimizer
 
 CLOSE = 0.82
 """How alike two names must be for one to be a misspelling: "anwser" is, "calls" is not "cells"."""

@@ -32,8 +32,8 @@ from pydantic_core.core_schema import (
 from sparq_sim.arrays import Values
 from sparq_sim.errors import HookError, PluginError
 from sparq_sim.fields import is_number, no_table
-from sparq_sim.plugin.contract import Model
 from sparq_sim.plugin.frames import account
+from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.registry import (
     PartKind,
     check_unclaimed,

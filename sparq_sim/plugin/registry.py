@@ -13,8 +13,11 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args, overload
 
 import sparq_sim
 from sparq_sim.errors import PluginError, did_you_mean
-from sparq_sim.plugin.contract import Environment, Expert, Model, Optimizer
+from sparq_sim.plugin.environment import Environment
+from sparq_sim.plugin.expert import Expert
 from sparq_sim.plugin.frames import account
+from sparq_sim.plugin.model import Model
+from sparq_sim.plugin.optimizer import Optimizer
 from sparq_sim.plugin.origins import qualified
 
 Kind: TypeAlias = Literal["environment", "expert", "optimizer"]
@@ -34,9 +37,9 @@ AnyKind: TypeAlias = Kind | PartKind
 
 # Named, not imported: each imports this module, and only what is used is to be loaded.
 _HOMES: dict[AnyKind, str] = {
-    "environment": "sparq_sim.plugin.contract:Environment",
-    "expert": "sparq_sim.plugin.contract:Expert",
-    "optimizer": "sparq_sim.plugin.contract:Optimizer",
+    "environment": "sparq_sim.plugin.environment:Environment",
+    "expert": "sparq_sim.plugin.expert:Expert",
+    "optimizer": "sparq_sim.plugin.optimizer:Optimizer",
     "draw": "sparq_sim.simulation.channel.draws:AnyDraw",
     "noise": "sparq_sim.simulation.channel.noise:AnyNoise",
     "loss": "sparq_sim.simulation.channel.noise:AnyLoss",

@@ -32,9 +32,12 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from sparq_sim.errors import PluginError, ScenarioError, SparqError, did_you_mean
 from sparq_sim.fields import is_number
 from sparq_sim.messages import AGENT_NAME, REWARD
-from sparq_sim.plugin.contract import Environment, Expert, Landscape, Model, Optimizer
+from sparq_sim.plugin.environment import Environment, Landscape
+from sparq_sim.plugin.expert import Expert
 from sparq_sim.plugin.field_docs import field_docs, first_paragraph
 from sparq_sim.plugin.frames import account
+from sparq_sim.plugin.model import Model
+from sparq_sim.plugin.optimizer import Optimizer
 from sparq_sim.plugin.registry import (
     GROUPS,
     AnyKind,

@@ -16,15 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from sparq_sim.arrays import Matrix, Points, Values
 from sparq_sim.errors import PluginError, SparqError
 from sparq_sim.messages import Move, Reply
-from sparq_sim.plugin.contract import (
-    Agent,
-    Belief,
-    Believing,
-    Briefing,
-    Landscape,
-    Optimizer,
-    WithGaps,
-)
+from sparq_sim.plugin.briefing import Briefing
+from sparq_sim.plugin.environment import Landscape, WithGaps
+from sparq_sim.plugin.optimizer import Agent, Belief, Believing, Optimizer
 from sparq_sim.simulation.blas import one_thread
 from sparq_sim.simulation.lifetime import Life, at_once, started_landscape
 from sparq_sim.simulation.trace import WALL, Trace, first_difference

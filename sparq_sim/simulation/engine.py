@@ -24,15 +24,9 @@ from sparq_sim.messages import (
     Query,
     checked_query,
 )
-from sparq_sim.plugin.contract import (
-    Agent,
-    Answering,
-    Briefing,
-    Landscape,
-    Observing,
-    WithGaps,
-    World,
-)
+from sparq_sim.plugin.briefing import Briefing
+from sparq_sim.plugin.environment import Landscape, Observing, WithGaps
+from sparq_sim.plugin.expert import Answering, World
 from sparq_sim.plugin.hooks import (
     AGENT_HOOKS,
     LANDSCAPE_HOOKS,
@@ -43,6 +37,7 @@ from sparq_sim.plugin.hooks import (
     misspelt,
     near_misses,
 )
+from sparq_sim.plugin.optimizer import Agent
 from sparq_sim.simulation.channel.channel import Channel
 from sparq_sim.simulation.channel.draws import Constant
 from sparq_sim.simulation.channel.policy import check_fallbacks

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
 from sparq_sim.errors import LiveOnlyError, PluginError
-from sparq_sim.plugin.contract import Environment, Landscape
+from sparq_sim.plugin.environment import Environment, Landscape
 from sparq_sim.plugin.frames import account
 from sparq_sim.simulation.blas import one_thread
 from sparq_sim.simulation.randomness import Streams

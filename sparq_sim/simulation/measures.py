@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box, Domain, Sites
 from sparq_sim.messages import AGENT_NAME, REWARD
-from sparq_sim.plugin.contract import Landscape
+from sparq_sim.plugin.environment import Landscape
 from sparq_sim.simulation.records import REFUSALS, UNASKED, Fate
 from sparq_sim.simulation.trace import Trace
 

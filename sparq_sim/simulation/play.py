@@ -7,7 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sparq_sim.errors import PluginError
-from sparq_sim.plugin.contract import Environment, Expert, Landscape, Model, Optimizer
+from sparq_sim.plugin.environment import Environment, Landscape
+from sparq_sim.plugin.expert import Expert
+from sparq_sim.plugin.model import Model
+from sparq_sim.plugin.optimizer import Optimizer
 from sparq_sim.simulation.blas import one_thread
 from sparq_sim.simulation.channel.channel import Channel
 from sparq_sim.simulation.clock.protocol import Clock

@@ -13,7 +13,8 @@ from pydantic import (
 )
 
 from sparq_sim.fields import Positive
-from sparq_sim.plugin.contract import Access, Model
+from sparq_sim.plugin.briefing import Access
+from sparq_sim.plugin.model import Model
 from sparq_sim.simulation.channel.draws import AnyDraw, Constant
 
 __all__ = ["EffortTime", "Rules"]

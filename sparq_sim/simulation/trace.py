@@ -17,7 +17,7 @@ from sparq_sim.messages import Answer, Failure, Notes, Query
 from sparq_sim.simulation.records import Record
 
 if TYPE_CHECKING:
-    from sparq_sim.plugin.contract import Belief
+    from sparq_sim.plugin.optimizer import Belief
     from sparq_sim.simulation.play import Played
 
 Columns: TypeAlias = Mapping[str, NDArray[Any]]

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from sparq_sim.arrays import Point
 from sparq_sim.errors import PluginError, SparqError
-from sparq_sim.plugin.contract import Environment, Landscape
+from sparq_sim.plugin.environment import Environment, Landscape
 from sparq_sim.plugin.frames import account
 from sparq_sim.plugin.hooks import LANDSCAPE_HOOKS
 from sparq_sim.simulation.delivery.programs import kill_all

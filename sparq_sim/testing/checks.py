@@ -29,22 +29,12 @@ from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box, Domain, Sites
 from sparq_sim.errors import PluginError
 from sparq_sim.messages import Estimate, Move, Query, Reply
-from sparq_sim.plugin.contract import (
-    Agent,
-    Answering,
-    Asks,
-    Belief,
-    Believing,
-    Briefing,
-    Environment,
-    Expert,
-    Landscape,
-    Model,
-    Optimizer,
-    SourceTerms,
-    World,
-)
+from sparq_sim.plugin.briefing import Briefing, SourceTerms
+from sparq_sim.plugin.environment import Environment, Landscape
+from sparq_sim.plugin.expert import Answering, Expert, World
 from sparq_sim.plugin.hooks import AGENT_HOOKS, EXPERT_HOOKS
+from sparq_sim.plugin.model import Model
+from sparq_sim.plugin.optimizer import Agent, Asks, Belief, Believing, Optimizer
 from sparq_sim.plugin.registry import load
 from sparq_sim.simulation.channel.channel import Channel
 from sparq_sim.simulation.clock.lent import NotAwaitedWarning

@@ -11,7 +11,7 @@ from numpy.random import Generator, Philox
 
 from sparq_sim.arrays import Matrix, Points, Values
 from sparq_sim.gp.kernels import Kernel, lowest_eigenvalue
-from sparq_sim.plugin.contract import Model
+from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.promises import unwatched
 from sparq_sim.simulation.channel.draws import Draw
 from sparq_sim.simulation.channel.noise import Loss, Noise

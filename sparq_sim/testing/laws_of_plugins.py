@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.errors import PluginError
 from sparq_sim.landscapes.computed import Computed, Tabulated
-from sparq_sim.plugin.contract import Coarsening, Environment, Landscape, Model, Observing, WithGaps
+from sparq_sim.plugin.environment import Coarsening, Environment, Landscape, Observing, WithGaps
 from sparq_sim.plugin.hooks import LANDSCAPE_HOOKS, Hook, fault, has, misspelt, near_misses
+from sparq_sim.plugin.model import Model
 from sparq_sim.simulation.lifetime import Life, at_once
 
 POINTS = 9

@@ -10,7 +10,7 @@ from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box, Domain, Sites
 from sparq_sim.fields import Positive
 from sparq_sim.gp.posterior.predictor import Predictor
-from sparq_sim.plugin.contract import Model
+from sparq_sim.plugin.model import Model
 
 TIE = 1e-9
 """Scores this close, relatively, are equal: two exact ways to compute them part that far."""

@@ -11,7 +11,8 @@ from pydantic import Field, PositiveInt
 from sparq_sim.errors import PluginError
 from sparq_sim.fields import Positive
 from sparq_sim.gp.kernels import Kernel, Matern12, Matern32, Matern52
-from sparq_sim.plugin.contract import Briefing, Model
+from sparq_sim.plugin.briefing import Briefing
+from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.parts import Open, broken, is_whole
 from sparq_sim.plugin.promises import Promises
 

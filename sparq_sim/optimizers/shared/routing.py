@@ -14,7 +14,8 @@ from pydantic import BeforeValidator, Field, PositiveFloat, field_validator
 from sparq_sim.arrays import Matrix
 from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.fields import Amount, Positive
-from sparq_sim.plugin.contract import Model, SourceTerms
+from sparq_sim.plugin.briefing import SourceTerms
+from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.parts import Open, broken, is_whole
 from sparq_sim.plugin.promises import Promises
 

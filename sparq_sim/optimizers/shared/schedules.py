@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 from pydantic import NonNegativeInt, PositiveInt
 
 from sparq_sim.fields import Positive
-from sparq_sim.plugin.contract import Model
+from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.parts import Open, number
 from sparq_sim.plugin.promises import Promises
 

@@ -25,7 +25,9 @@ from sparq_sim.gp.priors import AnyPrior
 from sparq_sim.messages import REWARD, Answer, Move, Notes, Query, Reply
 from sparq_sim.optimizers.shared.acquisition import Acquisition
 from sparq_sim.optimizers.shared.widths import AnyWidth, LogarithmicWidth, Occasion, Width
-from sparq_sim.plugin.contract import Agent, Asks, Belief, Briefing, Model, Optimizer, round_at
+from sparq_sim.plugin.briefing import Briefing, round_at
+from sparq_sim.plugin.model import Model
+from sparq_sim.plugin.optimizer import Agent, Asks, Belief, Optimizer
 
 __all__ = [
     "Belief",

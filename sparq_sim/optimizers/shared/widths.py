@@ -14,7 +14,7 @@ from sparq_sim.fields import Amount, Positive
 from sparq_sim.gp.kernels import Kernel
 from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.messages import Answer
-from sparq_sim.plugin.contract import Model
+from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.parts import Open, broken, number
 from sparq_sim.plugin.promises import Promises
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sparq_sim.errors import SparqError
-from sparq_sim.plugin.contract import Environment
+from sparq_sim.plugin.environment import Environment
 from sparq_sim.report.environment.page import as_html
 from sparq_sim.report.environment.picture import as_figure, need_matplotlib
 from sparq_sim.report.environment.views import Portrait, sample

@@ -12,7 +12,7 @@ from sparq_sim.arrays import Matrix, Points, Values
 from sparq_sim.domain import Box
 from sparq_sim.errors import SparqError
 from sparq_sim.landscapes.drift import drift
-from sparq_sim.plugin.contract import Landscape
+from sparq_sim.plugin.environment import Landscape
 
 FRAMES = 20  # Where the slider of a page stops.
 _ALONG, _ACROSS, _COVER = 201, 61, 512

@@ -19,7 +19,8 @@ from sparq_sim.arrays import Points
 from sparq_sim.domain import Domain, Sites
 from sparq_sim.errors import visible
 from sparq_sim.messages import AGENT_NAME
-from sparq_sim.plugin.contract import Belief, Environment, Landscape
+from sparq_sim.plugin.environment import Environment, Landscape
+from sparq_sim.plugin.optimizer import Belief
 from sparq_sim.simulation.beliefs import difference, known_play, watched_again
 from sparq_sim.simulation.blas import one_thread
 from sparq_sim.simulation.lifetime import started_landscape

@@ -7,7 +7,8 @@ from typing import Literal, Self, TypeAlias
 
 from pydantic import PositiveFloat, PositiveInt, field_validator, model_validator
 
-from sparq_sim.plugin.contract import Model, SourceTerms
+from sparq_sim.plugin.briefing import SourceTerms
+from sparq_sim.plugin.model import Model
 from sparq_sim.simulation.channel.draws import AnyDraw, Constant
 from sparq_sim.simulation.channel.faults import AnyFault, FaultModel
 from sparq_sim.simulation.channel.noise import AnyLoss, AnyNoise, Gaussian, Random

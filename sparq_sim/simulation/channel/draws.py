@@ -17,7 +17,7 @@ from pydantic import (
 
 from sparq_sim.arrays import Values
 from sparq_sim.fields import Amount, Positive
-from sparq_sim.plugin.contract import Model
+from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.parts import Open, number, numbers
 from sparq_sim.plugin.promises import Promises
 

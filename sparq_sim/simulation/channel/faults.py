@@ -11,7 +11,8 @@ import numpy as np
 
 from sparq_sim.fields import Amount, Positive, Probability
 from sparq_sim.messages import Estimate, Query
-from sparq_sim.plugin.contract import Model, World
+from sparq_sim.plugin.expert import World
+from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.parts import Open, number
 from sparq_sim.plugin.promises import Promises
 from sparq_sim.plugin.registry import name_of

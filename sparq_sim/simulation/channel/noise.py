@@ -13,7 +13,7 @@ from pydantic import Field, FiniteFloat, model_validator
 
 from sparq_sim.arrays import Points, Values
 from sparq_sim.fields import Amount, Positive, Probability
-from sparq_sim.plugin.contract import Model
+from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.parts import Open, broken, number, numbers
 from sparq_sim.plugin.promises import Promises
 from sparq_sim.simulation.channel.draws import PROBES

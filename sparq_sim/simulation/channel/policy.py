@@ -11,7 +11,7 @@ from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.fields import Amount, Positive
 from sparq_sim.messages import REWARD
-from sparq_sim.plugin.contract import Model
+from sparq_sim.plugin.model import Model
 
 
 class Rate(Model):

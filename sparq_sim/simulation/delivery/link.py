@@ -16,14 +16,8 @@ from sparq_sim.arrays import Point, Points, Values, all_rows
 from sparq_sim.domain import Domain
 from sparq_sim.errors import HookError, LiveOnlyError, PluginError, Unavailable, did_you_mean
 from sparq_sim.messages import AGENT_NAME, NO_READING, Estimate, Query, Reply
-from sparq_sim.plugin.contract import (
-    Answering,
-    Broadcasting,
-    Coarsening,
-    Landscape,
-    WithCells,
-    World,
-)
+from sparq_sim.plugin.environment import Coarsening, Landscape, WithCells
+from sparq_sim.plugin.expert import Answering, Broadcasting, World
 from sparq_sim.plugin.hooks import EXPERT_HOOKS, Readings, check_hooks
 from sparq_sim.simulation.channel.channel import Channel, Due
 from sparq_sim.simulation.channel.draws import Constant, Draw
@@ -566,7 +560,7 @@ class _KnownLandscape:
 
 
 class QueryWorld:
-    """What a source may use while it answers; see `sparq_sim.plugin.contract.World`."""
+    """What a source may use while it answers; see `sparq_sim.plugin.expert.World`."""
 
     __slots__ = ("_connection", "_met_gap", "_opened", "_parcel", "_rng", "has_answered", "lent")
 
