@@ -61,12 +61,12 @@ def _paint_totals(axes: Axes, told: Results, end: float) -> None:
     lines = told["rows"]
     prices = np.linspace(0.0, end, 2)
     for place, row in enumerate(lines):
-        totals = row["average_regret"] + prices * row["queries_per_round"]
+        totals = row["average_regret"] + prices * row["asked_per_round"]
         colour = figures.SERIES[place % len(figures.SERIES)]
-        dashes = "-" if row["queries_per_round"] else "--"
+        dashes = "-" if row["asked_per_round"] else "--"
         axes.plot(prices, totals, color=colour, linestyle=dashes, label=row["optimizer"])
     # Whoever costs more than twice what asking nobody does is of no interest.
-    free = [row["average_regret"] for row in lines if not row["queries_per_round"]]
+    free = [row["average_regret"] for row in lines if not row["asked_per_round"]]
     axes.set(xlabel="price per query", ylabel="regret and price, a round", xlim=(0.0, end))
     axes.set_ylim(0.0, 2 * max(free) if free else None)
 

@@ -119,7 +119,7 @@ def quantity(row: Row, column: str) -> tuple[Any, float | None]:
     """Give the value of a column, and half its interval where it has one."""
     if column.startswith("total@"):
         price = float(column.removeprefix("total@"))
-        return row["average_regret"] + price * row["queries_per_round"], None
+        return row["average_regret"] + price * row["asked_per_round"], None
     if (low := row.get(f"{column}_low")) is not None:
         return row[column], (row[f"{column}_high"] - low) / 2
     return _value(row, column), None

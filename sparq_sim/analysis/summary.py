@@ -90,11 +90,11 @@ class Summary:
     """Of fits R_t ~ t^a, one a play."""
     rounds: float
     """How many were played, a play; fewer than planned where plays ended early."""
-    queries_per_round: float
+    asked_per_round: float
     """Points that the agent asked experts about, each counted once."""
     retries_per_round: float
     """Further attempts at these points."""
-    pushes_per_round: float
+    pushed_per_round: float
     """Readings that experts sent without being asked."""
     spent: Spread
     answered: float
@@ -175,9 +175,9 @@ def _summary(plays: Sequence[Found]) -> Summary:
         average_regret=spread(play.measures["average_regret"] for play in plays),
         exponent=spread(play.measures["exponent"] for play in plays),
         rounds=total("rounds") / len(plays),
-        queries_per_round=per_round("asked"),
+        asked_per_round=per_round("asked"),
         retries_per_round=per_round("retries"),
-        pushes_per_round=per_round("pushed"),
+        pushed_per_round=per_round("pushed"),
         spent=spread(play.measures["spent"] for play in plays),
         answered=share("answered"),
         late=share("late"),

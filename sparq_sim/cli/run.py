@@ -101,7 +101,7 @@ def run(
         say(f"Note: {note}", err=True)
     played = done.done - done.resumed
     plays = "1 play" if played == 1 else f"{played} plays"
-    say(f"{plays} in {done.elapsed:.1f} s, {done.resumed} found; all in {folder}")
+    say(f"{plays} in {done.elapsed:.1f} s, {done.resumed} reused; all in {folder}")
     if rows and not no_report:
         _try_report(study, folder / REPORT, allow_import=allow_import, known=known)
     if done.troubles:

@@ -54,9 +54,9 @@ KINDS = {
     "sweep": "average regret against each swept parameter",
     "heat-map": "average regret by two swept parameters",
     "spent": "what had been spent by each round",
-    "queries": "points asked of experts, a round",
-    "retries": "points asked again after a failure, a round",
-    "pushes": "readings that experts sent unasked, a round",
+    "asked": "points asked of experts per round",
+    "retries": "points asked again per round, after a failure",
+    "pushed": "readings per round that experts sent without being asked",
     "staleness": "how old experts' answers were on arrival",
 }
 """What can be drawn of a study; besides these, whatever was noted each round, by its name."""
@@ -245,9 +245,9 @@ def _tracks(material: Material) -> dict[str, str]:
     """Give the names of tracks by the kinds of figures that show them."""
     found: dict[str, str] = {}
     for name in dict.fromkeys(track.name for track in material.tracks):
-        noted = name.partition(" ")[2]
-        # Where replies were not recorded, the queries that optimizers note have to do.
-        free = noted not in found and (noted not in KINDS or noted == "queries")
+        # Where replies were not recorded, the points that optimizers note as `queries` have to do.
+        noted = "asked" if name == "note queries" else name.partition(" ")[2]
+        free = noted not in found and (noted not in KINDS or noted == "asked")
         found[noted if noted and free else name] = name
     return found
 
@@ -525,10 +525,10 @@ def _track_panels(material: Material, name: str, lines: Lines) -> list[_Panel]:
 
 def _track_label(name: str) -> str:
     known = {
-        "queries": "points asked a round",
-        "note queries": "points asked a round",
-        "retries": "points asked again a round",
-        "pushes": "readings sent a round",
+        "asked": "points asked per round",
+        "note queries": "points asked per round",
+        "retries": "points asked again per round",
+        "pushed": "readings sent per round",
         "staleness": "staleness (clock units)",
         "note kl_bound": "KL bound",
         "note kl": "KL divergence",

@@ -82,7 +82,7 @@ def estimates(found: Iterable[References]) -> list[str]:
     ]
 
 
-OPTIONAL = ("seconds", "sent", "retried", "spent", "growth", "asked")
+OPTIONAL = ("seconds", "pushed", "retries", "spent", "exponent", "asked")
 """Columns that a narrow terminal does without, in this order."""
 ROOM = "room"
 """What a narrow terminal does without as well: wide gaps, long names, and prices on one line."""
@@ -155,7 +155,7 @@ def _table(
             table.add_row(label, *setting, f"{number:.4f}         ", style="dim")
     if not reference_levels and summaries:
         count = _count([each.plays for each in summaries], "play")
-        table.caption = f"{count} a row: mean ± half its 95 % interval"
+        table.caption = f"{count} per row: mean ± half its 95 % interval"
     return table
 
 
@@ -166,13 +166,13 @@ def _headings(summaries: Sequence[Summary]) -> Iterator[str]:
         yield "rounds"
     if any(each.idle > 0 for each in summaries):
         yield "idle"
-    yield from ("growth", "asked")
+    yield from ("exponent", "asked")
     if any(each.answered < HALF for each in summaries):
         yield "answered"
     if any(each.retries_per_round > 0 for each in summaries):
-        yield "retried"
-    if any(each.pushes_per_round > 0 for each in summaries):
-        yield "sent"
+        yield "retries"
+    if any(each.pushed_per_round > 0 for each in summaries):
+        yield "pushed"
     yield from ("spent", "seconds")
 
 
@@ -181,11 +181,11 @@ def _numbers(each: Summary) -> dict[str, str]:
         "average regret": _with_reach(each.average_regret, 4) + MARK * bool(each.impossible),
         "rounds": f"{each.rounds:.1f}",
         "idle": f"{100 * each.idle:.0f} %",
-        "growth": _with_reach(each.exponent, 2),
-        "asked": f"{each.queries_per_round:.1f}",
+        "exponent": _with_reach(each.exponent, 2),
+        "asked": f"{each.asked_per_round:.1f}",
         "answered": f"{100 * each.answered:.0f} %" if isfinite(each.answered) else "",
-        "retried": f"{each.retries_per_round:.1f}",
-        "sent": f"{each.pushes_per_round:.1f}",
+        "retries": f"{each.retries_per_round:.1f}",
+        "pushed": f"{each.pushed_per_round:.1f}",
         "spent": f"{each.spent.mean:.2f}",
         "seconds": f"{each.wall:.2f}",
     }
@@ -198,14 +198,15 @@ def _count(numbers: Sequence[int], thing: str) -> str:
 
 
 _MEANINGS = {
-    "rounds": "played, a play: some ended early",
-    "idle": "rounds without a move",
-    "growth": "a in R_t ~ t^a",
-    "asked": "points a round, of experts",
-    "answered": "of the points asked",
-    "retried": "points a round that were asked again",
-    "sent": "readings a round that nobody asked for",
-    "seconds": "of the agent's computing, a play",
+    "rounds": "rounds played, per play: some plays ended early",
+    "idle": "share of the rounds without a move",
+    "exponent": "a in R_t ~ t^a, how cumulative regret grows",
+    "asked": "points asked of experts per round",
+    "answered": "share of the points asked",
+    "retries": "points asked again per round",
+    "pushed": "readings per round that experts sent without being asked",
+    "spent": "cost of the queries, per play",
+    "seconds": "seconds the agent computed, per play",
 }
 
 
@@ -227,8 +228,8 @@ def legend(table: Table, *, replications: int, marked: bool) -> str:
         ),
     ]
     if marked:
-        lines.append(f"{MARK.strip():8} regret below 0, which cannot be: see the notes")
-    lines.append("The last lines are what simple policies would get, with full knowledge.")
+        lines.append(f"{MARK.strip():8} regret below 0, which is impossible: see the notes")
+    lines.append("The last lines are what simple policies with full knowledge would get.")
     return "\n".join(lines)
 
 
@@ -288,7 +289,7 @@ def _contrast_table(
         setting = [_safe(_shown(each.setting.get(path, ""))) for path in varied]
         table.add_row(_safe(each.optimizer), *setting, *(cells[key] for key in headings))
     count = _count([each.difference.count for each in contrasts], "pair")
-    table.caption = f"{count} a row: mean difference ± half its 95 % interval"
+    table.caption = f"{count} per row: mean difference ± half its 95 % interval"
     if fixed:
         told = ", ".join(f"{names[path]} {_shown(value)}" for path, value in fixed.items())
         table.caption += f"; in all rows {_safe(told)}"

@@ -68,7 +68,7 @@ def test_a_summary_agrees_with_the_traces(study: Study) -> None:
     assert row.exponent.mean == pytest.approx(np.mean(growths))
     assert row.spent.mean == pytest.approx(np.mean([trace.spent for trace in played]))
     asked = sum(count.asked for count in counts)
-    assert row.queries_per_round == pytest.approx(asked / 100)
+    assert row.asked_per_round == pytest.approx(asked / 100)
     assert row.answered == pytest.approx(sum(count.answered for count in counts) / asked)
     assert row.lost == pytest.approx(sum(count.lost for count in counts) / asked)
     ages = np.concatenate([measures.staleness(trace) for trace in played])

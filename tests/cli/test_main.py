@@ -41,7 +41,7 @@ def ends_with(code: int, *arguments: str) -> str:
 def test_what_was_played_is_found_again(study: Path) -> None:
     result = runner.invoke(app, ["run", "synthetic", "--out", str(study), *SMALL])
     assert "0 plays in" in result.output
-    assert "8 found" in result.output
+    assert "8 reused" in result.output
 
 
 def test_compare_gives_one_object_an_optimizer(study: Path) -> None:
@@ -49,7 +49,7 @@ def test_compare_gives_one_object_an_optimizer(study: Path) -> None:
     assert {row["optimizer"] for row in rows} == {"uniform", "gp-ucb", "tv-gp-ucb", "sparq-gp-ucb"}
     for row in rows:
         assert row["average_regret_low"] <= row["average_regret"] <= row["average_regret_high"]
-        assert row.keys() >= {"exponent", "queries_per_round", "spent", "plays"}
+        assert row.keys() >= {"exponent", "asked_per_round", "spent", "plays"}
     assert "sparq-gp-ucb" in runner.invoke(app, ["compare", str(study)]).output
 
 
@@ -60,7 +60,7 @@ def test_reference_levels_can_be_left_out_of_table_and_report(tmp_path: Path) ->
     shown = (tmp_path / "report.html").read_text(encoding="utf-8")
     without = runner.invoke(app, ["run", "synthetic", *out, *SMALL, "--set", "levels=false"])
     assert without.exit_code == 0, without.output
-    assert "2 found" in without.output
+    assert "2 reused" in without.output
     assert "best fixed point" not in without.output
     assert runner.invoke(app, ["report", str(tmp_path)]).exit_code == 0
     left_out = (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -180,7 +180,7 @@ def test_queries_and_staleness_are_those_of_the_replies(tmp_path: Path) -> None:
     told = gathered(played(tmp_path, sweep={}, replications=1), replays=False)
     tracks = {track.name: track for track in told.material.tracks if track.optimizer == "curious"}
     (row,) = [row for row in told.material.summaries if row.optimizer == "curious"]
-    assert tracks["queries"].means.mean() == pytest.approx(row.queries_per_round)
+    assert tracks["asked"].means.mean() == pytest.approx(row.asked_per_round)
     assert set(tracks["staleness"].means) == {1.5}
     assert tracks["spent"].means[-1] == pytest.approx(row.spent.mean)
 
@@ -189,7 +189,7 @@ def test_where_replies_are_not_kept_the_page_says_what_is_missing(
     tmp_path: Path, quick: None
 ) -> None:
     told = gathered(played(tmp_path, record="rounds", sweep={}, replications=1), replays=False)
-    assert not {"queries", "staleness"} & {track.name for track in told.material.tracks}
+    assert not {"asked", "staleness"} & {track.name for track in told.material.tracks}
     assert 'record = "full"' in Parsed(rendered(told)).text
 
 

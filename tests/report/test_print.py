@@ -106,7 +106,7 @@ def regret(material: Material, optimizer: str, setting: Mapping[str, object]) ->
 
 # What is drawn
 
-RARE = ("retries", "pushes")
+RARE = ("retries", "pushed")
 ORDINARY = [kind for kind in KINDS if kind not in RARE]
 
 
@@ -222,11 +222,11 @@ def test_a_heat_map_shows_the_mean_of_the_plays_of_each_cell(material: Material)
 
 
 def test_queries_are_those_of_the_summary(study: Study, material: Material) -> None:
-    figure = draw(material, "queries")
+    figure = draw(material, "asked")
     for row in summary(study):
         if row.optimizer == "curious":
             asked = curve(panel(figure, title(row.setting)), "curious")[:, 1]
-            assert asked.mean() == pytest.approx(row.queries_per_round)
+            assert asked.mean() == pytest.approx(row.asked_per_round)
 
 
 def test_answers_are_as_stale_as_their_transit_is_long(material: Material) -> None:
@@ -235,8 +235,8 @@ def test_answers_are_as_stale_as_their_transit_is_long(material: Material) -> No
 
 
 def test_optimizers_that_note_their_queries_need_no_replies(material: Material) -> None:
-    tracks = [replace(t, name="note queries") for t in material.tracks if t.name == "queries"]
-    assert draw(replace(material, tracks=tracks), "queries").axes[0].get_lines()
+    tracks = [replace(t, name="note queries") for t in material.tracks if t.name == "asked"]
+    assert draw(replace(material, tracks=tracks), "asked").axes[0].get_lines()
 
 
 def test_a_note_never_takes_the_place_of_another_kind(material: Material) -> None:
@@ -473,7 +473,7 @@ def test_what_is_wrong_is_said(
         ("sweep", "nothing is swept"),
         ("heat-map", "sweeps two parameters"),
         ("staleness", "record = 'full'"),
-        ("queries", "no expert was asked"),
+        ("asked", "no expert was asked"),
     ],
 )
 def test_what_a_study_does_not_know_is_said(plain: Material, kind: str, complaint: str) -> None:

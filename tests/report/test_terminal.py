@@ -53,7 +53,7 @@ def test_a_narrow_terminal_does_without_some_columns_but_not_without_settings(
     sweep = {"feedback.noise": [0.125, 0.25]}
     study = finished(tmp_path, optimizers={"uniform": Uniform()}, sweep=sweep)
     wide, narrow = shown(study, 200), shown(study, 40)
-    assert all(column in wide for column in OPTIONAL if column not in ("sent", "retried"))
+    assert all(column in wide for column in OPTIONAL if column not in ("pushed", "retries"))
     assert "seconds" not in narrow
     for text in ("noise", "0.125", "0.25", "average regret"):
         assert text in wide
@@ -62,7 +62,7 @@ def test_a_narrow_terminal_does_without_some_columns_but_not_without_settings(
 
 def test_the_table_says_of_how_many_plays_it_is(tmp_path: Path) -> None:
     study = finished(tmp_path, optimizers={"uniform": Uniform()}, replications=3)
-    assert "3 plays a row" in shown(study, 100)
+    assert "3 plays per row" in shown(study, 100)
 
 
 def test_a_mistake_in_an_expert_is_told_after_the_study(tmp_path: Path) -> None:

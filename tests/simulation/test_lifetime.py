@@ -498,7 +498,7 @@ def test_the_laws_are_checked_on_a_landscape_that_is_entered_and_left() -> None:
 
 
 class Stuck:
-    """A context manager around what plays, which cannot be left."""
+    """A context manager around what plays, which is impossible left."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner

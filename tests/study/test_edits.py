@@ -125,9 +125,9 @@ def test_an_edited_plug_in_is_played_anew_and_then_found(laboratory: Laboratory)
         said = laboratory.run()
         assert "Note: set aside 2 plays: the source of expert 'tardy' (package lab) has" in said
         assert "2 plays in" in said
-        assert "0 found" in said
+        assert "0 reused" in said
         regrets.append(laboratory.regret)
-        assert "2 found" in laboratory.run()
+        assert "2 reused" in laboratory.run()
     first, lagging, less, same = regrets
     assert len({first, lagging, less}) == 3
     assert same == less
@@ -183,8 +183,8 @@ def test_an_edited_core_plays_anew_where_it_plays_and_not_where_it_reports(tmp_p
             file.write("# Edited.\n")
         return run("-m", "sparq_sim", *command, cwd=tmp_path, PYTHONPATH=str(tmp_path))
 
-    assert "0 found" in said_after_editing("cli.py")
-    assert "2 found" in said_after_editing("report/page.py")
+    assert "0 reused" in said_after_editing("cli.py")
+    assert "2 reused" in said_after_editing("report/page.py")
     said = said_after_editing("gp/cholesky.py")
     assert "Note: set aside 2 plays: the source of sparq-sim has changed since" in said
-    assert "0 found" in said
+    assert "0 reused" in said

@@ -278,12 +278,15 @@ def _reference(name: str, x: Sequence[Any], y: Sequence[float]) -> Trace:
 
 KNOWN_TRACKS = {
     "spent": ("Spent", "On queries, up to each round."),
-    "queries": (
-        "Queries a round",
+    "asked": (
+        "Points asked per round",
         "Points asked of experts, each counted once, by the round in which they were asked.",
     ),
-    "retries": ("Retries a round", "Further attempts at points that had failed."),
-    "pushes": ("Readings sent unasked", "What reached the agent without a query, a round."),
+    "retries": ("Points asked again per round", "Further attempts at points that had failed."),
+    "pushed": (
+        "Readings sent without being asked",
+        "Readings per round that reached the agent without a query.",
+    ),
     "staleness": (
         "Staleness",
         "How old experts' answers were on arrival, in clock units, by the round of the query.",

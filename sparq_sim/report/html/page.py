@@ -366,7 +366,7 @@ def _quantities(trace: Trace) -> Iterator[tuple[str, NDArray[np.float64]]]:
     """Give what is known of each round, by name."""
     yield "spent", trace.rounds["spent"]
     for name, column in trace.rounds.items():
-        # The number of queries is counted below, for every optimizer, where replies are kept.
+        # The points asked are counted below, for every optimizer, where replies are kept.
         if name.startswith(NOTE) and not (name == f"{NOTE}queries" and trace.replies):
             yield f"note {name.removeprefix(NOTE)}", column
     if not trace.replies:
@@ -374,9 +374,9 @@ def _quantities(trace: Trace) -> Iterator[tuple[str, NDArray[np.float64]]]:
     replies, rounds = trace.replies, len(trace)
     asked = measures.asked_points(trace)
     for name, counted in (
-        ("queries", asked),
+        ("asked", asked),
         ("retries", measures.retried_points(trace)),
-        ("pushes", measures.pushed_points(trace)),
+        ("pushed", measures.pushed_points(trace)),
     ):
         if counted.any():
             yield name, _by_round(replies, counted, rounds)
@@ -509,7 +509,7 @@ def rendered(told: Gathered) -> str:
             ended_early=any(each.ended_early for each in told.material.summaries),
             idle=any(each.idle > 0 for each in told.material.summaries),
             retries=any(each.retries_per_round > 0 for each in told.material.summaries),
-            pushes=any(each.pushes_per_round > 0 for each in told.material.summaries),
+            pushes=any(each.pushed_per_round > 0 for each in told.material.summaries),
             verdicts=told.verdicts[:MOST_ROWS] if len(told.verdicts) > 1 else (),
             levels=_different(told.material.levels)[:MOST_ROWS],
             sections=sections,

@@ -304,7 +304,9 @@ class Verdict:
         return self.difference is not None and self.difference.difference.high < 0
 
 
-NO_WINNER = "No optimizer can be named the best: regret is below 0, which cannot be. See the notes."
+NO_WINNER = (
+    "No optimizer can be named the best: regret is below 0, which is impossible. See the notes."
+)
 """Where all results are impossible."""
 
 
