@@ -29,9 +29,10 @@ $(VENV)/%: pyproject.toml $(VENV)/pip
 demo: $(VENV)/run  ## Set up and play the first scenario to a finished table and a study
 	@$(BIN)/sparq-sim run synthetic --out studies/demo --into
 
-lint: $(VENV)/test  ## Check format, lint and types
+lint: $(VENV)/test  ## Check format, lint, imports and types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
+	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/mypy
 
 test: lint  ## Lint, types and tests
@@ -55,4 +56,4 @@ docs: $(VENV)/docs  ## Build the documentation
 	@echo "docs/_build/html/index.html"
 
 clean:  ## Remove the environment and everything built
-	rm -rf $(VENV) build dist docs/_build .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
