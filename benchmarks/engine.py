@@ -29,7 +29,7 @@ from sparq_sim.gp.posterior.exact import CholeskyPosterior
 from sparq_sim.gp.posterior.features import FeaturePosterior, Features
 from sparq_sim.gp.sparse.dpp import ExactSampler, eigenfeatures
 from sparq_sim.gp.sparse.exchange import ExchangeChain
-from sparq_sim.gp.sparse.greedy import greedy
+from sparq_sim.gp.sparse.greedy import select_greedily
 from sparq_sim.optimizers.shared.selection import Way
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.plugin.registry import load
@@ -256,7 +256,7 @@ def dppy_chain() -> object:
     from dppy.finite_dpps import FiniteDPP
 
     matrix = crowd()[0]
-    start = greedy(matrix, CHOSEN).rows.tolist()
+    start = select_greedily(matrix, CHOSEN).rows.tolist()
     dpp = FiniteDPP("likelihood", L=matrix)
     return dpp.sample_mcmc_k_dpp(CHOSEN, s_init=start, nb_iter=STEPS, random_state=1)
 

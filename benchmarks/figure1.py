@@ -29,10 +29,10 @@ from threadpoolctl import threadpool_limits
 from benchmarks.compare import Pair, Row, at_least, main
 from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.gp.kernels import SquaredExponential
-from sparq_sim.gp.observations import Observations, Positions, checked_points
+from sparq_sim.gp.observations import Observations, Positions, check_points
 from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.messages import Answer
-from sparq_sim.optimizers.shared.ucb import Memory, Prior, PriorWarning
+from sparq_sim.optimizers.shared.ucb import GPPrior, Memory, PriorWarning
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.simulation.trace import Trace
 
@@ -45,7 +45,7 @@ ALLOWED = 2 * 180.0
 class Refitted:
     """A posterior by scikit-learn, fitted anew after every change."""
 
-    def __init__(self, prior: Prior) -> None:
+    def __init__(self, prior: GPPrior) -> None:
         from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
         assert isinstance(prior.kernel, SquaredExponential)
@@ -62,7 +62,7 @@ class Refitted:
 
     def add(self, points: ArrayLike, values: ArrayLike, *, variances: ArrayLike) -> None:
         """Add observations."""
-        rows = checked_points(points)
+        rows = check_points(points)
         self.observations.add(rows, values, variances=variances, places=[-1] * len(rows))
         self._forget()
 
@@ -135,7 +135,7 @@ class Refitted:
 class RefittedInTime(Memory):
     """What TV-GP-UCB remembers, by scikit-learn: all points in space and time."""
 
-    def __init__(self, prior: Prior, period: float, epsilon: float) -> None:
+    def __init__(self, prior: GPPrior, period: float, epsilon: float) -> None:
         from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
         super().__init__(prior, period)
@@ -181,7 +181,7 @@ def refitted(optimizer: str) -> Trace:
     import sklearn.gaussian_process  # noqa: F401 # not in the middle of a play
 
     with (
-        patch.object(Prior, "posterior", lambda prior: Refitted(prior)),
+        patch.object(GPPrior, "start_posterior", lambda prior: Refitted(prior)),
         patch("sparq_sim.optimizers.tv_gp_ucb._TimeMemory", RefittedInTime),
     ):
         return SCENARIO.play(optimizer)

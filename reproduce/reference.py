@@ -300,5 +300,5 @@ def _directive(entry: Entry) -> list[str]:
         return [f".. autodata:: {entry.path}", "   :no-value:"]
     if issubclass(value, BaseException):
         return [f".. autoexception:: {entry.path}"]
-    hidden = ["   :exclude-members: memory, start"] if entry.kind else []
+    hidden = ["   :exclude-members: start, start_memory"] if entry.kind else []
     return [f".. autoclass:: {entry.path}", *hidden]

@@ -38,13 +38,13 @@ from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.gp.sparse.exchange import mixing_steps
 from sparq_sim.gp.sparse.greedy import merge, tail_sum
 from sparq_sim.messages import Move, Reply
-from sparq_sim.optimizers.shared.schedules import Guaranteed, Logarithmic
+from sparq_sim.optimizers.shared.schedules import GuaranteedSchedule, LogarithmicSchedule
 from sparq_sim.optimizers.shared.ucb import (
-    Found,
     GPOptimizer,
+    PriorParameters,
     PriorWarning,
     UCBAgent,
-    found,
+    find_prior,
 )
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.plugin.contract import Agent, Belief, Landscape
@@ -339,7 +339,7 @@ def divergences(effort: Effort) -> Rows:
             known = np.isfinite(notes["kl"])  # in rounds with a query
             kept = notes["kl"][known] <= notes["kl_bound"][known] + 1e-9
             row["bound_kept"] = float(kept.mean())
-            noise_variance, planned = place.noise**2, Logarithmic()(effort.rounds)
+            noise_variance, planned = place.noise**2, LogarithmicSchedule()(effort.rounds)
             row["proof_by_spectrum"] = divergence_bound(
                 asked,
                 points=effort.rounds,
@@ -358,12 +358,12 @@ def divergences(effort: Effort) -> Rows:
     return rows
 
 
-def guaranteed(place: Place, *, divergence: float = 0.2) -> Guaranteed:
+def guaranteed(place: Place, *, divergence: float = 0.2) -> GuaranteedSchedule:
     """Give the schedule of the last equation of the proof of Proposition 2, with its constants.
 
     In one dimension sum_{m>Q} lambda_m = v B^Q <= v Q exp(-alpha Q), so C is the variance v.
     """
-    return Guaranteed(
+    return GuaranteedSchedule(
         divergence=divergence,
         decay=decay(_scale(place), diameter=place.diameter),
         scale=domain_constant(place.diameter) * place.kernel.variance,
@@ -457,7 +457,7 @@ def _grown(place: Place, width: str, effort: Effort, gains: Values) -> Row:
     row["time"] = exponent(seconds).value
     row["milliseconds"] = 1e3 * float(seconds[rounds // 2 :].mean())
     row |= {f"queries_{t}": float(asked[t - 1]) for t in (rounds // 20, rounds)}
-    row["schedule"] = Logarithmic()(rounds)
+    row["schedule"] = LogarithmicSchedule()(rounds)
     row |= {f"kept_{n}_from": _first(kept, n) for n in (2, 3)}
     widths = trace.rounds["note_width"]
     if width == "theory":
@@ -536,7 +536,7 @@ def selections(effort: Effort) -> Rows:
                 ]
                 row[way] = float(np.mean(finals))
                 row[f"{way}_std"] = float(np.std(finals))
-            steps = mixing_steps(effort.rounds, Logarithmic()(effort.rounds), epsilon=1e-3)
+            steps = mixing_steps(effort.rounds, LogarithmicSchedule()(effort.rounds), epsilon=1e-3)
             row["steps_by_theory"] = steps
             rows.append(row)
     return rows
@@ -590,16 +590,16 @@ class Fitted(Optimizer):
     """Plays as *inner* does, and writes down the prior that it fits to the design."""
 
     inner: GPOptimizer
-    _book: list[Found] = PrivateAttr(default_factory=list)
+    _book: list[PriorParameters] = PrivateAttr(default_factory=list)
 
     @property
-    def book(self) -> list[Found]:
+    def book(self) -> list[PriorParameters]:
         """What was fitted, a line a play."""
         return self._book
 
     def start(self, briefing: Briefing, rng: Generator) -> Agent:
         """Fit as the agent is going to."""
-        self._book.append(found(self.inner, briefing.design, rng))
+        self._book.append(find_prior(self.inner, briefing.design, rng))
         return self.inner.start(briefing, rng)
 
 

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, FilePath, ValidationError
 
 from sparq_sim import Channel, Expert, Rules
 from sparq_sim.fields import Written
-from sparq_sim.optimizers.shared.schedules import Constant, Every
+from sparq_sim.optimizers.shared.schedules import ConstantSchedule, EverySchedule
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.plugin.contract import Model
 from sparq_sim.simulation.channel.draws import Exponential, Uniform
@@ -121,7 +121,10 @@ def test_a_model_within_models_is_looked_at_once() -> None:
     """Each message once, however deep the nesting."""
     given = {"kind": "every", "rounds": 2, "schedule": {"kind": "constant", "count": "3"}}
     assert refused(SparQGPUCB, schedule=given).count("whole number") == 1
-    assert SparQGPUCB(schedule=Every(rounds=2, schedule=Constant(count=3))).schedule(2) == 3
+    assert (
+        SparQGPUCB(schedule=EverySchedule(rounds=2, schedule=ConstantSchedule(count=3))).schedule(2)
+        == 3
+    )
 
 
 # Tables with a kind

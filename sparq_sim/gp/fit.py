@@ -17,11 +17,11 @@ from sparq_sim.arrays import Points, Values
 from sparq_sim.gp.kernels import AnyKernel, Kernel
 from sparq_sim.gp.observations import (
     RESOLUTION,
-    checked_points,
-    checked_values,
-    checked_variances,
+    check_points,
+    check_values,
+    check_variances,
 )
-from sparq_sim.gp.posterior.cholesky import backward, factor, forward
+from sparq_sim.gp.posterior.cholesky import factor, solve_backward, solve_forward
 from sparq_sim.gp.priors import AnyPrior
 from sparq_sim.plugin.model import Model
 
@@ -66,15 +66,15 @@ def likelihood(
     1' C^-1 values / 1' C^-1 1; the derivatives then hold for it as well, since that by the mean
     is 0 there.
     """
-    rows = checked_points(points)
-    seen = checked_values(values, len(rows))
-    noise = np.maximum(checked_variances(variances, len(rows)), RESOLUTION * kernel.diagonal(rows))
+    rows = check_points(points)
+    seen = check_values(values, len(rows))
+    noise = np.maximum(check_variances(variances, len(rows)), RESOLUTION * kernel.diagonal(rows))
     lower = factor(kernel(rows, rows), noise)
     if mean is None:
-        ones, whitened = forward(lower, np.column_stack([np.ones(len(rows)), seen])).T
+        ones, whitened = solve_forward(lower, np.column_stack([np.ones(len(rows)), seen])).T
         mean = float(ones @ whitened / (ones @ ones))
-    residuals = forward(lower, seen - mean)
-    weights = backward(lower, residuals)
+    residuals = solve_forward(lower, seen - mean)
+    weights = solve_backward(lower, residuals)
     half_log_determinant = np.log(np.diagonal(lower)).sum()
     value = -0.5 * (residuals @ residuals + len(rows) * log(2 * pi)) - half_log_determinant
     inverse = lapack.dpotri(lower, lower=1)[0]
@@ -117,7 +117,7 @@ class _Problem:
                 raise ValueError(f"no parameter is called {word!r}: there are {[*parameters]}")
         self._start = np.log(list(parameters.values()))
         self._free = np.array([not {*_names(name)} & {*fixed} for name in parameters])
-        self._priors = [_ruling(priors, name) for name in parameters]
+        self._priors = [_find_rule(priors, name) for name in parameters]
         limits = [_limits(name, start, bounds) for name, start in parameters.items()]
         self._bounds = np.log(limits)[self._free]
 
@@ -133,7 +133,7 @@ class _Problem:
         known, found = _FOUND.get(key, (None, None))
         # Two classes of users may be called alike, and a notebook defines one twice.
         if found is None or known != models:
-            found = max((self.climbed(start) for start in starts), key=itemgetter(0))[1]
+            found = max((self.climb(start) for start in starts), key=itemgetter(0))[1]
             if len(_FOUND) >= MOST_FOUND:
                 del _FOUND[next(iter(_FOUND))]
             _FOUND[key] = models, found
@@ -148,7 +148,7 @@ class _Problem:
         hashed.update(repr((self._kernel, self._mean, self._priors, self._free)).encode())
         return hashed.digest()
 
-    def climbed(self, start: Values) -> tuple[float, Fit]:
+    def climb(self, start: Values) -> tuple[float, Fit]:
         """Climb from *start* to a top; give its height and the fit there."""
         found, converged = start, True
         if len(start):
@@ -157,7 +157,7 @@ class _Problem:
             )
             found, converged = result.x, bool(result.success)
         height, _ = self._descent(found)
-        kernel, variance, here = self._at(self._whole(found))
+        kernel, variance, here = self._at(self._fill_in(found))
         return -height, Fit.model_validate(
             {
                 "kernel": kernel,
@@ -168,7 +168,7 @@ class _Problem:
             }
         )
 
-    def _whole(self, free: Values) -> Values:
+    def _fill_in(self, free: Values) -> Values:
         whole = self._start.copy()
         whole[self._free] = free
         return whole
@@ -187,7 +187,7 @@ class _Problem:
 
     def _descent(self, free: Values) -> tuple[float, Values]:
         """Give what is minimised, -log likelihood - log priors, and its gradient."""
-        whole = self._whole(free)
+        whole = self._fill_in(free)
         _, variance, here = self._at(whole)
         height = here.value
         gradient = here.gradient
@@ -206,7 +206,7 @@ def _names(name: str) -> tuple[str, str]:
     return name, [word for word in name.split(".") if not word.isdigit()][-1]
 
 
-def _ruling(rules: Mapping[str, Rule], name: str) -> Rule | None:
+def _find_rule(rules: Mapping[str, Rule], name: str) -> Rule | None:
     """Find what was said of a parameter, by its whole name before its last word."""
     return next((rules[word] for word in _names(name) if word in rules), None)
 
@@ -214,7 +214,7 @@ def _ruling(rules: Mapping[str, Rule], name: str) -> Rule | None:
 def _limits(
     name: str, start: float, bounds: Mapping[str, tuple[float, float]]
 ) -> tuple[float, float]:
-    given = _ruling(bounds, name)
+    given = _find_rule(bounds, name)
     if given is None:
         span = SPAN**2 if name == NOISE else SPAN
         ceiling = min(CEILINGS.get(word, np.inf) for word in _names(name))
@@ -249,14 +249,14 @@ def fit(
     """
     if starts < 1:
         raise ValueError(f"{starts} starts: give at least 1, the kernel as it is")
-    rows = checked_points(points)
+    rows = check_points(points)
     if not len(rows):
         raise ValueError("no observations to fit a kernel to: give at least one")
     problem = _Problem(
         kernel,
         rows,
-        checked_values(values, len(rows)),
-        variances=None if variances is None else checked_variances(variances, len(rows)),
+        check_values(values, len(rows)),
+        variances=None if variances is None else check_variances(variances, len(rows)),
         mean=mean,
         priors=priors or {},
         bounds=bounds or {},

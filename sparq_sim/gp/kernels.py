@@ -27,18 +27,18 @@ LengthScale = Positive | Annotated[tuple[Positive, ...], Field(min_length=1)]
 
 
 def _matrix(kernel: Kernel, given: object, a: Points, b: Points) -> Matrix:
-    return _shaped(kernel, "k of points", given, (len(a), len(b)))
+    return _check_shape(kernel, "k of points", given, (len(a), len(b)))
 
 
 def _diagonal(kernel: Kernel, given: object, points: Points) -> Values:
-    return _shaped(kernel, "diagonal", given, (len(points),))
+    return _check_shape(kernel, "diagonal", given, (len(points),))
 
 
 def _gradient(kernel: Kernel, given: object, point: Point, points: Points) -> Matrix:
-    return _shaped(kernel, "gradient", given, points.shape)
+    return _check_shape(kernel, "gradient", given, points.shape)
 
 
-def _shaped(kernel: Kernel, what: str, given: object, shape: tuple[int, ...]) -> Matrix:
+def _check_shape(kernel: Kernel, what: str, given: object, shape: tuple[int, ...]) -> Matrix:
     # Where a fit goes too far a kernel may be infinite: numbers are looked at where it is used.
     array = np.asarray(given) if hasattr(given, "__array__") else None
     if array is not None and array.shape == shape and array.dtype.kind in "fiu":
@@ -105,7 +105,7 @@ class Kernel(Model):
                 f"{len(values)} log-parameters for a kernel with {len(self.parameters())}: "
                 f"give one for each of {', '.join(self.parameters())}"
             )
-        return cast(Self, _rebuilt(self, iter(np.exp(values).tolist())))
+        return cast(Self, _rebuild(self, iter(np.exp(values).tolist())))
 
     def __add__(self, other: Kernel) -> Sum:
         return Sum(parts=(*_parts(self, Sum), *_parts(other, Sum)))
@@ -113,12 +113,12 @@ class Kernel(Model):
     def __mul__(self, other: Kernel | float) -> Kernel:
         if isinstance(other, Kernel):
             return Product(parts=(*_parts(self, Product), *_parts(other, Product)))
-        return self._scaled(other)
+        return self._scale(other)
 
     def __rmul__(self, factor: float) -> Kernel:
-        return self._scaled(factor)
+        return self._scale(factor)
 
-    def _scaled(self, factor: float) -> Kernel:
+    def _scale(self, factor: float) -> Kernel:
         return Constant(variance=factor) * self
 
 
@@ -134,13 +134,13 @@ def _collect(value: object, name: str, found: dict[str, float]) -> None:
             found[name] = value
 
 
-def _rebuilt(value: object, numbers: Iterator[float]) -> Any:
+def _rebuild(value: object, numbers: Iterator[float]) -> Any:
     match value:
         case Kernel():
             fields = type(value).model_fields
-            return type(value)(**{name: _rebuilt(getattr(value, name), numbers) for name in fields})
+            return type(value)(**{name: _rebuild(getattr(value, name), numbers) for name in fields})
         case tuple():
-            return tuple(_rebuilt(item, numbers) for item in value)
+            return tuple(_rebuild(item, numbers) for item in value)
         case float():
             return next(numbers)
         case _:
@@ -170,7 +170,7 @@ class Constant(Kernel):
     def derivatives(self, points: Points) -> list[Matrix]:
         return [self(points, points)]
 
-    def _scaled(self, factor: float) -> Kernel:
+    def _scale(self, factor: float) -> Kernel:
         return Constant(variance=factor * self.variance)
 
 
@@ -230,7 +230,7 @@ class Stationary(Kernel):
             total += np.subtract.outer(ours, theirs) ** 2
         return total
 
-    def _scaled(self, factor: float) -> Kernel:
+    def _scale(self, factor: float) -> Kernel:
         return type(self)(**{**dict(self), "variance": factor * self.variance})
 
 
@@ -440,7 +440,7 @@ def _others(factors: list[Matrix], position: int) -> Matrix:
 class SpaceTime(Kernel):
     """Rewards that change with time, separably: k = space(x, x') * time(t, t').
 
-    Points carry their time as the last coordinate, (n, d + 1): see `stamped`.
+    Points carry their time as the last coordinate, (n, d + 1): see `stamp`.
     """
 
     kind: Literal["space-time"] = "space-time"
@@ -505,7 +505,7 @@ def lowest_eigenvalue(matrix: Matrix, *, rounding: float = 1e-9) -> float:
     return 0.0 if abs(values[0]) <= rounding * values[-1] else float(values[0])
 
 
-def stamped(points: Points, times: Values | float) -> Points:
+def stamp(points: Points, times: Values | float) -> Points:
     """Write *times*, one or one for each point, as the last coordinate of *points* (n, d)."""
     return np.column_stack([points, np.broadcast_to(times, len(points))])
 

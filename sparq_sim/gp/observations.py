@@ -25,7 +25,7 @@ class OffCandidatesError(ValueError):
     """A point is none of the candidates that a posterior is limited to."""
 
 
-def checked_points(points: ArrayLike) -> Points:
+def check_points(points: ArrayLike) -> Points:
     """Give *points* as (n, d), one point (d,) as (1, d); refuse what is not finite."""
     array = np.array(points, dtype=np.float64, ndmin=2)
     array += 0.0  # -0.0 and 0.0 are one place
@@ -36,7 +36,7 @@ def checked_points(points: ArrayLike) -> Points:
     return array
 
 
-def checked_values(values: ArrayLike | float, count: int) -> Values:
+def check_values(values: ArrayLike | float, count: int) -> Values:
     """Give *values* as (count,); refuse what is not finite."""
     if count == 1 and isinstance(values, float) and isfinite(values):
         return np.array((values,))  # The common case, in every round of a play.
@@ -54,7 +54,7 @@ def checked_values(values: ArrayLike | float, count: int) -> Values:
     return array
 
 
-def checked_variances(variances: ArrayLike | float, count: int) -> Values:
+def check_variances(variances: ArrayLike | float, count: int) -> Values:
     """Give *variances*, one or one for each observation; refuse zero, infinity and nan."""
     if isinstance(variances, float) and 0 < variances < inf:
         return np.array(variances)  # The common case, in every round of a play.
@@ -76,7 +76,7 @@ def checked_variances(variances: ArrayLike | float, count: int) -> Values:
     return array
 
 
-def checked_mean(mean: float) -> float:
+def check_mean(mean: float) -> float:
     """Give the prior *mean*; refuse what is not finite."""
     if not isfinite(mean):
         raise ValueError(f"a prior mean of {mean}: give a finite one, near the usual reward")
@@ -87,7 +87,7 @@ class Candidates:
     """The points (g, d) at which predictions are wanted again and again."""
 
     def __init__(self, points: ArrayLike) -> None:
-        self.points = checked_points(points)
+        self.points = check_points(points)
         if not self.points.size:
             raise ValueError("there are no candidates: give at least one point, as (g, d)")
         self.points.flags.writeable = False
@@ -99,7 +99,7 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.points)
 
-    def places(self, points: Points) -> list[int]:
+    def find_places(self, points: Points) -> list[int]:
         """Say which candidate each row of *points*, which were checked, is; -1 for none."""
         if points.shape[1] != self.points.shape[1]:
             raise ValueError(
@@ -115,9 +115,9 @@ class Candidates:
             self._last = key, found
         return found
 
-    def known_places(self, points: Points) -> list[int]:
+    def require_places(self, points: Points) -> list[int]:
         """Say which candidate each row of *points* is; refuse any that is none."""
-        places = self.places(points)
+        places = self.find_places(points)
         if -1 in places:
             raise OffCandidatesError(
                 f"{points[places.index(-1)]} is not among the {len(self)} candidates: "
@@ -126,7 +126,7 @@ class Candidates:
         return places
 
 
-class Numbers:
+class GrowingArray:
     """Numbers that come one after another, as an array."""
 
     def __init__(self) -> None:
@@ -142,7 +142,7 @@ class Numbers:
         """Append *count* numbers, or one so many times."""
         last = self._count + count
         if last > len(self._room):
-            self._room = _roomier(self._room, max(2 * len(self._room), last))
+            self._room = _enlarge(self._room, max(2 * len(self._room), last))
         self._room[self._count : last] = numbers
         self._count = last
 
@@ -210,8 +210,8 @@ class Observations:
         self, points: Points, values: ArrayLike, *, variances: ArrayLike, places: Sequence[int]
     ) -> None:
         """Append observations; *places* are those of *points* among the candidates."""
-        values = checked_values(values, len(points))
-        variances = checked_variances(variances, len(points))
+        values = check_values(values, len(points))
+        variances = check_variances(variances, len(points))
         first, last = self._count, self._count + len(points)
         self._make_room(last, points.shape[1])
         priors = self._kernel.diagonal(points)
@@ -234,8 +234,8 @@ class Observations:
     def replace(self, position: int, value: float, *, variance: float) -> int:
         """Put another value and variance at *position*; give it counted from 0."""
         position = range(self._count)[position]
-        (noise,) = np.atleast_1d(checked_variances(variance, 1))
-        self._values[position] = checked_values(value, 1)[0]
+        (noise,) = np.atleast_1d(check_variances(variance, 1))
+        self._values[position] = check_values(value, 1)[0]
         self._variances[position] = max(noise, RESOLUTION * self._priors[position])
         return position
 
@@ -256,7 +256,7 @@ class Observations:
 
     def set_variances(self, variances: ArrayLike) -> int:
         """Give all observations other variances; give the first position that changed."""
-        checked = checked_variances(variances, self._count)
+        checked = check_variances(variances, self._count)
         if not self._count:
             return 0
         after = np.maximum(checked, RESOLUTION * self.priors)
@@ -275,14 +275,14 @@ class Observations:
             raise ValueError(f"points of {dimensions} coordinates join points of {known}")
         if count > len(self._values):
             room = max(16, 2 * len(self._values), count)
-            self._points = _roomier(self._points, room)
-            self._values = _roomier(self._values, room)
-            self._variances = _roomier(self._variances, room)
-            self._priors = _roomier(self._priors, room)
-            self._places = _roomier(self._places, room)
+            self._points = _enlarge(self._points, room)
+            self._values = _enlarge(self._values, room)
+            self._variances = _enlarge(self._variances, room)
+            self._priors = _enlarge(self._priors, room)
+            self._places = _enlarge(self._places, room)
 
 
-def _roomier(column: NDArray[Number], room: int) -> NDArray[Number]:
+def _enlarge(column: NDArray[Number], room: int) -> NDArray[Number]:
     larger = np.empty((room, *column.shape[1:]), dtype=column.dtype)
     larger[: len(column)] = column
     return larger

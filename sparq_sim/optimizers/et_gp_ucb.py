@@ -9,7 +9,7 @@ from numpy.random import Generator
 
 from sparq_sim.gp.observations import Candidates
 from sparq_sim.messages import Answer, Notes
-from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
+from sparq_sim.optimizers.shared.ucb import GPOptimizer, GPPrior, Memory
 from sparq_sim.optimizers.shared.widths import Chance
 from sparq_sim.plugin.briefing import Briefing
 
@@ -33,13 +33,13 @@ class ETGPUCB(GPOptimizer):
     """The probability of ever forgetting without a cause, above 0 and below 1; the smaller, the
     less is noticed."""
 
-    def memory(self, prior: Prior, briefing: Briefing, rng: Generator) -> Memory:
+    def start_memory(self, prior: GPPrior, briefing: Briefing, rng: Generator) -> Memory:
         """Remember what was observed since the last reset."""
         return _EventMemory(prior, briefing.period, self.delta)
 
 
 class _EventMemory(Memory):
-    def __init__(self, prior: Prior, period: float, delta: float) -> None:
+    def __init__(self, prior: GPPrior, period: float, delta: float) -> None:
         super().__init__(prior, period)
         self._delta = delta
         self._candidates = Candidates(prior.candidates)
@@ -62,7 +62,7 @@ class _EventMemory(Memory):
     def _surprised(self, answer: Answer) -> bool:
         """Tell whether any value lies farther from the mean than sqrt(rho_t) (sigma + s)."""
         rho = 2 * log(2 * (pi * self._tests) ** 2 / 6 / self._delta)
-        places = self._candidates.places(answer.points)
+        places = self._candidates.find_places(answer.points)
         if -1 in places:
             mean, std = self.posterior.mean(answer.points), self.posterior.std(answer.points)
         else:  # What is known at the candidates costs nothing.

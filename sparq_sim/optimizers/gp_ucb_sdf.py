@@ -16,7 +16,7 @@ from sparq_sim.fields import Amount
 from sparq_sim.gp.observations import Candidates
 from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.messages import REWARD, Answer, Notes, Query
-from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
+from sparq_sim.optimizers.shared.ucb import GPOptimizer, GPPrior, Memory
 from sparq_sim.optimizers.shared.widths import Occasion, Width
 from sparq_sim.plugin.briefing import Briefing
 
@@ -46,11 +46,11 @@ class GPUCBSDF(GPOptimizer):
     bound: Amount = 1.0
     """B_y, a bound on rewards counted from the censored value, in prior stds."""
 
-    def memory(self, prior: Prior, briefing: Briefing, rng: Generator) -> Memory:
+    def start_memory(self, prior: GPPrior, briefing: Briefing, rng: Generator) -> Memory:
         """Remember all plays, heard of or not."""
         return _DelayedMemory(self, prior, briefing)
 
-    def window_of(self, briefing: Briefing) -> int:
+    def choose_window(self, briefing: Briefing) -> int:
         """Give m, in rounds."""
         if self.window is not None:
             return self.window
@@ -73,11 +73,11 @@ class _Play:
 
 
 class _DelayedMemory(Memory):
-    def __init__(self, model: GPUCBSDF, prior: Prior, briefing: Briefing) -> None:
+    def __init__(self, model: GPUCBSDF, prior: GPPrior, briefing: Briefing) -> None:
         super().__init__(prior, briefing.period)
         self._width = prior.width
         self._bound = model.bound
-        self._window = model.window_of(briefing)
+        self._window = model.choose_window(briefing)
         self._censored = prior.mean if model.censored is None else model.censored
         self._std = briefing.observation.std
         self._candidates = Candidates(prior.candidates)
@@ -88,7 +88,7 @@ class _DelayedMemory(Memory):
         self._waiting_for = 0.0
         self._now = -inf
 
-    def play(self, point: Point) -> None:
+    def record_play(self, point: Point) -> None:
         self._latest.append(point)
         self._plays += 1
         self._unheard.append(_Play(self._plays, point))
@@ -142,7 +142,7 @@ class _DelayedMemory(Memory):
         if not self._latest:
             return 0.0
         points = np.array(self._latest)
-        places = self._candidates.places(points)
+        places = self._candidates.find_places(points)
         # What is known at the candidates costs nothing.
         stds = self.posterior.std(points) if -1 in places else self.posterior.std()[places]
         return float((stds / np.sqrt(self.prior.kernel.diagonal(points))).sum())

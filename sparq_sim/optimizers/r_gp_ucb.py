@@ -8,7 +8,7 @@ from pydantic import NonNegativeInt
 
 from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.optimizers.shared.lengths import AnyLength, VariationLength
-from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
+from sparq_sim.optimizers.shared.ucb import GPOptimizer, GPPrior, Memory
 from sparq_sim.plugin.briefing import Briefing
 
 
@@ -25,13 +25,13 @@ class RGPUCB(GPOptimizer):
     """With how many of the newest observations a new block begins; with none, as published, each
     block begins with a blind play."""
 
-    def memory(self, prior: Prior, briefing: Briefing, rng: Generator) -> Memory:
+    def start_memory(self, prior: GPPrior, briefing: Briefing, rng: Generator) -> Memory:
         """Remember the present block."""
         return _BlockMemory(self, prior, briefing)
 
 
 class _BlockMemory(Memory):
-    def __init__(self, model: RGPUCB, prior: Prior, briefing: Briefing) -> None:
+    def __init__(self, model: RGPUCB, prior: GPPrior, briefing: Briefing) -> None:
         super().__init__(prior, briefing.period)
         self._block = model.block(prior.kernel, briefing)
         self._carry = model.carry

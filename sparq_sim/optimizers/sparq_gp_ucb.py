@@ -19,12 +19,18 @@ from sparq_sim.domain import Domain, Sites
 from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.fields import Amount, Positive
 from sparq_sim.gp.posterior.predictor import Predictor
-from sparq_sim.gp.sparse.greedy import greedy_points
+from sparq_sim.gp.sparse.greedy import select_points_greedily
 from sparq_sim.messages import REWARD, Answer, Notes, Query
-from sparq_sim.optimizers.shared.routing import AnyRouting, Offer, Routes, Routing, rounds_late
-from sparq_sim.optimizers.shared.schedules import Logarithmic, QuerySchedule
-from sparq_sim.optimizers.shared.selection import Played, Selector, Way, diagnosis
-from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior, PriorWarning
+from sparq_sim.optimizers.shared.routing import (
+    AnyRouting,
+    Offer,
+    Routes,
+    Routing,
+    estimate_rounds_late,
+)
+from sparq_sim.optimizers.shared.schedules import LogarithmicSchedule, QuerySchedule
+from sparq_sim.optimizers.shared.selection import Played, Selector, Way, measure_divergences
+from sparq_sim.optimizers.shared.ucb import GPOptimizer, GPPrior, Memory, PriorWarning
 from sparq_sim.plugin.briefing import Briefing, round_at
 from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.optimizer import Agent, Asks
@@ -77,7 +83,7 @@ class SparQGPUCB(GPOptimizer):
     """The name of the expert to ask; by default the only one of the play."""
     routing: AnyRouting | None = None
     """How to share the points of a round among several experts, in place of asking one."""
-    schedule: QuerySchedule = Logarithmic()
+    schedule: QuerySchedule = LogarithmicSchedule()
     """Q_t, how many points to ask about in round t: a table with a `kind`; 6 log t in the paper."""
     selection: Way = "greedy"
     """How these points are chosen: greedily, by the exchange chain of the paper's appendix, or as
@@ -105,15 +111,15 @@ class SparQGPUCB(GPOptimizer):
         self.check_experts(briefing.experts)
         return super().start(briefing, rng)
 
-    def memory(self, prior: Prior, briefing: Briefing, rng: Generator) -> Memory:
+    def start_memory(self, prior: GPPrior, briefing: Briefing, rng: Generator) -> Memory:
         """Remember the newest observations and answers, and all points played."""
         return _SparQMemory(self, prior, briefing, rng)
 
     def check_experts(self, names: Collection[str]) -> None:
         """Refuse a play in which it is not clear whom to ask."""
-        self.experts_of(names)
+        self.choose_experts(names)
 
-    def experts_of(self, experts: Collection[str]) -> tuple[str, ...]:
+    def choose_experts(self, experts: Collection[str]) -> tuple[str, ...]:
         """Give the names of the experts to ask; none where there is nobody."""
         if self.routing is not None:
             if self.expert is not None:
@@ -134,12 +140,14 @@ class SparQGPUCB(GPOptimizer):
 
 
 class _SparQMemory(Memory):
-    def __init__(self, model: SparQGPUCB, prior: Prior, briefing: Briefing, rng: Generator) -> None:
+    def __init__(
+        self, model: SparQGPUCB, prior: GPPrior, briefing: Briefing, rng: Generator
+    ) -> None:
         super().__init__(prior, briefing.period)
         self.waits = model.waits
         self._model = model
         self._experts = {
-            name: briefing.experts[name] for name in model.experts_of(briefing.experts)
+            name: briefing.experts[name] for name in model.choose_experts(briefing.experts)
         }
         self._own = _Told.nothing(briefing.domain.dimensions)
         self._answers = _Answers(model.retain * briefing.period)
@@ -157,40 +165,40 @@ class _SparQMemory(Memory):
     def learn(self, answer: Answer) -> None:
         told = _Told.by(answer, self.prior.variances(answer))
         if answer.query.source == REWARD:
-            self._own = self._own.and_also(told)
+            self._own = self._own.join(told)
         else:
             self._answers.add(answer, told)
 
     def predictor(self, now: float) -> Predictor:
         # Choosing x_{t+1}, the newest round to have been observed is t; waiting, it is this one.
         number = max(1, round_at(now, self.period) - (0 if self.waits else 1))
-        own, aged = self._own, self._aged(self._own, now)
+        own, aged = self._own, self._age(self._own, now)
         kept = aged <= self._model.discard.limit(number) * own.variances
         kept |= own.times == own.times.max(initial=0.0)
         own = self._own = own.part(kept)
         self._notes["kept"] = float(len(own))
         worthless = WORTHLESS * float(self.prior.kernel.diagonal(self.prior.candidates[:1])[0])
-        self._answers.keep(lambda told: self._aged(told, now) <= worthless)
+        self._answers.keep(lambda told: self._age(told, now) <= worthless)
         if len(self.posterior):
             self.posterior.remove(slice(None))
         # The same points are asked about round after round: they come first, and together.
         if (told := self._answers.current()) is not None:
-            self.add(told.points, told.values, self._aged(told, now))
+            self.add(told.points, told.values, self._age(told, now))
         if len(own):
             self.add(own.points, own.values, aged[kept])
         return self.posterior
 
-    def _aged(self, told: _Told, now: float) -> Values:
+    def _age(self, told: _Told, now: float) -> Values:
         """Give s^2 + rate a^2; what was measured in the round before is new, unless one waits."""
         ages = np.maximum((now - told.times) / self.period - (0 if self.waits else 1), 0.0)
         rate = told.variances if self._model.rate is None else self._model.rate
         aged: Values = told.variances + rate * np.square(ages)
         return aged
 
-    def play(self, point: Point) -> None:
+    def record_play(self, point: Point) -> None:
         self._played.add(point)
 
-    def questions(self, now: float) -> Mapping[str, Points]:
+    def choose_points_to_ask(self, now: float) -> Mapping[str, Points]:
         from sparq_sim.gp.posterior.features import FeaturePosterior
 
         if not self._experts:
@@ -204,19 +212,19 @@ class _SparQMemory(Memory):
         if self._model.diagnose:
             told = self._answers.current() or self._own
             variance = told.variances.min() if len(told) else 1.0
-            self._notes |= diagnosis(self._played, rows, variance)
+            self._notes |= measure_divergences(self._played, rows, variance)
         points = self._played.points[rows]
         if self._model.routing is None:
             return {next(iter(self._experts)): points}
-        routes = self._routes(self._model.routing, points, now)
+        routes = self._route(self._model.routing, points, now)
         return {name: points[chosen] for name, chosen in routes.items() if chosen}
 
-    def _routes(self, routing: Routing, points: Points, now: float) -> Routes:
+    def _route(self, routing: Routing, points: Points, now: float) -> Routes:
         """Let *routing* decide, given what is known without the answers of earlier rounds."""
         kernel = self.prior.kernel
         covariance = kernel(points, points)
         if len(self._own):
-            own, noise = self._own.points, np.diag(self._aged(self._own, now))
+            own, noise = self._own.points, np.diag(self._age(self._own, now))
             cross = kernel(own, points)
             covariance -= cross.T @ np.linalg.solve(kernel(own, own) + noise, cross)
         offers = [
@@ -225,13 +233,13 @@ class _SparQMemory(Memory):
                 terms,
                 points=len(points),
                 rate=terms.std**2 if self._model.rate is None else self._model.rate,
-                rounds_late=rounds_late(terms, period=self.period, waits=self.waits),
+                rounds_late=estimate_rounds_late(terms, period=self.period, waits=self.waits),
             )
             for name, terms in self._experts.items()
         ]
-        return routing.routes(offers, covariance)
+        return routing.route(offers, covariance)
 
-    def asked(self, queries: tuple[Query, ...]) -> None:
+    def record_queries(self, queries: tuple[Query, ...]) -> None:
         self._answers.expect(queries)
 
     def notes(self) -> Notes:
@@ -274,7 +282,7 @@ class _Told:
         """Give some of it."""
         return type(self)(*(column[rows] for column in self.columns()))
 
-    def and_also(self, more: Self) -> Self:
+    def join(self, more: Self) -> Self:
         """Give this and *more*."""
         pairs = zip(self.columns(), more.columns(), strict=True)
         return type(self)(*(np.concatenate(pair) for pair in pairs))
@@ -324,7 +332,7 @@ class _Answers:
         source = answer.query.source
         known = self._said.get(source)
         if known is not None:
-            told = known.and_also(told)
+            told = known.join(told)
         # What was asked is asked about once; what nobody asked for may come twice.
         if known is not None or answer.query.id < 0:
             told = told.newest()
@@ -360,10 +368,10 @@ class _Answers:
 
     def current(self) -> _Told | None:
         """Give all that still counts."""
-        return reduce(_Told.and_also, self._said.values()) if self._said else None
+        return reduce(_Told.join, self._said.values()) if self._said else None
 
 
-def _askable(prior: Prior, domain: Domain) -> Points:
+def _askable(prior: GPPrior, domain: Domain) -> Points:
     """Choose the points to ask about beside those played, each of which weighs as one play.
 
     All sites, if they are not too many; else candidates that tell what all of them would.
@@ -371,16 +379,16 @@ def _askable(prior: Prior, domain: Domain) -> Points:
     if isinstance(domain, Sites) and len(domain.points) <= MOST_RANK:
         return domain.points
     size = min(MOST_RANK, len(prior.candidates))
-    chosen = greedy_points(prior.kernel, prior.candidates, size=size, tolerance=GAP)
+    chosen = select_points_greedily(prior.kernel, prior.candidates, size=size, tolerance=GAP)
     return prior.candidates[chosen.rows]
 
 
-def _warn_of_gaps(model: SparQGPUCB, prior: Prior, briefing: Briefing) -> None:
+def _warn_of_gaps(model: SparQGPUCB, prior: GPPrior, briefing: Briefing) -> None:
     """Warn where a theorem's width will chase gaps that the queries cannot close."""
     if not prior.width.theoretical or briefing.rounds is None:
         return
     size = min(MOST_RANK, len(prior.candidates))
-    rank = len(greedy_points(prior.kernel, prior.candidates, size=size, tolerance=GAP))
+    rank = len(select_points_greedily(prior.kernel, prior.candidates, size=size, tolerance=GAP))
     asked = max(
         model.schedule(t) for t in range(max(1, briefing.rounds - 100), briefing.rounds + 1)
     )

@@ -6,7 +6,7 @@ from numpy.random import Generator
 
 from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.optimizers.shared.lengths import AnyLength, VariationLength
-from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
+from sparq_sim.optimizers.shared.ucb import GPOptimizer, GPPrior, Memory
 from sparq_sim.plugin.briefing import Briefing
 
 
@@ -19,13 +19,13 @@ class SWGPUCB(GPOptimizer):
     window: AnyLength = VariationLength()
     """W, how many rounds back observations count: a number, or a table with a `kind`."""
 
-    def memory(self, prior: Prior, briefing: Briefing, rng: Generator) -> Memory:
+    def start_memory(self, prior: GPPrior, briefing: Briefing, rng: Generator) -> Memory:
         """Remember the last W rounds."""
         return _WindowMemory(prior, briefing.period, self.window(prior.kernel, briefing))
 
 
 class _WindowMemory(Memory):
-    def __init__(self, prior: Prior, period: float, window: int) -> None:
+    def __init__(self, prior: GPPrior, period: float, window: int) -> None:
         super().__init__(prior, period)
         self._window = window
 

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 from pydantic import Field
 
 from sparq_sim.arrays import Point, Points, Values
-from sparq_sim.gp.kernels import Forgetting, SpaceTime, stamped
+from sparq_sim.gp.kernels import Forgetting, SpaceTime, stamp
 from sparq_sim.gp.observations import OffCandidatesError
 from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.messages import Answer
-from sparq_sim.optimizers.shared.forecast import Foreseen
-from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
+from sparq_sim.optimizers.shared.forecast import Forecast
+from sparq_sim.optimizers.shared.ucb import GPOptimizer, GPPrior, Memory
 from sparq_sim.plugin.briefing import Briefing
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class TVGPUCB(GPOptimizer):
     """The share of the reward's variance that is new in each round, from 0 to below 1; theirs were
     0.001 to 0.04."""
 
-    def memory(self, prior: Prior, briefing: Briefing, rng: Generator) -> Memory:
+    def start_memory(self, prior: GPPrior, briefing: Briefing, rng: Generator) -> Memory:
         """Remember all, in space and time."""
         if self.epsilon == 0:
             return Memory(prior, briefing.period)
@@ -45,7 +45,7 @@ class TVGPUCB(GPOptimizer):
 class _TimeMemory(Memory):
     """Filters while it can; a point off the candidates makes it go on densely."""
 
-    def __init__(self, prior: Prior, period: float, epsilon: float) -> None:
+    def __init__(self, prior: GPPrior, period: float, epsilon: float) -> None:
         from sparq_sim.gp.posterior.features import FeaturePosterior
 
         super().__init__(prior, period)
@@ -84,7 +84,7 @@ class _Filter:
     approximation, because what happened in the gap is taken to be unknown.
     """
 
-    def __init__(self, prior: Prior, period: float, epsilon: float, features: Features) -> None:
+    def __init__(self, prior: GPPrior, period: float, epsilon: float, features: Features) -> None:
         from sparq_sim.gp.posterior.drifting import KalmanPosterior
 
         self._prior = prior
@@ -109,7 +109,7 @@ class _Filter:
 
     def predictor(self, now: float) -> Predictor:
         kept = self._kept(now - self._time)
-        return Foreseen(self._filter, self._priors, keep=kept**0.5, inject=1 - kept)
+        return Forecast(self._filter, self._priors, keep=kept**0.5, inject=1 - kept)
 
     def _kept(self, duration: float) -> float:
         """Give the share of the variance that outlives a *duration*, never quite nothing."""
@@ -119,7 +119,7 @@ class _Filter:
 class _Dense:
     """The posterior in space and time, for points anywhere."""
 
-    def __init__(self, prior: Prior, period: float, epsilon: float) -> None:
+    def __init__(self, prior: GPPrior, period: float, epsilon: float) -> None:
         from sparq_sim.gp.posterior.cholesky import CholeskyPosterior
 
         self._prior = prior
@@ -130,7 +130,7 @@ class _Dense:
     def learn(self, answer: Answer) -> None:
         times = np.full(len(answer.values), answer.measured_at / self._period)
         self._dense.add(
-            stamped(answer.points, times), answer.values, variances=self._prior.variances(answer)
+            stamp(answer.points, times), answer.values, variances=self._prior.variances(answer)
         )
 
     def predictor(self, now: float) -> Predictor:
@@ -146,10 +146,10 @@ class _Now:
         self._time = time
 
     def mean(self, points: ArrayLike | None = None) -> Values:
-        return self._posterior.mean(self._stamped(points))
+        return self._posterior.mean(self._stamp(points))
 
     def std(self, points: ArrayLike | None = None) -> Values:
-        return self._posterior.std(self._stamped(points))
+        return self._posterior.std(self._stamp(points))
 
     def mean_gradient(self, point: Point) -> Point:
         return self._posterior.mean_gradient(np.append(point, self._time))[:-1]
@@ -161,6 +161,6 @@ class _Now:
     def log_determinant(self) -> float:
         return self._posterior.log_determinant
 
-    def _stamped(self, points: ArrayLike | None) -> Points:
+    def _stamp(self, points: ArrayLike | None) -> Points:
         rows = self._candidates if points is None else np.asarray(points, dtype=np.float64)
-        return stamped(rows, np.full(len(rows), self._time))
+        return stamp(rows, np.full(len(rows), self._time))

@@ -8,7 +8,7 @@ from numpy.random import Generator
 from sparq_sim.arrays import Values
 from sparq_sim.fields import Amount
 from sparq_sim.optimizers.shared.ageing import AgeingMemory
-from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
+from sparq_sim.optimizers.shared.ucb import GPOptimizer, GPPrior, Memory
 from sparq_sim.plugin.briefing import Briefing
 
 
@@ -23,17 +23,17 @@ class UIGPUCB(GPOptimizer):
     """How fast observations age, in squared reward units per squared round; by default their noise
     variance s^2."""
 
-    def memory(self, prior: Prior, briefing: Briefing, rng: Generator) -> Memory:
+    def start_memory(self, prior: GPPrior, briefing: Briefing, rng: Generator) -> Memory:
         """Remember all, ageing."""
         return _InjectingMemory(prior, briefing.period, self.rate)
 
 
 class _InjectingMemory(AgeingMemory):
-    def __init__(self, prior: Prior, period: float, rate: float | None) -> None:
+    def __init__(self, prior: GPPrior, period: float, rate: float | None) -> None:
         super().__init__(prior, period)
         self._rate = rate
 
-    def aged(self, variances: Values, ages: Values) -> Values:
+    def age(self, variances: Values, ages: Values) -> Values:
         rate = variances if self._rate is None else self._rate
         injected: Values = variances + rate * np.square(ages)
         return injected

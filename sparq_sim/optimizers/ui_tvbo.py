@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 
 from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.fields import Amount
-from sparq_sim.gp.kernels import SpaceTime, Wiener, stamped
+from sparq_sim.gp.kernels import SpaceTime, Wiener, stamp
 from sparq_sim.gp.observations import OffCandidatesError
 from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.messages import Answer
-from sparq_sim.optimizers.shared.forecast import Foreseen
-from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
+from sparq_sim.optimizers.shared.forecast import Forecast
+from sparq_sim.optimizers.shared.ucb import GPOptimizer, GPPrior, Memory
 from sparq_sim.plugin.briefing import Briefing
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class UITVBO(GPOptimizer):
     rate: Amount = 0.03
     """By how much the variance grows in a round, as a share of the prior variance."""
 
-    def memory(self, prior: Prior, briefing: Briefing, rng: Generator) -> Memory:
+    def start_memory(self, prior: GPPrior, briefing: Briefing, rng: Generator) -> Memory:
         """Remember all, in space and time."""
         if self.rate == 0:
             return Memory(prior, briefing.period)
@@ -53,7 +53,7 @@ class UITVBO(GPOptimizer):
 class _WanderingMemory(Memory):
     """Filters while it can."""
 
-    def __init__(self, prior: Prior, briefing: Briefing, rate: float) -> None:
+    def __init__(self, prior: GPPrior, briefing: Briefing, rate: float) -> None:
         from sparq_sim.gp.posterior.drifting import KalmanPosterior
         from sparq_sim.gp.posterior.features import FeaturePosterior
 
@@ -98,7 +98,7 @@ class _WanderingMemory(Memory):
         if self._filter is None:
             return self._dense.predictor(now)
         grown = self._rate * (now - self._filtered_to) / self.period
-        return Foreseen(self._filter, self._priors, inject=grown)
+        return Forecast(self._filter, self._priors, inject=grown)
 
 
 class _Dense:
@@ -108,7 +108,7 @@ class _Dense:
     end of the play, once for each observation, and their variance is counted back from there.
     """
 
-    def __init__(self, prior: Prior, briefing: Briefing, rate: float) -> None:
+    def __init__(self, prior: GPPrior, briefing: Briefing, rate: float) -> None:
         from sparq_sim.gp.posterior.cholesky import CholeskyPosterior
 
         self._prior = prior
@@ -116,20 +116,20 @@ class _Dense:
         self._end = (briefing.rounds or ENDLESS) + 1
         self._posterior = CholeskyPosterior(
             SpaceTime(space=prior.kernel, time=Wiener(rate=rate)),
-            candidates=stamped(prior.candidates, float(self._end)),
+            candidates=stamp(prior.candidates, float(self._end)),
             mean=prior.mean,
         )
         self._growth = rate * prior.kernel.diagonal(prior.candidates)
 
     def learn(self, answer: Answer) -> None:
-        places = stamped(answer.points, answer.measured_at / self._period)
+        places = stamp(answer.points, answer.measured_at / self._period)
         self._posterior.add(places, answer.values, variances=self._prior.variances(answer))
 
     def predictor(self, now: float) -> Predictor:
         return _Now(self._posterior, now / self._period, end=self._end, growth=self._growth)
 
 
-class _Now(Foreseen):
+class _Now(Forecast):
     """A posterior in space and time, at one *time*; *growth* is that of variances in a round."""
 
     def __init__(
@@ -140,10 +140,10 @@ class _Now(Foreseen):
         self._time = time
 
     def mean(self, points: ArrayLike | None = None) -> Values:
-        return super().mean() if points is None else self._posterior.mean(self._stamped(points))
+        return super().mean() if points is None else self._posterior.mean(self._stamp(points))
 
     def std(self, points: ArrayLike | None = None) -> Values:
-        return super().std() if points is None else self._posterior.std(self._stamped(points))
+        return super().std() if points is None else self._posterior.std(self._stamp(points))
 
     def mean_gradient(self, point: Point) -> Point:
         return self._posterior.mean_gradient(np.append(point, self._time))[:-1]
@@ -151,5 +151,5 @@ class _Now(Foreseen):
     def std_gradient(self, point: Point) -> Point:
         return self._posterior.std_gradient(np.append(point, self._time))[:-1]
 
-    def _stamped(self, points: ArrayLike) -> Points:
-        return stamped(np.asarray(points, dtype=np.float64), self._time)
+    def _stamp(self, points: ArrayLike) -> Points:
+        return stamp(np.asarray(points, dtype=np.float64), self._time)

@@ -14,9 +14,9 @@ from sparq_sim.fields import Positive
 from sparq_sim.gp.posterior.predictor import Posterior, Predictor
 from sparq_sim.messages import Answer
 from sparq_sim.optimizers.shared.ageing import AgeingMemory
-from sparq_sim.optimizers.shared.forecast import Foreseen
-from sparq_sim.optimizers.shared.lengths import gain_order, known_rounds
-from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior
+from sparq_sim.optimizers.shared.forecast import Forecast
+from sparq_sim.optimizers.shared.lengths import gain_order, require_rounds
+from sparq_sim.optimizers.shared.ucb import GPOptimizer, GPPrior, Memory
 from sparq_sim.plugin.briefing import Briefing
 
 if TYPE_CHECKING:
@@ -38,11 +38,11 @@ class WGPUCB(GPOptimizer):
     budget: Positive | None = None
     """B_T, a bound on the sum of |f_{t+1} - f_t| over all rounds; by default 1 stands in for it."""
 
-    def memory(self, prior: Prior, briefing: Briefing, rng: Generator) -> Memory:
+    def start_memory(self, prior: GPPrior, briefing: Briefing, rng: Generator) -> Memory:
         """Remember all, weighted."""
         weight = self.weight
         if weight is None:
-            share = (1.0 if self.budget is None else self.budget) / known_rounds(briefing)
+            share = (1.0 if self.budget is None else self.budget) / require_rounds(briefing)
             weight = max(0.1, 1 - gain_order(prior.kernel, briefing) ** -0.25 * share**0.5)
         return WeightedMemory(prior, briefing.period, weight)
 
@@ -53,7 +53,7 @@ class WeightedMemory(AgeingMemory):
     The newest observation has the age 0 until a round has passed without another.
     """
 
-    def __init__(self, prior: Prior, period: float, weight: float) -> None:
+    def __init__(self, prior: GPPrior, period: float, weight: float) -> None:
         from sparq_sim.gp.posterior.drifting import FadingPosterior
         from sparq_sim.gp.posterior.features import FeaturePosterior
 
@@ -82,7 +82,7 @@ class WeightedMemory(AgeingMemory):
 
     def _taken(self, together: FadingPosterior, answer: Answer) -> bool:
         variances = self.prior.variances(answer)
-        if not together.takes(answer.points, variances):
+        if not together.accepts(answer.points, variances):
             return False
         self._pass_to(together, answer.measured_at)
         share = self.weight ** ((self._newest - answer.measured_at) / self.period)
@@ -100,7 +100,7 @@ class WeightedMemory(AgeingMemory):
         ages: Values = (newest - self.times.array) / self.period
         return ages
 
-    def aged(self, variances: Values, ages: Values) -> Values:
+    def age(self, variances: Values, ages: Values) -> Values:
         with np.errstate(over="ignore"):  # What overflows is worthless, and dropped as such.
             weighted: Values = variances * self.weight**-ages
         return weighted
@@ -110,7 +110,7 @@ class WeightedMemory(AgeingMemory):
             super().predictor(now)
             return _Weighted(self, now)
         self._pass_to(self._together, now - self.period)
-        return Foreseen(self._together, self._together.features.priors, inject=0.0)
+        return Forecast(self._together, self._together.features.priors, inject=0.0)
 
 
 class _Weighted:
@@ -138,7 +138,7 @@ class _Weighted:
         seen = self._posterior.observations
         if not len(seen):
             return 0.0
-        doubly = self._memory.prior.posterior()
-        twice = self._memory.aged(seen.variances, self._memory.ages(self._now))
+        doubly = self._memory.prior.start_posterior()
+        twice = self._memory.age(seen.variances, self._memory.ages(self._now))
         doubly.add(seen.points, seen.values, variances=np.minimum(twice, 1e300))
         return doubly.log_determinant

@@ -6,7 +6,7 @@ from scipy.stats import multivariate_normal
 
 from sparq_sim.arrays import Matrix, Values
 from sparq_sim.gp.sparse.divergence import SparseFit
-from sparq_sim.gp.sparse.greedy import greedy
+from sparq_sim.gp.sparse.greedy import select_greedily
 from tests.gp.squared_exponential import SquaredExponential
 
 
@@ -99,7 +99,7 @@ def test_divergence_is_zero_when_every_distinct_point_is_chosen(
 ) -> None:
     points = np.arange(0.0, 12)[rng.integers(12, size=60)][:, None]
     matrix = kernel(points, points)
-    selection = greedy(matrix, 60)
+    selection = select_greedily(matrix, 60)
     assert len(selection) == len(np.unique(points))
     fit = SparseFit(matrix, selection.rows, noise_variances=0.01)
     assert fit.expected_divergence == pytest.approx(0, abs=1e-9)
@@ -112,7 +112,7 @@ def test_more_points_never_diverge_more(
 ) -> None:
     points = rng.uniform(0, 20, (50, 1))
     matrix, values = kernel(points, points), rng.normal(size=50)
-    rows = greedy(matrix, 15).rows
+    rows = select_greedily(matrix, 15).rows
     fits = [SparseFit(matrix, rows[:m], noise_variances=0.1) for m in range(len(rows) + 1)]
     realised = [fit.divergence(values) for fit in fits]
     assert realised == sorted(realised, reverse=True)

@@ -12,8 +12,8 @@ from scipy.stats import chisquare
 
 from sparq_sim.arrays import Matrix, Values
 from sparq_sim.gp.sparse.dpp import ExactSampler, eigenfeatures
-from sparq_sim.gp.sparse.exchange import ExchangeChain, exchanged_variances, mixing_steps
-from sparq_sim.gp.sparse.greedy import Selection, greedy
+from sparq_sim.gp.sparse.exchange import ExchangeChain, exchange_variances, mixing_steps
+from sparq_sim.gp.sparse.greedy import Selection, select_greedily
 from tests.gp.squared_exponential import SquaredExponential
 
 Draws = Callable[[Matrix, int, Values, int], Iterable[Selection]]
@@ -123,7 +123,7 @@ def test_marginals_hold_at_a_condition_number_of_1e10(
     points = np.sort(rng.uniform(0, 10, 16))
     weights = rng.integers(1, 6, 16).astype(np.float64)
     matrix = SquaredExponential(length=3.5)(points[:, None], points[:, None])
-    chosen = greedy(matrix, 11, tolerance=1e-13).rows
+    chosen = select_greedily(matrix, 11, tolerance=1e-13).rows
     assert 1e9 < np.linalg.cond(matrix[np.ix_(chosen, chosen)]) < 1e11
     expected = precise_marginals(points, length=3.5, size=11, weights=weights)
     assert expected.sum() == pytest.approx(11)
@@ -138,13 +138,13 @@ def test_marginals_hold_at_a_condition_number_of_1e10(
 def test_exchange_ratios_hold_at_a_condition_number_of_1e10(rng: np.random.Generator) -> None:
     points = np.sort(rng.uniform(0, 10, 16))
     matrix = SquaredExponential(length=3.5)(points[:, None], points[:, None])
-    inside = greedy(matrix, 11, tolerance=1e-13).rows
+    inside = select_greedily(matrix, 11, tolerance=1e-13).rows
     outside = np.setdiff1d(np.arange(16), inside)
     block = matrix[np.ix_(inside, inside)]
     assert 1e9 < np.linalg.cond(block) < 1e11
     factor = np.linalg.cholesky(block).astype(np.float64)
     leaving, entering = rng.integers(11, size=25), rng.choice(outside, 25)
-    gained, lost = exchanged_variances(
+    gained, lost = exchange_variances(
         factor, matrix[np.ix_(inside, entering)], matrix.diagonal()[entering], leaving=leaving
     )
 

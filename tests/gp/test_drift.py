@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparq_sim.gp.kernels import Forgetting, SpaceTime, SquaredExponential, Wiener, stamped
+from sparq_sim.gp.kernels import Forgetting, SpaceTime, SquaredExponential, Wiener, stamp
 from sparq_sim.gp.posterior.drifting import FADES, FadingPosterior
 from sparq_sim.gp.posterior.exact import (
     CholeskyPosterior,
@@ -37,14 +37,14 @@ def test_drift_is_the_dense_space_time_posterior(
     for gap in gaps:
         places = rng.integers(0, 40, 2)
         values, variances = rng.normal(size=2), rng.uniform(0.01, 0.5, 2)
-        dense.add(stamped(CANDIDATES[places], now), values, variances=variances)
+        dense.add(stamp(CANDIDATES[places], now), values, variances=variances)
         kalman.add(CANDIDATES[places], values, variances=variances)
         now += gap
         if wandering:
             kalman.drift(1.0, share * gap)
         else:
             kalman.drift((1 - share) ** (gap / 2), 1 - (1 - share) ** gap)
-    here = stamped(CANDIDATES, now)
+    here = stamp(CANDIDATES, now)
     np.testing.assert_allclose(kalman.mean(), dense.mean(here), atol=1e-10)
     np.testing.assert_allclose(kalman.std(), dense.std(here), atol=1e-10)
     assert kalman.log_determinant == pytest.approx(dense.log_determinant, abs=1e-10)
@@ -68,7 +68,7 @@ def test_fading_is_the_dense_posterior_with_grown_variances(
     for number, age in enumerate(ages):
         fading.fade(weight)
         where = CANDIDATES[places[number]]
-        assert fading.takes(where, variances[number])
+        assert fading.accepts(where, variances[number])
         fading.add(where, values[number], variances=variances[number], share=weight**age)
     shares = np.repeat(weight ** (np.arange(len(ages))[::-1] + np.array(ages)), 2)
     once, twice = (CholeskyPosterior(SPACE, mean=0.5) for _ in range(2))
@@ -82,9 +82,9 @@ def test_fading_is_the_dense_posterior_with_grown_variances(
 
 def test_fading_takes_neither_other_points_nor_what_is_too_precise() -> None:
     fading, here = FadingPosterior(FEATURES), CANDIDATES[:1]
-    assert not fading.takes(here + 1, np.array([0.1]))
-    assert not fading.takes(here, np.array([0.5 * SPACE.variance / FADES]))
-    assert fading.takes(here, np.array([2 * SPACE.variance / FADES]))
+    assert not fading.accepts(here + 1, np.array([0.1]))
+    assert not fading.accepts(here, np.array([0.5 * SPACE.variance / FADES]))
+    assert fading.accepts(here, np.array([2 * SPACE.variance / FADES]))
 
 
 def test_without_drift_it_is_the_static_posterior() -> None:

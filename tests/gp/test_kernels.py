@@ -24,7 +24,7 @@ from sparq_sim.gp.kernels import (
     SquaredExponential,
     Sum,
     Wiener,
-    stamped,
+    stamp,
 )
 
 ANY: TypeAdapter[AnyKernel] = TypeAdapter(AnyKernel)
@@ -158,7 +158,7 @@ def test_space_and_time_multiply() -> None:
     points, times = rng.random((4, 2)), rng.random(4)
     kernel = SpaceTime(space=SPACE, time=Forgetting(epsilon=0.2))
     expected = SPACE(points, points) * Forgetting(epsilon=0.2)(times[:, None], np.full((4, 1), 2.0))
-    np.testing.assert_allclose(kernel(stamped(points, times), stamped(points, 2.0)), expected)
+    np.testing.assert_allclose(kernel(stamp(points, times), stamp(points, 2.0)), expected)
 
 
 def test_kernel_is_written_in_toml() -> None:

@@ -18,7 +18,7 @@ from sparq_sim.gp.kernels import (
     RationalQuadratic,
     SpaceTime,
     SquaredExponential,
-    stamped,
+    stamp,
 )
 from sparq_sim.gp.priors import AnyPrior, Gamma, LogNormal
 
@@ -163,7 +163,7 @@ def test_fit_does_not_mind_where_zero_is() -> None:
 def test_fit_finds_how_fast_a_reward_is_forgotten() -> None:
     rng = np.random.default_rng(7)
     times = np.arange(150.0)
-    points = stamped(rng.random((150, 1)), times)
+    points = stamp(rng.random((150, 1)), times)
     space = SquaredExponential(length_scale=0.2)
     values = drawn(SpaceTime(space=space, time=Forgetting(epsilon=0.1)), points, variance=0.01)
     start = SpaceTime(space=space, time=Forgetting(epsilon=0.5))

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from sparq_sim.arrays import Matrix
 from sparq_sim.gp.sparse.greedy import (
-    Greedy,
-    greedy,
-    greedy_points,
+    GreedySelector,
     merge,
     numerical_rank,
     pivoted_cholesky,
+    select_greedily,
+    select_points_greedily,
     tail_sum,
 )
 from tests.gp.squared_exponential import SquaredExponential
@@ -58,7 +58,7 @@ def test_merging_can_be_undone(seed: int, count: int, dimensions: int) -> None:
 def test_greedy_is_brute_force_greedy(seed: int) -> None:
     points = np.random.default_rng(seed).uniform(0, 4, (10, 2))
     matrix = SquaredExponential()(points, points)
-    rows = greedy(matrix, 5).rows
+    rows = select_greedily(matrix, 5).rows
     found = [np.linalg.det(matrix[np.ix_(rows[:m], rows[:m])]) for m in range(1, 6)]
     assert found == pytest.approx(brute_force_determinants(matrix, 5), rel=1e-9)
 
@@ -67,8 +67,8 @@ def test_greedy_from_columns_is_greedy_from_the_matrix(
     rng: np.random.Generator, kernel: SquaredExponential
 ) -> None:
     points = rng.uniform(0, 30, (200, 1))
-    selection = greedy_points(kernel, points, size=20)
-    assert selection.rows.tolist() == greedy(kernel(points, points), 20).rows.tolist()
+    selection = select_points_greedily(kernel, points, size=20)
+    assert selection.rows.tolist() == select_greedily(kernel(points, points), 20).rows.tolist()
     assert selection.capped_by is None
 
 
@@ -83,7 +83,7 @@ def test_factor_reproduces_the_matrix_at_full_rank(
 
 def test_greedy_stops_at_the_rank_of_a_linear_kernel(rng: np.random.Generator) -> None:
     features = rng.normal(size=(3, 40)) * rng.uniform(1e-3, 1e3, 40)
-    selection = greedy(features.T @ features, 10)
+    selection = select_greedily(features.T @ features, 10)
     assert len(selection) == 3
     assert selection.capped_by == "rank"
 
@@ -92,15 +92,15 @@ def test_greedy_chooses_no_point_twice_and_names_what_was_missing(
     kernel: SquaredExponential,
 ) -> None:
     points = np.array([[0.0], [5.0], [0.0], [5.0], [0.0], [9.0]])
-    selection = greedy_points(kernel, points, size=5)
+    selection = select_points_greedily(kernel, points, size=5)
     assert sorted(selection.rows) == [0, 1, 5]
     assert selection.capped_by == "points"
-    assert greedy(kernel(points, points), 5).capped_by == "rank"
+    assert select_greedily(kernel(points, points), 5).capped_by == "rank"
 
 
 def test_greedy_stops_before_nearly_coincident_points(kernel: SquaredExponential) -> None:
     points = np.linspace(0, 10, 500)[:, None]
-    selection = greedy_points(kernel, points, size=100)
+    selection = select_points_greedily(kernel, points, size=100)
     assert 10 < len(selection) < 30
     assert selection.capped_by == "rank"
     block = kernel(points[selection.rows], points[selection.rows])
@@ -109,15 +109,21 @@ def test_greedy_stops_before_nearly_coincident_points(kernel: SquaredExponential
 
 def test_finer_tolerance_chooses_more(kernel: SquaredExponential) -> None:
     points = np.linspace(0, 10, 300)[:, None]
-    sizes = [len(greedy_points(kernel, points, size=99, tolerance=t)) for t in (1e-2, 1e-6, 1e-12)]
+    sizes = [
+        len(select_points_greedily(kernel, points, size=99, tolerance=t))
+        for t in (1e-2, 1e-6, 1e-12)
+    ]
     assert sizes == sorted(set(sizes))
 
 
 def test_ties_are_broken_by_the_generator(kernel: SquaredExponential) -> None:
     matrix = kernel(np.arange(0.0, 90, 10)[:, None], np.arange(0.0, 90, 10)[:, None])
     matrix *= 1 + 1e-12 * np.arange(9)
-    assert greedy(np.eye(9), 1).rows.tolist() == [0]
-    first = {int(greedy(matrix, 1, rng=np.random.default_rng(seed)).rows[0]) for seed in range(99)}
+    assert select_greedily(np.eye(9), 1).rows.tolist() == [0]
+    first = {
+        int(select_greedily(matrix, 1, rng=np.random.default_rng(seed)).rows[0])
+        for seed in range(99)
+    }
     assert first == set(range(9))
 
 
@@ -127,10 +133,10 @@ def test_a_choice_kept_up_is_the_choice_made_anew(seed: int, size: int, wide: bo
     # All can be explained by few, or by nothing less than all.
     points = np.random.default_rng(seed).uniform(0, 90 if wide else 3, (30, 1))
     matrix = SquaredExponential()(points, points)
-    kept_up = Greedy()
+    kept_up = GreedySelector()
     for count in range(1, 31):
         part = matrix[:count, :count]
-        rows, anew = kept_up.choose(part, size), greedy(part, size).rows
+        rows, anew = kept_up.choose(part, size), select_greedily(part, size).rows
         assert len(rows) == len(anew)
         for m in range(1, len(rows) + 1):
             # Where points are equal to rounding, another may be chosen: none worse.
@@ -143,7 +149,7 @@ def test_what_explains_all_is_kept_until_it_does_not_or_another_is_due(
 ) -> None:
     near, far = np.linspace(0, 2, 60), np.array([30.0])
     points = np.concatenate([near[:40], near[40:], far])[:, None]
-    matrix, kept_up = kernel(points, points), Greedy(rng=np.random.default_rng(0))
+    matrix, kept_up = kernel(points, points), GreedySelector(rng=np.random.default_rng(0))
     first = kept_up.choose(matrix[:40, :40], 30)
     assert len(first) < 30
     assert all(kept_up.choose(matrix[:40, :40], 30) is first for _ in range(9))
@@ -155,14 +161,14 @@ def test_what_explains_all_is_kept_until_it_does_not_or_another_is_due(
 
 def test_a_newcomer_that_is_no_point_of_the_kernel_is_refused() -> None:
     matrix = np.array([[1.0, 1.0, 1.5], [1.0, 1.0, 1.5], [1.5, 1.5, 1.0]])
-    kept_up = Greedy()
+    kept_up = GreedySelector()
     assert len(kept_up.choose(matrix[:2, :2], 3)) == 1
     with pytest.raises(ValueError, match="positive semidefinite"):
         kept_up.choose(matrix, 3)
 
 
 def test_where_nothing_varies_nothing_is_chosen(capfd: pytest.CaptureFixture[str]) -> None:
-    kept_up = Greedy()
+    kept_up = GreedySelector()
     for count in (1, 2):
         assert len(kept_up.choose(np.zeros((count, count)), 3)) == 0
     assert capfd.readouterr() == ("", "")  # LAPACK complains on its own.
@@ -170,49 +176,49 @@ def test_where_nothing_varies_nothing_is_chosen(capfd: pytest.CaptureFixture[str
 
 def test_where_not_all_can_be_chosen_ties_are_drawn_again(kernel: SquaredExponential) -> None:
     points = np.linspace(0, 90, 60)[:, None]
-    matrix, made = kernel(points, points), Greedy(rng=np.random.default_rng(0))
+    matrix, made = kernel(points, points), GreedySelector(rng=np.random.default_rng(0))
     assert len({tuple(made.choose(matrix, 3).tolist()) for _ in range(50)}) > 20
 
 
 @pytest.mark.parametrize("size", [0, 1, 7])
 def test_one_point_and_none_are_handled(kernel: SquaredExponential, size: int) -> None:
     one, none = np.zeros((1, 2)), np.zeros((0, 2))
-    assert greedy_points(kernel, one, size=size).rows.tolist() == [0][:size]
-    assert greedy_points(kernel, none, size=size).rows.tolist() == []
-    assert len(greedy(np.zeros((0, 0)), size)) == 0
-    assert len(greedy(np.zeros((3, 3)), size)) == 0
+    assert select_points_greedily(kernel, one, size=size).rows.tolist() == [0][:size]
+    assert select_points_greedily(kernel, none, size=size).rows.tolist() == []
+    assert len(select_greedily(np.zeros((0, 0)), size)) == 0
+    assert len(select_greedily(np.zeros((3, 3)), size)) == 0
 
 
 def test_bad_matrices_are_refused() -> None:
     with pytest.raises(ValueError, match="positive semidefinite"):
-        greedy(np.array([[1.0, 2.0], [2.0, 1.0]]), 2)
+        select_greedily(np.array([[1.0, 2.0], [2.0, 1.0]]), 2)
     with pytest.raises(ValueError, match="not symmetric"):
-        greedy(np.array([[1.0, 0.5], [0.1, 1.0]]), 2)
+        select_greedily(np.array([[1.0, 0.5], [0.1, 1.0]]), 2)
     with pytest.raises(ValueError, match="eigenvalue -1"):
         numerical_rank(np.array([[1.0, 2.0], [2.0, 1.0]]))
     with pytest.raises(ValueError, match="not symmetric"):
         numerical_rank(np.array([[1.0, 0.5], [0.1, 1.0]]))
     with pytest.raises(ValueError, match="not finite"):
-        greedy(np.array([[1.0, np.nan], [np.nan, 1.0]]), 2)
+        select_greedily(np.array([[1.0, np.nan], [np.nan, 1.0]]), 2)
     with pytest.raises(ValueError, match="not finite"):
         numerical_rank(np.array([[1.0, np.inf], [np.inf, 1.0]]))
     with pytest.raises(ValueError, match="negative"):
-        greedy(np.array([[-1.0]]), 1)
+        select_greedily(np.array([[-1.0]]), 1)
     with pytest.raises(ValueError, match="not square"):
-        greedy(np.ones((2, 3)), 1)
+        select_greedily(np.ones((2, 3)), 1)
 
 
 def test_bad_numbers_are_refused(kernel: SquaredExponential) -> None:
     with pytest.raises(ValueError, match="size is -1"):
-        greedy(np.eye(2), -1)
+        select_greedily(np.eye(2), -1)
     with pytest.raises(ValueError, match="tolerance is 0"):
-        greedy(np.eye(2), 1, tolerance=0)
+        select_greedily(np.eye(2), 1, tolerance=0)
     with pytest.raises(ValueError, match="size is -2"):
         tail_sum(np.eye(2), -2)
     with pytest.raises(ValueError, match="shape"):
         merge(np.array([1.0, 2.0]))
     with pytest.raises(ValueError, match="finite"):
-        greedy_points(kernel, np.array([[np.nan]]), size=1)
+        select_points_greedily(kernel, np.array([[np.nan]]), size=1)
 
 
 def test_rank_counts_eigenvalues_that_float64_can_know(rng: np.random.Generator) -> None:

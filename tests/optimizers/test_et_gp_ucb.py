@@ -17,7 +17,7 @@ from sparq_sim import Box, Briefing, Channel, Query, Rules, Trace, play
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.optimizers.et_gp_ucb import ETGPUCB
 from sparq_sim.optimizers.gp_ucb import GPUCB
-from sparq_sim.optimizers.shared.ucb import Prior, PriorWarning
+from sparq_sim.optimizers.shared.ucb import GPPrior, PriorWarning
 from sparq_sim.optimizers.shared.widths import LogarithmicWidth
 from sparq_sim.plugin.contract import Agent
 from sparq_sim.simulation.measures import average_regret
@@ -144,7 +144,7 @@ def test_where_the_reward_switches_it_is_better_off_than_gp_ucb() -> None:
 def test_on_draws_of_its_prior_false_alarms_are_as_rare_as_promised() -> None:
     rng = np.random.default_rng(5)
     grid = np.linspace(0.0, 1.0, 101)[:, None]
-    prior = Prior(
+    prior = GPPrior(
         kernel=KERNEL,
         mean=MEAN,
         noise_variance=None,
@@ -157,7 +157,7 @@ def test_on_draws_of_its_prior_false_alarms_are_as_rare_as_promised() -> None:
     alarms = 0
     for _ in range(100):
         reward = MEAN + roots @ rng.normal(size=len(grid))
-        memory = ETGPUCB(delta=0.5).memory(prior, Briefing(Box(0.0, 1.0)), rng)
+        memory = ETGPUCB(delta=0.5).start_memory(prior, Briefing(Box(0.0, 1.0)), rng)
         for t in range(1, 31):
             place = rng.integers(len(grid))
             seen = reward[place] + 0.1 * rng.normal()

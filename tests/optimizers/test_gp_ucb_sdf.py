@@ -114,9 +114,9 @@ def started(model: GPUCBSDF, latency: float) -> UCBAgent:
 
 def test_the_window_is_twice_the_expected_latency_unless_given() -> None:
     briefing = Briefing(Box(0.0, 1.0), SourceTerms(latency=3.2), period=2.0)
-    assert GPUCBSDF().window_of(briefing) == 4
-    assert GPUCBSDF(window=9).window_of(briefing) == 9
-    assert GPUCBSDF().window_of(Briefing(Box(0.0, 1.0))) == 0
+    assert GPUCBSDF().choose_window(briefing) == 4
+    assert GPUCBSDF(window=9).choose_window(briefing) == 9
+    assert GPUCBSDF().choose_window(Briefing(Box(0.0, 1.0))) == 0
 
 
 def test_an_infinite_latency_is_refused_with_the_remedy() -> None:

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 from sparq_sim import Box, Briefing, PluginError
 from sparq_sim.gp.kernels import Matern52, SquaredExponential
 from sparq_sim.optimizers.shared.lengths import AnyLength, ForgettingLength, Length, VariationLength
-from sparq_sim.optimizers.shared.ucb import Prior
+from sparq_sim.optimizers.shared.ucb import GPPrior
 from sparq_sim.optimizers.shared.widths import LogarithmicWidth
 from sparq_sim.optimizers.w_gp_ucb import WGPUCB
 
@@ -51,7 +51,7 @@ def test_a_bare_number_is_a_length() -> None:
 
 
 def test_the_weight_follows_the_variation_budget() -> None:
-    prior = Prior(SMOOTH, 0.0, None, LogarithmicWidth(), Box(0.0, 1.0).grid(11), True)
-    memory = WGPUCB(budget=30.0).memory(prior, BRIEFING, None)  # type: ignore[arg-type] # draws none
+    prior = GPPrior(SMOOTH, 0.0, None, LogarithmicWidth(), Box(0.0, 1.0).grid(11), True)
+    memory = WGPUCB(budget=30.0).start_memory(prior, BRIEFING, None)  # type: ignore[arg-type] # draws none
     expected = 1 - (log(500) ** 2) ** -0.25 * (30 / 500) ** 0.5
     assert memory.weight == pytest.approx(expected)  # type: ignore[attr-defined] # of its own kind

@@ -22,9 +22,9 @@ from sparq_sim.optimizers.shared.routing import (
     Information,
     Offer,
     Shares,
-    rounds_late,
+    estimate_rounds_late,
 )
-from sparq_sim.optimizers.shared.schedules import Logarithmic
+from sparq_sim.optimizers.shared.schedules import LogarithmicSchedule
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.plugin.contract import SourceTerms
 from sparq_sim.scenario.model import Scenario
@@ -73,7 +73,7 @@ def test_shares_of_up_to_three_experts_are_within_a_point_whatever_the_size(
     shares: list[int], points: int
 ) -> None:
     names = "abc"[: len(shares)]
-    routes = Shares(shares=dict(zip(names, shares, strict=True))).routes([], np.eye(points))
+    routes = Shares(shares=dict(zip(names, shares, strict=True))).route([], np.eye(points))
     assert sorted(row for rows in routes.values() for row in rows) == list(range(points))
     for name, share in zip(names, shares, strict=True):
         assert abs(len(routes[name]) - points * share / sum(shares)) < 1
@@ -81,7 +81,7 @@ def test_shares_of_up_to_three_experts_are_within_a_point_whatever_the_size(
 
 @given(points=st.integers(0, 80))
 def test_of_two_equal_shares_each_has_every_other_point(points: int) -> None:
-    routes = Shares(shares=(("a", 0.3), ("b", 0.3))).routes([], np.eye(points))
+    routes = Shares(shares=(("a", 0.3), ("b", 0.3))).route([], np.eye(points))
     assert routes == {"a": list(range(0, points, 2)), "b": list(range(1, points, 2))}
 
 
@@ -96,24 +96,24 @@ def test_a_share_of_nothing_is_refused_and_so_are_two_shares_of_one() -> None:
 
 
 def test_the_cheapest_is_asked_about_everything_if_its_noise_will_do() -> None:
-    assert Cheapest().routes([DEAR, CHEAP], np.eye(3)) == {"cheap": [0, 1, 2]}
-    assert Cheapest(adequate=0.5).routes([DEAR, CHEAP], np.eye(3)) == {"dear": [0, 1, 2]}
+    assert Cheapest().route([DEAR, CHEAP], np.eye(3)) == {"cheap": [0, 1, 2]}
+    assert Cheapest(adequate=0.5).route([DEAR, CHEAP], np.eye(3)) == {"dear": [0, 1, 2]}
 
 
 def test_the_fastest_is_asked_about_everything_if_its_noise_will_do() -> None:
     quick = Offer("quick", cost=9.0, variance=4.0, latency=0.0)
-    assert Fastest().routes([CHEAP, quick, DEAR], np.eye(2)) == {"quick": [0, 1]}
-    assert Fastest(adequate=1.0).routes([CHEAP, quick, DEAR], np.eye(2)) == {"dear": [0, 1]}
+    assert Fastest().route([CHEAP, quick, DEAR], np.eye(2)) == {"quick": [0, 1]}
+    assert Fastest(adequate=1.0).route([CHEAP, quick, DEAR], np.eye(2)) == {"dear": [0, 1]}
 
 
 def test_where_nobody_is_adequate_the_most_exact_is_asked() -> None:
-    assert Cheapest(adequate=0.01).routes([CHEAP, DEAR], np.eye(1)) == {"dear": [0]}
-    assert Fastest(adequate=0.01).routes([CHEAP, DEAR], np.eye(1)) == {"dear": [0]}
+    assert Cheapest(adequate=0.01).route([CHEAP, DEAR], np.eye(1)) == {"dear": [0]}
+    assert Fastest(adequate=0.01).route([CHEAP, DEAR], np.eye(1)) == {"dear": [0]}
 
 
 def test_of_two_equally_cheap_the_more_exact_is_asked() -> None:
     exact = Offer("exact", cost=1.0, variance=0.5, latency=9.0)
-    assert Cheapest().routes([CHEAP, exact], np.eye(1)) == {"exact": [0]}
+    assert Cheapest().route([CHEAP, exact], np.eye(1)) == {"exact": [0]}
 
 
 # Information
@@ -124,30 +124,30 @@ def test_a_point_goes_to_whoever_tells_most_for_the_money_given_the_answers_befo
     # second point's variance is 1 - 0.5^2 / (1 + 1) = 0.875, and 1/2 log 1.875 = 0.314 falls below
     # 1/2 log 9.75 / 3.5 = 0.325: dear.
     covariance = np.array([[1.0, 0.5], [0.5, 1.0]])
-    assert Information().routes([CHEAP, DEAR], covariance) == {"cheap": [0], "dear": [1]}
-    assert Information().routes([CHEAP, DEAR], np.eye(2)) == {"cheap": [0, 1], "dear": []}
+    assert Information().route([CHEAP, DEAR], covariance) == {"cheap": [0], "dear": [1]}
+    assert Information().route([CHEAP, DEAR], np.eye(2)) == {"cheap": [0, 1], "dear": []}
     assert covariance[1, 1] == 1.0  # as it was handed in
 
 
 def test_nothing_is_asked_where_nobody_offers_the_least() -> None:
     covariance = np.array([[1.0, 0.5], [0.5, 1.0]])
     # The first point is worth 0.347 and the second 0.325, as above.
-    assert Information(least=0.335).routes([CHEAP, DEAR], covariance) == {"cheap": [0], "dear": []}
-    assert Information(least=0.35).routes([CHEAP, DEAR], covariance) == {"cheap": [], "dear": []}
+    assert Information(least=0.335).route([CHEAP, DEAR], covariance) == {"cheap": [0], "dear": []}
+    assert Information(least=0.35).route([CHEAP, DEAR], covariance) == {"cheap": [], "dear": []}
 
 
 def test_free_experts_come_first_and_of_them_the_most_exact() -> None:
     free = Offer("free", cost=0.0, variance=5.0, latency=0.0)
     better = Offer("better", cost=0.0, variance=2.0, latency=9.0)
-    routes = Information(least=100.0).routes([CHEAP, free, better, DEAR], np.eye(2))
+    routes = Information(least=100.0).route([CHEAP, free, better, DEAR], np.eye(2))
     assert routes == {"cheap": [], "free": [], "better": [0, 1], "dear": []}
 
 
 def test_an_exact_expert_tells_much_but_not_without_end() -> None:
     exact = Offer("exact", cost=1.0, variance=0.0, latency=0.0)
     # A claim of no noise counts as a billionth of the variance: 1/2 log(1 + 1e9) = 10.4.
-    assert Information(least=10.3).routes([exact], np.eye(1)) == {"exact": [0]}
-    assert Information(least=10.4).routes([exact], np.eye(1)) == {"exact": []}
+    assert Information(least=10.3).route([exact], np.eye(1)) == {"exact": [0]}
+    assert Information(least=10.4).route([exact], np.eye(1)) == {"exact": []}
 
 
 @given(seed=st.integers(0, 2**32 - 1), price=st.floats(1.0, 20.0))
@@ -159,7 +159,7 @@ def test_what_is_reckoned_with_is_the_posterior_of_the_answers_before(
         Offer("cheap", cost=1.0, variance=0.25, latency=0.0),
         Offer("dear", cost=price, variance=0.0025, latency=0.0),
     ]
-    routes = Information().routes(offers, KERNEL(points, points))
+    routes = Information().route(offers, KERNEL(points, points))
     whom = {row: name for name, rows in routes.items() for row in rows}
     posterior = CholeskyPosterior(KERNEL)
     for row, point in enumerate(points):
@@ -191,7 +191,7 @@ def test_the_cost_of_a_query_is_shared_by_its_points_unless_each_travels_alone()
 def test_an_answer_that_serves_the_next_round_is_new_unless_one_waits(
     latency: float, waits: bool, late: int
 ) -> None:
-    assert rounds_late(SourceTerms(latency=latency), period=2.0, waits=waits) == late
+    assert estimate_rounds_late(SourceTerms(latency=latency), period=2.0, waits=waits) == late
 
 
 def test_an_offer_has_the_variance_that_an_answer_has_when_it_can_be_used() -> None:
@@ -301,6 +301,6 @@ def test_the_better_expert_alone_asked_less_until_it_costs_as_much_has_no_less_r
     # points, it costs about what routing does, or still more.
     scenario = Scenario.load(f"experts/{name}")
     routed = plays(scenario, "information")
-    sparing = plays(scenario, SparQGPUCB(expert=better, schedule=Logarithmic(factor=2.0)))
+    sparing = plays(scenario, SparQGPUCB(expert=better, schedule=LogarithmicSchedule(factor=2.0)))
     assert spends_no_more(routed, than=sparing)
     assert more_regret(sparing, than=routed).high > 0

@@ -6,11 +6,11 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from sparq_sim.optimizers.shared.schedules import (
-    Constant,
-    Every,
-    Guaranteed,
-    Logarithmic,
-    LogarithmicPower,
+    ConstantSchedule,
+    EverySchedule,
+    GuaranteedSchedule,
+    LogarithmicPowerSchedule,
+    LogarithmicSchedule,
     QuerySchedule,
     Schedule,
 )
@@ -19,28 +19,32 @@ schedules: TypeAdapter[Schedule] = TypeAdapter(QuerySchedule)
 
 
 def test_six_log_t_is_the_papers() -> None:
-    schedule = Logarithmic()
-    assert schedule.queries(10) == pytest.approx(13.8, abs=0.05)
-    assert schedule.queries(500) == pytest.approx(37.3, abs=0.05)
+    schedule = LogarithmicSchedule()
+    assert schedule.asked(10) == pytest.approx(13.8, abs=0.05)
+    assert schedule.asked(500) == pytest.approx(37.3, abs=0.05)
     assert [schedule(1), schedule(10), schedule(500)] == [0, 14, 38]
 
 
 def test_power_of_the_logarithm_is_the_logarithm_in_one_dimension() -> None:
-    assert LogarithmicPower(factor=2, dimensions=1)(77) == Logarithmic(factor=2)(77)
-    assert LogarithmicPower(factor=2, dimensions=3).queries(77) == pytest.approx(2 * log(77) ** 3)
+    assert LogarithmicPowerSchedule(factor=2, dimensions=1)(77) == LogarithmicSchedule(factor=2)(77)
+    assert LogarithmicPowerSchedule(factor=2, dimensions=3).asked(77) == pytest.approx(
+        2 * log(77) ** 3
+    )
 
 
 def test_constant_is_constant() -> None:
-    assert {Constant(count=7)(t) for t in range(1, 50)} == {7}
+    assert {ConstantSchedule(count=7)(t) for t in range(1, 50)} == {7}
 
 
 def test_every_third_round_asks_and_the_others_do_not() -> None:
-    schedule = Every(rounds=3, schedule=Constant(count=5))
+    schedule = EverySchedule(rounds=3, schedule=ConstantSchedule(count=5))
     assert [schedule(t) for t in range(1, 8)] == [0, 0, 5, 0, 0, 5, 0]
 
 
 def test_guaranteed_meets_the_inequality_it_is_made_for() -> None:
-    schedule = Guaranteed(divergence=0.1, decay=0.5, scale=3.0, noise_variance=0.01, dimensions=2)
+    schedule = GuaranteedSchedule(
+        divergence=0.1, decay=0.5, scale=3.0, noise_variance=0.01, dimensions=2
+    )
     for t in (1_000_000, 10_000_000):
         asked = schedule(t)
         assert asked < t
@@ -50,16 +54,18 @@ def test_guaranteed_meets_the_inequality_it_is_made_for() -> None:
 
 
 def test_guaranteed_asks_at_least_where_its_bound_begins_to_hold() -> None:
-    schedule = Guaranteed(divergence=1e3, decay=0.5, scale=1e-9, noise_variance=1.0, dimensions=2)
+    schedule = GuaranteedSchedule(
+        divergence=1e3, decay=0.5, scale=1e-9, noise_variance=1.0, dimensions=2
+    )
     assert schedule(1) == 2**2 / 0.5 + 2 - 1
 
 
 def test_schedules_are_read_by_their_kind() -> None:
     table = {"kind": "every", "rounds": 2, "schedule": {"kind": "logarithmic", "factor": 3.0}}
     schedule = schedules.validate_python(table)
-    assert schedule == Every(rounds=2, schedule=Logarithmic(factor=3))
+    assert schedule == EverySchedule(rounds=2, schedule=LogarithmicSchedule(factor=3))
     assert schedules.validate_json(schedules.dump_json(schedule)) == schedule
-    assert hash(schedule) == hash(Every(rounds=2, schedule=Logarithmic(factor=3)))
+    assert hash(schedule) == hash(EverySchedule(rounds=2, schedule=LogarithmicSchedule(factor=3)))
 
 
 @pytest.mark.parametrize(
@@ -80,4 +86,4 @@ def test_bad_tables_are_refused(table: dict[str, object]) -> None:
 
 def test_rounds_begin_at_one() -> None:
     with pytest.raises(ValueError, match="round_number is 0"):
-        Logarithmic()(0)
+        LogarithmicSchedule()(0)

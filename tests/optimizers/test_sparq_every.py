@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sparq_environments.synthetic import Synthetic
 from sparq_sim import Channel, Rules, Trace, play
 from sparq_sim.gp.kernels import SquaredExponential
-from sparq_sim.optimizers.shared.schedules import Every, Logarithmic, Schedule
+from sparq_sim.optimizers.shared.schedules import EverySchedule, LogarithmicSchedule, Schedule
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.simulation.measures import average_regret, tally
 from sparq_sim.testing import Teller
@@ -42,12 +42,12 @@ def played(
     )
 
 
-def every(rounds: int) -> Every:
-    return Every(rounds=rounds, schedule=Logarithmic())
+def every(rounds: int) -> EverySchedule:
+    return EverySchedule(rounds=rounds, schedule=LogarithmicSchedule())
 
 
 def test_it_asks_in_full_every_third_round_and_nothing_between() -> None:
-    trace, always = played(every(3), 60), played(Logarithmic(), 60)
+    trace, always = played(every(3), 60), played(LogarithmicSchedule(), 60)
     rounds = trace.replies["round"][trace.replies["source"] == "expert"]
     assert_array_equal(np.unique(rounds), np.arange(3, 61, 3))
     for t in (3, 6):  # As long as all that was played is asked about, both ask alike.

@@ -26,8 +26,8 @@ from sparq_sim import (
 )
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.gp.sparse.divergence import SparseFit
-from sparq_sim.optimizers.shared.schedules import Constant
-from sparq_sim.optimizers.shared.selection import Played, diagnosis
+from sparq_sim.optimizers.shared.schedules import ConstantSchedule
+from sparq_sim.optimizers.shared.selection import Played, measure_divergences
 from sparq_sim.optimizers.shared.ucb import Fitting, UCBAgent
 from sparq_sim.optimizers.sparq_gp_ucb import Discard, SparQGPUCB
 from sparq_sim.plugin.contract import Access, SourceTerms
@@ -397,7 +397,7 @@ def test_divergences_count_each_play_of_a_point_but_only_one_answer() -> None:
     for x in [0.0] * 10 + [1.0] + [30.0] * 3:
         points.add(np.array([x]))
     rows = np.array([0, 1])
-    noted = diagnosis(points, rows, 0.01)
+    noted = measure_divergences(points, rows, 0.01)
     plays = np.array([0.0] * 10 + [1.0] + [30.0] * 3)
     whole = SparseFit(kernel(plays, plays), [0, 10], noise_variances=0.01)
     assert noted["kl_bound"] == pytest.approx(whole.weighted_trace_bound)
@@ -423,7 +423,9 @@ def test_where_the_rules_allow_it_nodes_are_asked_that_were_never_played(
     access: Access, asked: bool
 ) -> None:
     trace = play(
-        SparQGPUCB(kernel=SquaredExponential(length_scale=0.3), schedule=Constant(count=30)),
+        SparQGPUCB(
+            kernel=SquaredExponential(length_scale=0.3), schedule=ConstantSchedule(count=30)
+        ),
         Slope(place="sites"),
         Rules(rounds=4, access=access),
         experts={"network": Teller()},
@@ -441,7 +443,9 @@ def test_where_the_rules_allow_it_nodes_are_asked_that_were_never_played(
 def test_asking_anywhere_follows_a_hill_at_once() -> None:
     def mean_regret(access: Access) -> float:
         trace = play(
-            SparQGPUCB(kernel=SquaredExponential(length_scale=0.2), schedule=Constant(count=8)),
+            SparQGPUCB(
+                kernel=SquaredExponential(length_scale=0.2), schedule=ConstantSchedule(count=8)
+            ),
             Slope(),
             Rules(rounds=12, access=access),
             experts={"sage": Teller()},

@@ -18,7 +18,7 @@ from sparq_sim.optimizers.gp_ucb import GPUCB
 from sparq_sim.optimizers.gp_ucb_sdf import GPUCBSDF
 from sparq_sim.optimizers.r_gp_ucb import RGPUCB
 from sparq_sim.optimizers.shared.acquisition import Acquisition
-from sparq_sim.optimizers.shared.ucb import Fitting, GPOptimizer, Prior, PriorWarning, found
+from sparq_sim.optimizers.shared.ucb import Fitting, GPOptimizer, GPPrior, PriorWarning, find_prior
 from sparq_sim.optimizers.shared.widths import LogarithmicWidth
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.optimizers.sw_gp_ucb import SWGPUCB
@@ -138,8 +138,8 @@ def test_tv_gp_ucb_filters_to_the_dense_posterior_also_when_observations_are_lat
     )
     domain = Box(-50.0, 50.0)
     by_filter, dense = (
-        TVGPUCB(epsilon=0.05).memory(
-            Prior(
+        TVGPUCB(epsilon=0.05).start_memory(
+            GPPrior(
                 kernel=KERNEL,
                 mean=1.5,
                 noise_variance=None,
@@ -313,10 +313,10 @@ def test_noise_can_be_fitted_and_length_scales_have_a_prior() -> None:
     rng = _rng()
     values = np.sin(6 * design.points[:, 0]) + 0.2 * rng.normal(size=60)
     told = design.answer(values, stds=0.01)  # It claims to know better than it does.
-    free = found(GPUCB(fitting=Fitting(free_noise=True)), told, rng)
+    free = find_prior(GPUCB(fitting=Fitting(free_noise=True)), told, rng)
     assert free.noise_variance == pytest.approx(0.04, rel=0.4)
     tight = {"kind": "lognormal", "log_mean": np.log(0.05), "log_std": 0.01}
-    held = found(GPUCB(fitting={"length_scale": tight, "free_noise": True}), told, rng)
+    held = find_prior(GPUCB(fitting={"length_scale": tight, "free_noise": True}), told, rng)
     assert isinstance(held.kernel, SquaredExponential)
     assert held.kernel.length_scale == pytest.approx(0.05, rel=0.05)
 

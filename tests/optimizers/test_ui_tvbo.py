@@ -14,7 +14,7 @@ from sparq_environments.synthetic import Synthetic
 from sparq_sim import Box, Briefing, Channel, Query, Rules, Trace, play
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.optimizers.gp_ucb import GPUCB
-from sparq_sim.optimizers.shared.ucb import GPOptimizer, Memory, Prior, PriorWarning
+from sparq_sim.optimizers.shared.ucb import GPOptimizer, GPPrior, Memory, PriorWarning
 from sparq_sim.optimizers.shared.widths import LogarithmicWidth
 from sparq_sim.optimizers.tv_gp_ucb import TVGPUCB
 from sparq_sim.optimizers.ui_tvbo import UITVBO
@@ -98,7 +98,7 @@ def test_it_is_the_published_algorithm_to_the_letter(feedback: Channel, seed: in
 
 
 def memory(optimizer: GPOptimizer, *, on_candidates_only: bool = True) -> Memory:
-    prior = Prior(
+    prior = GPPrior(
         kernel=KERNEL,
         mean=MEAN,
         noise_variance=None,
@@ -106,7 +106,9 @@ def memory(optimizer: GPOptimizer, *, on_candidates_only: bool = True) -> Memory
         candidates=GRID[:, None],
         on_candidates_only=on_candidates_only,
     )
-    return optimizer.memory(prior, Briefing(Box(-50.0, 50.0), rounds=80), np.random.default_rng(0))
+    return optimizer.start_memory(
+        prior, Briefing(Box(-50.0, 50.0), rounds=80), np.random.default_rng(0)
+    )
 
 
 def answers(trace: Trace, shuffled: bool) -> list[tuple[Query, float, float]]:

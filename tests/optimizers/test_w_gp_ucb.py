@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from sparq_sim import Answer, Box, Briefing, Query
 from sparq_sim.gp.kernels import SquaredExponential
-from sparq_sim.optimizers.shared.ucb import Memory, Prior
+from sparq_sim.optimizers.shared.ucb import GPPrior, Memory
 from sparq_sim.optimizers.shared.widths import LogarithmicWidth
 from sparq_sim.optimizers.w_gp_ucb import WGPUCB
 
@@ -17,9 +17,9 @@ WEIGHT, NOISE = 0.9, 0.01
 
 def memory(*, on_candidates_only: bool = True, period: float = 1.0) -> Memory:
     width = LogarithmicWidth()
-    prior = Prior(KERNEL, 1.5, None, width, GRID[:, None], on_candidates_only)
+    prior = GPPrior(KERNEL, 1.5, None, width, GRID[:, None], on_candidates_only)
     briefing = Briefing(Box(-50.0, 50.0), rounds=80, period=period)
-    return WGPUCB(weight=WEIGHT).memory(prior, briefing, np.random.default_rng(0))
+    return WGPUCB(weight=WEIGHT).start_memory(prior, briefing, np.random.default_rng(0))
 
 
 def told(number: int, x: float, value: float, *, std: float = NOISE**0.5) -> Answer:

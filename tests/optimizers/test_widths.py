@@ -70,7 +70,7 @@ def test_the_norm_of_a_function_in_the_space_is_found_from_a_design() -> None:
     points = np.linspace(0, 1, 80)[:, None]
     values = KERNEL(points, centres) @ weights
     design = Query(1, "reward", points, 0.0).answer(values + 1.5)
-    prepared = PaperWidth(ridge=1e-6).prepared(KERNEL, 1.5, design)
+    prepared = PaperWidth(ridge=1e-6).prepare(KERNEL, 1.5, design)
     assert isinstance(prepared, PaperWidth)
     assert prepared.norm == pytest.approx(norm, rel=1e-2)
 

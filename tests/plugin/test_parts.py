@@ -138,7 +138,7 @@ class Twice(Schedule):
 
     count: int = 2
 
-    def queries(self, round_number: int) -> float:
+    def asked(self, round_number: int) -> float:
         return self.count
 
 
@@ -147,7 +147,7 @@ class Anybody(Routing):
 
     place: int = 0
 
-    def routes(self, offers: Sequence[Offer], covariance: Matrix) -> Routes:
+    def route(self, offers: Sequence[Offer], covariance: Matrix) -> Routes:
         return {offers[self.place].name: list(range(len(covariance)))}
 
 
@@ -762,7 +762,7 @@ class Vague(Schedule):
 
     gives: Any
 
-    def queries(self, round_number: int) -> Any:
+    def asked(self, round_number: int) -> Any:
         return self.gives
 
 
@@ -771,7 +771,7 @@ class Astray(Routing):
 
     gives: Any
 
-    def routes(self, offers: Sequence[Offer], covariance: Matrix) -> Any:
+    def route(self, offers: Sequence[Offer], covariance: Matrix) -> Any:
         return self.gives
 
 

@@ -22,7 +22,7 @@ from sparq_sim.landscapes.drift import drift
 from sparq_sim.messages import REWARD, Query
 from sparq_sim.optimizers.r_gp_ucb import RGPUCB
 from sparq_sim.optimizers.shared.lengths import VariationLength
-from sparq_sim.optimizers.shared.ucb import GPOptimizer, Prior, found
+from sparq_sim.optimizers.shared.ucb import GPOptimizer, GPPrior, find_prior
 from sparq_sim.optimizers.shared.widths import LogarithmicWidth
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.optimizers.sw_gp_ucb import SWGPUCB
@@ -88,8 +88,8 @@ def test_windows_and_weights_are_those_of_their_authors_formulas() -> None:
     assert VariationLength(budget=BUDGET)(kernel, briefing) == ceil(2.4929 * 4.0555) == 11
     weighted = paper("synthetic").optimizers["w-gp-ucb"]
     assert isinstance(weighted, GPOptimizer)
-    prior = Prior(kernel, 1.5, None, LogarithmicWidth(), np.zeros((1, 1)), True)
-    memory = weighted.memory(prior, briefing, rng())
+    prior = GPPrior(kernel, 1.5, None, LogarithmicWidth(), np.zeros((1, 1)), True)
+    memory = weighted.start_memory(prior, briefing, rng())
     assert memory.weight == pytest.approx(1 - 0.24658 / 2.4929, abs=1e-4)  # type: ignore[attr-defined] # of its own kind
 
 
@@ -104,7 +104,7 @@ def test_the_kernel_fitted_to_the_design_is_that_of_another_implementation() -> 
     )
     optimizer = scenario.optimizers[SPARQ]
     assert isinstance(optimizer, GPOptimizer)
-    fitted = found(optimizer, design, chance)
+    fitted = find_prior(optimizer, design, chance)
     assert isinstance(fitted.kernel, SquaredExponential)
     assert fitted.kernel.length_scale == pytest.approx(5.7, abs=1.0)
     assert fitted.kernel.variance == pytest.approx(0.23, abs=0.1)

@@ -15,8 +15,8 @@ from sparq_sim.gp.observations import (
     Candidates,
     Observations,
     Positions,
-    checked_mean,
-    checked_points,
+    check_mean,
+    check_points,
 )
 
 GROWTH, MOST_GROWTH = 4, 4096  # Memory that is not touched costs little; copying does.
@@ -53,13 +53,13 @@ def _careful_factor(covariance: Matrix, variances: Values) -> Matrix:
     return lower
 
 
-def forward(lower: Matrix, right: Matrix) -> Matrix:
+def solve_forward(lower: Matrix, right: Matrix) -> Matrix:
     """Solve L x = right."""
     solved: Matrix = solve_triangular(lower, right, lower=True, check_finite=False)
     return solved
 
 
-def backward(lower: Matrix, right: Matrix) -> Matrix:
+def solve_backward(lower: Matrix, right: Matrix) -> Matrix:
     """Solve L' x = right."""
     if not len(lower):
         return right
@@ -78,7 +78,7 @@ class CholeskyPosterior:
         self, kernel: Kernel, *, candidates: ArrayLike | None = None, mean: float = 0.0
     ) -> None:
         self.kernel = kernel
-        self.prior_mean = checked_mean(mean)
+        self.prior_mean = check_mean(mean)
         self.observations = Observations(kernel)
         self._rows = 0
         self._lower: Matrix = np.zeros((16, 16))
@@ -95,8 +95,10 @@ class CholeskyPosterior:
 
     def add(self, points: ArrayLike, values: ArrayLike, *, variances: ArrayLike) -> None:
         """Add observations of *values* (n,) at *points* (n, d), or one at a point (d,)."""
-        rows = checked_points(points)
-        places = [-1] * len(rows) if self._cache is None else self._cache.candidates.places(rows)
+        rows = check_points(points)
+        places = (
+            [-1] * len(rows) if self._cache is None else self._cache.candidates.find_places(rows)
+        )
         self.observations.add(rows, values, variances=variances, places=places)
 
     def replace(self, position: int, value: float, *, variance: float) -> None:
@@ -115,18 +117,18 @@ class CholeskyPosterior:
         """Give the mean of the reward at *points* (n, d), or at the candidates."""
         self._catch_up()
         if points is None:
-            return self.prior_mean + self._cached().means
-        projected = self._projected(checked_points(points))
+            return self.prior_mean + self._require_cache().means
+        projected = self._project(check_points(points))
         return self.prior_mean + projected.T @ self._whitened[: self._rows]
 
     def std(self, points: ArrayLike | None = None) -> Values:
         """Give the std of the reward at *points* (n, d), or at the candidates."""
         self._catch_up()
         if points is None:
-            at_candidates = np.maximum(self._cached().variances, 0.0)
+            at_candidates = np.maximum(self._require_cache().variances, 0.0)
             return np.sqrt(at_candidates, out=at_candidates)
-        rows = checked_points(points)
-        projected = self._projected(rows)
+        rows = check_points(points)
+        projected = self._project(rows)
         variances: Values = self.kernel.diagonal(rows) - np.einsum("ij,ij->j", projected, projected)
         return np.sqrt(np.maximum(variances, 0.0))
 
@@ -142,7 +144,7 @@ class CholeskyPosterior:
             return np.zeros(len(point))
         # The prior variance k(x, x) varies with both arguments alike: this is half of its gradient.
         prior = self.kernel.gradient(point, point[None])[0]
-        explained = self._slopes(point).T @ self._backward(self._projected(point[None])[:, 0])
+        explained = self._slopes(point).T @ self._backward(self._project(point[None])[:, 0])
         gradient: Point = (prior - explained) / std
         return gradient
 
@@ -158,7 +160,7 @@ class CholeskyPosterior:
         """What the observations tell of the reward, in nats: half the log determinant."""
         return 0.5 * self.log_determinant
 
-    def _cached(self) -> _Cache:
+    def _require_cache(self) -> _Cache:
         if self._cache is None:
             raise ValueError("this posterior has no candidates: say at which points to predict")
         return self._cache
@@ -168,17 +170,17 @@ class CholeskyPosterior:
             return np.empty((0, len(point)))
         return self.kernel.gradient(point, self.observations.points)
 
-    def _projected(self, points: Points) -> Matrix:
+    def _project(self, points: Points) -> Matrix:
         """Give L^-1 K(X, points)."""
         if not self._rows:
             return np.empty((0, len(points)))
         return self._forward(self.kernel(self.observations.points[: self._rows], points))
 
     def _forward(self, right: Matrix) -> Matrix:
-        return forward(self._lower[: self._rows, : self._rows], right)
+        return solve_forward(self._lower[: self._rows, : self._rows], right)
 
     def _backward(self, right: Matrix) -> Matrix:
-        return backward(self._lower[: self._rows, : self._rows], right)
+        return solve_backward(self._lower[: self._rows, : self._rows], right)
 
     def _keep(self, rows: int) -> None:
         if rows < self._rows:
@@ -190,9 +192,9 @@ class CholeskyPosterior:
         """Factor the observations that are new."""
         count = len(self.observations)
         if count > len(self._lower):
-            room = _room(len(self._lower), count)
-            self._lower = _roomier(self._lower, (room, room))
-            self._whitened = _roomier(self._whitened, (room,))
+            room = _choose_room(len(self._lower), count)
+            self._lower = _enlarge(self._lower, (room, room))
+            self._whitened = _enlarge(self._whitened, (room,))
         if count - self._rows >= BLOCK:
             self._extend(count)
         while self._rows < count:
@@ -205,7 +207,7 @@ class CholeskyPosterior:
         if cache is not None and place >= 0:
             cross = cache.projected[:row, place].copy()
         else:
-            cross = self._projected(point)[:, 0]
+            cross = self._project(point)[:, 0]
         total = prior - float(cross.dot(cross)) + variance
         if total < FAINT * prior:
             self._start_over()
@@ -223,7 +225,7 @@ class CholeskyPosterior:
         """Factor all new observations at once."""
         old, new, seen = slice(self._rows), slice(self._rows, count), self.observations
         points, variances = seen.points[new], seen.variances[new]
-        cross = self._projected(points)
+        cross = self._project(points)
         latent = self.kernel(points, points) - cross.T @ cross
         lower = _quick_factor(latent, variances, floors=FAINT * seen.priors[new])
         if lower is None:
@@ -234,7 +236,7 @@ class CholeskyPosterior:
         surprises = seen.values[new] - self.prior_mean - cross.T @ self._whitened[old]
         self._lower[new, old] = cross.T
         self._lower[new, new] = lower
-        self._whitened[new] = forward(lower, surprises)
+        self._whitened[new] = solve_forward(lower, surprises)
         self._rows = count
         if self._cache is not None:
             self._cache.extend(points, cross=cross, lower=lower, whitened=self._whitened)
@@ -294,21 +296,21 @@ class _Cache:
         old, new = slice(self._rows), slice(self._rows, self._rows + len(points))
         self._make_room(new.stop)
         covariances = self.kernel(points, self.candidates.points)
-        self.projected[new] = forward(lower, covariances - cross.T @ self.projected[old])
+        self.projected[new] = solve_forward(lower, covariances - cross.T @ self.projected[old])
         self.keep(new.stop, whitened)
 
     def _make_room(self, rows: int) -> None:
         if rows > len(self.projected):
-            room = _room(len(self.projected), rows)
-            self.projected = _roomier(self.projected, (room, len(self.candidates)))
+            room = _choose_room(len(self.projected), rows)
+            self.projected = _enlarge(self.projected, (room, len(self.candidates)))
 
 
-def _room(rows: int, wanted: int) -> int:
+def _choose_room(rows: int, wanted: int) -> int:
     """Say how many rows to make room for, when *rows* are not enough for those *wanted*."""
     return max(min(GROWTH * rows, rows + MOST_GROWTH), wanted)
 
 
-def _roomier(array: Matrix, shape: tuple[int, ...]) -> Matrix:
+def _enlarge(array: Matrix, shape: tuple[int, ...]) -> Matrix:
     larger = np.empty(shape)
     larger[tuple(slice(length) for length in array.shape)] = array
     return larger

@@ -9,14 +9,14 @@ from scipy.linalg.blas import dsyr
 from sparq_sim.arrays import Matrix, Points, Values
 from sparq_sim.gp.observations import (
     RESOLUTION,
-    checked_mean,
-    checked_points,
-    checked_values,
-    checked_variances,
+    check_mean,
+    check_points,
+    check_values,
+    check_variances,
 )
 from sparq_sim.gp.posterior.features import (
-    Belief,
     Features,
+    FeatureState,
     Normal,
     log_determinant,
     precision_root,
@@ -31,31 +31,31 @@ class FadingPosterior:
     Observations of precisions p add p phi phi' to the precision I of w, so to let all fade by one
     share is to multiply a matrix: a round costs O(r^3 + g r^2), however many went before. What was
     seen cannot be changed or taken out. Sums of precisions lose digits where observations are
-    very precise: see `takes`.
+    very precise: see `accepts`.
     """
 
     def __init__(self, features: Features, *, mean: float = 0.0) -> None:
         self.features = features
-        self.prior_mean = checked_mean(mean)
+        self.prior_mean = check_mean(mean)
         rank = features.rank
         self._precision: Matrix = np.zeros((rank, rank), order="F")  # upper triangles
         self._twice: Matrix = np.zeros((rank, rank), order="F")
         self._target: Values = np.zeros(rank)
         self._solution: Normal | None = None
 
-    def takes(self, points: Points, variances: Values) -> bool:
+    def accepts(self, points: Points, variances: Values) -> bool:
         """Tell whether observations can be added: at candidates, and not too precise."""
         priors = self.features.priors
         return all(
             place >= 0 and priors.item(place) <= FADES * variance
             for place, variance in zip(
-                self.features.candidates.places(points + 0.0), variances.tolist(), strict=True
+                self.features.candidates.find_places(points + 0.0), variances.tolist(), strict=True
             )
         )
 
     def add(self, points: Points, values: Values, *, variances: Values, share: float) -> None:
         """Add observations that have faded to a *share* of their precision already."""
-        places = self.features.candidates.known_places(points + 0.0)
+        places = self.features.candidates.require_places(points + 0.0)
         for place, value, variance in zip(places, values, variances, strict=True):
             row, precision = self.features.matrix[place], share / float(variance)
             self._precision = dsyr(precision, row, a=self._precision, overwrite_a=1)
@@ -103,16 +103,16 @@ class KalmanPosterior:
 
     def __init__(self, features: Features, *, mean: float = 0.0) -> None:
         self.features = features
-        self.prior_mean = checked_mean(mean)
-        self._belief = Belief.prior(features)
+        self.prior_mean = check_mean(mean)
+        self._belief = FeatureState.prior(features)
 
     def add(self, points: ArrayLike, values: ArrayLike, *, variances: ArrayLike) -> None:
         """Add observations, made now, of *values* (n,) at *points* (n, d), or at a point (d,)."""
-        rows = checked_points(points)
-        places = self.features.candidates.known_places(rows)
-        values = checked_values(values, len(rows)) - self.prior_mean
+        rows = check_points(points)
+        places = self.features.candidates.require_places(rows)
+        values = check_values(values, len(rows)) - self.prior_mean
         floors = RESOLUTION * self.features.priors[places]
-        variances = np.maximum(checked_variances(variances, len(rows)), floors)
+        variances = np.maximum(check_variances(variances, len(rows)), floors)
         for place, value, variance in zip(places, values, variances, strict=True):
             self._belief.learn(place, float(value), float(variance))
 

@@ -17,8 +17,8 @@ from sparq_sim.gp.observations import (
     Candidates,
     Observations,
     Positions,
-    checked_mean,
-    checked_points,
+    check_mean,
+    check_points,
 )
 from sparq_sim.gp.posterior.cholesky import CholeskyPosterior
 
@@ -65,7 +65,7 @@ class Features:
         """How many features there are."""
         return int(self.matrix.shape[1])
 
-    def belief(self, places: Places, values: Values, precisions: Values) -> Belief:
+    def belief(self, places: Places, values: Values, precisions: Values) -> FeatureState:
         """Give what follows from *values* of *precisions* 1 / variance, one at each place.
 
         Where the last places and precisions come again, only what the values change is computed.
@@ -77,7 +77,7 @@ class Features:
             self._solved = solved = key, Regression(self, places, precisions)
         return solved[1].belief(values)
 
-    def weighted(self, places: Places, weights: Values) -> Matrix:
+    def weigh(self, places: Places, weights: Values) -> Matrix:
         """Give the features of *places*, times *weights*, (n, r)."""
         return self.matrix[places] * weights[:, None]
 
@@ -104,7 +104,7 @@ def _features(kernel: Kernel, points: Points, limit: int) -> tuple[Matrix, bool]
     return np.asfortranarray(matrix[:, :rank]), bool(unexplained.max() <= enough)
 
 
-class Belief:
+class FeatureState:
     """What is believed of the reward at the candidates: means (g,), variances (g,), and w.
 
     Means are counted from the prior mean. The covariance C (r, r) of w is computed when it is
@@ -180,14 +180,14 @@ class Regression:
     def __init__(self, features: Features, places: Places, precisions: Values) -> None:
         self._features = features
         self._weights = np.sqrt(precisions)
-        rows = features.weighted(places, self._weights)
+        rows = features.weigh(places, self._weights)
         few = len(rows) < features.rank
         self._solution: _Solution = (_FewRows if few else _ManyRows)(features, rows)
         self._covariance: Matrix | None = None
 
-    def belief(self, values: Values) -> Belief:
+    def belief(self, values: Values) -> FeatureState:
         """Believe *values*, counted from the prior mean."""
-        return Belief(
+        return FeatureState(
             self._features,
             means=self._solution.means(values * self._weights),
             variances=self._solution.variances.copy(),
@@ -270,10 +270,10 @@ class _ManyRows(Normal):
 
 def _by_least_squares(
     features: Features, places: Places, values: Values, precisions: Values
-) -> Belief:
+) -> FeatureState:
     """Use that w minimises |rows w - targets|^2 + |w|^2, by QR, which squares no condition."""
     rank, weights = features.rank, np.sqrt(precisions)
-    rows, targets = features.weighted(places, weights), values * weights
+    rows, targets = features.weigh(places, weights), values * weights
     # Heavy rows first: then Householder's errors stay small against each row, not the largest.
     order = np.argsort(-np.square(rows).sum(axis=1))
     system = np.zeros((len(rows) + rank, rank + 1), order="F")
@@ -284,7 +284,7 @@ def _by_least_squares(
     root = np.array(triangle[:rank, :rank], dtype=np.float64, order="F")
     # Solved, where an inverse would lose digits.
     halves = dtrsm(1.0, root, features.matrix, side=1)
-    return Belief(
+    return FeatureState(
         features,
         means=features.matrix @ lapack.dtrtrs(root, triangle[:rank, rank])[0],
         variances=np.einsum("ij,ij->i", halves, halves),
@@ -326,7 +326,7 @@ class FeaturePosterior:
     def __init__(self, features: Features, *, mean: float = 0.0) -> None:
         self.features = features
         self.kernel = features.kernel
-        self.prior_mean = checked_mean(mean)
+        self.prior_mean = check_mean(mean)
         self.observations = Observations(features.kernel)
         self._dense: CholeskyPosterior | None = None
         self._learn_nothing()
@@ -341,8 +341,8 @@ class FeaturePosterior:
 
     def add(self, points: ArrayLike, values: ArrayLike, *, variances: ArrayLike) -> None:
         """Add observations of *values* (n,) at *points* (n, d), or one at a point (d,)."""
-        rows = checked_points(points)
-        places = self.features.candidates.known_places(rows)
+        rows = check_points(points)
+        places = self.features.candidates.require_places(rows)
         self._newest = len(self)
         self.observations.add(rows, values, variances=variances, places=places)
         self._dense = None
@@ -405,13 +405,13 @@ class FeaturePosterior:
         return 0.5 * self.log_determinant
 
     def _learn_nothing(self) -> None:
-        self._belief = Belief.prior(self.features)
+        self._belief = FeatureState.prior(self.features)
         self._learned = 0
         self._newest = 0
         self._updates = 0
         self._dense = None
 
-    def _current(self) -> Belief:
+    def _current(self) -> FeatureState:
         """Take in what is new; what was added last comes by itself, after all before it."""
         if self._learned < len(self):
             if self._learned < self._newest:

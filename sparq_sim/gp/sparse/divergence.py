@@ -15,7 +15,7 @@ from sparq_sim.arrays import Matrix, Values
 from sparq_sim.gp.sparse.greedy import (
     RANK_TOLERANCE,
     Rows,
-    checked_covariance,
+    check_covariance,
     pivoted_cholesky,
 )
 
@@ -37,10 +37,10 @@ class SparseFit:
     def __init__(
         self, matrix: Matrix, rows: Sequence[int] | Rows, *, noise_variances: float | Values
     ) -> None:
-        matrix = checked_covariance(matrix)
+        matrix = check_covariance(matrix)
         count = len(matrix)
-        self._rows = _checked_rows(rows, points=count)
-        self._variances = _checked_noise(noise_variances, points=count)
+        self._rows = _check_rows(rows, points=count)
+        self._variances = _check_noise(noise_variances, points=count)
         # In units of the noise, so that Sigma is the identity from here on.
         scales = 1 / np.sqrt(self._variances)
         self._kernel = matrix * scales * scales[:, None]
@@ -172,14 +172,14 @@ class SparseFit:
         return whitened.astype(np.float64, copy=False)
 
 
-def _checked_rows(rows: Sequence[int] | Rows, *, points: int) -> Rows:
+def _check_rows(rows: Sequence[int] | Rows, *, points: int) -> Rows:
     checked = np.asarray(rows, dtype=np.intp)
     if checked.ndim != 1 or ((checked < 0) | (checked >= points)).any():
         raise ValueError(f"rows {rows} are not among the {points} points: number them from 0")
     return np.unique(checked)
 
 
-def _checked_noise(noise_variances: float | Values, *, points: int) -> Values:
+def _check_noise(noise_variances: float | Values, *, points: int) -> Values:
     noise = np.asarray(noise_variances, dtype=np.float64)
     if noise.shape not in {(), (points,)} or not (np.isfinite(noise).all() and (noise > 0).all()):
         raise ValueError(

@@ -11,7 +11,14 @@ from math import exp, sqrt
 import numpy as np
 
 from sparq_sim.arrays import Matrix, Values
-from sparq_sim.gp.sparse.greedy import RANK_TOLERANCE, Rows, Selection, capped, known, spectrum
+from sparq_sim.gp.sparse.greedy import (
+    RANK_TOLERANCE,
+    Rows,
+    Selection,
+    make_selection,
+    mark_known,
+    spectrum,
+)
 
 __all__ = ["ExactSampler", "eigenfeatures"]
 
@@ -44,9 +51,9 @@ class ExactSampler:
         if size < 0:
             raise ValueError(f"size is {size}: ask for 0 points or more")
         self._points = features.shape[1]
-        self._features = features * np.sqrt(checked_weights(weights, points=self._points))
+        self._features = features * np.sqrt(check_weights(weights, points=self._points))
         values, vectors = np.linalg.eigh(self._features @ self._features.T)
-        kept = known(values, tolerance=tolerance)
+        kept = mark_known(values, tolerance=tolerance)
         self._values, self._vectors = values[kept], vectors[:, kept]
         self._asked = size
         self._size = min(size, len(self._values), self._points)
@@ -58,7 +65,7 @@ class ExactSampler:
         chosen = self._modes(rng)
         basis = self._vectors[:, chosen].T @ self._features
         basis /= np.sqrt(self._values[chosen])[:, None]
-        return capped(_project(basis, rng), asked=self._asked, points=self._points)
+        return make_selection(_project(basis, rng), asked=self._asked, points=self._points)
 
     def _modes(self, rng: np.random.Generator) -> list[int]:
         """Draw the eigenvectors, from the last to the first.
@@ -85,7 +92,7 @@ def eigenfeatures(matrix: Matrix, *, tolerance: float = RANK_TOLERANCE) -> Matri
     Eigenvalues of at most *tolerance* times the largest are left out, so r is the numerical rank.
     """
     values, vectors = spectrum(matrix)
-    kept = known(values, tolerance=tolerance)
+    kept = mark_known(values, tolerance=tolerance)
     features: Matrix = np.sqrt(values[kept])[:, None] * vectors[:, kept].T
     return features
 
@@ -129,7 +136,7 @@ def _project(basis: Matrix, rng: np.random.Generator) -> Rows:
     return rows
 
 
-def checked_weights(weights: Values | None, *, points: int) -> Values:
+def check_weights(weights: Values | None, *, points: int) -> Values:
     """Refuse weights that are not one positive number a point; without any, all are 1."""
     if weights is None:
         return np.ones(points)

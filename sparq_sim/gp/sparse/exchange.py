@@ -6,15 +6,15 @@ from math import ceil, lgamma, log
 import numpy as np
 
 from sparq_sim.arrays import Matrix, Values
-from sparq_sim.gp.sparse.dpp import checked_weights
+from sparq_sim.gp.sparse.dpp import check_weights
 from sparq_sim.gp.sparse.greedy import (
     NOT_FINITE,
     RANK_TOLERANCE,
     Rows,
     Selection,
-    capped,
-    checked_covariance,
-    checked_matrix,
+    check_covariance,
+    check_matrix,
+    make_selection,
     pivoted_cholesky,
 )
 
@@ -59,18 +59,18 @@ class ExchangeChain:
         start: Sequence[int] | Rows | None = None,
         tolerance: float = RANK_TOLERANCE,
     ) -> None:
-        self._matrix = checked_matrix(matrix)
+        self._matrix = check_matrix(matrix)
         if not np.isfinite(self._matrix).all():
             raise ValueError(NOT_FINITE)
         self._variances = np.diagonal(self._matrix).copy()
-        weights = checked_weights(weights, points=len(self._matrix))
+        weights = check_weights(weights, points=len(self._matrix))
         rows, factor = pivoted_cholesky(
             self._matrix.__getitem__,
             self._variances,
             size=size,
             tolerance=tolerance,
             weights=weights,
-            start=_checked_start(start, points=len(self._matrix)),
+            start=_check_start(start, points=len(self._matrix)),
             rng=rng,
         )
         outside = np.setdiff1d(np.arange(len(self._matrix)), rows)
@@ -80,7 +80,7 @@ class ExchangeChain:
         self._floor = tolerance * self._variances
         self._rng = rng
         # The whole matrix would take longer to check than hundreds of steps take to walk.
-        self._block = checked_covariance(self._matrix[np.ix_(rows, rows)])
+        self._block = check_covariance(self._matrix[np.ix_(rows, rows)])
         self._factor = np.tril(factor[:, rows].T)
         self.steps = 0
         self.accepted = 0
@@ -89,7 +89,7 @@ class ExchangeChain:
     def selection(self) -> Selection:
         """The set where the walk now stands."""
         rows = self._order[: self._size].copy()
-        return capped(rows, asked=self._asked, points=len(self._order))
+        return make_selection(rows, asked=self._asked, points=len(self._order))
 
     @property
     def log_determinant(self) -> float:
@@ -115,7 +115,7 @@ class ExchangeChain:
         """Give log det L_{Z-i+j} - log det L_Z, i and j being places in the order of rows."""
         inside, old, new = self._order[: self._size], self._order[leaving], self._order[entering]
         columns = self._matrix[new].take(inside, axis=1).T
-        gained, lost = exchanged_variances(
+        gained, lost = exchange_variances(
             self._factor, columns, self._variances[new], leaving=leaving
         )
         ratios = np.full(len(new), -np.inf)
@@ -155,7 +155,7 @@ class ExchangeChain:
         return True
 
 
-def exchanged_variances(
+def exchange_variances(
     factor: Matrix, columns: Matrix, variances: Values, *, leaving: Rows
 ) -> tuple[Values, Values]:
     """Give Var(j | Z - i) and Var(i | Z - i), whose ratio is det K_{Z-i+j} / det K_Z.
@@ -176,7 +176,7 @@ def exchanged_variances(
     return gained, lost
 
 
-def _checked_start(start: Sequence[int] | Rows | None, *, points: int) -> Rows:
+def _check_start(start: Sequence[int] | Rows | None, *, points: int) -> Rows:
     rows = np.asarray(() if start is None else start, dtype=np.intp)
     if rows.ndim != 1 or ((rows < 0) | (rows >= points)).any():
         raise ValueError(f"start {start} is no list of rows: give numbers from 0 to {points - 1}")

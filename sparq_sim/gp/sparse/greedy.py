@@ -12,13 +12,13 @@ from sparq_sim.arrays import Matrix, Points, Values
 
 __all__ = [
     "Distinct",
-    "Greedy",
+    "GreedySelector",
     "Selection",
-    "greedy",
-    "greedy_points",
     "merge",
     "numerical_rank",
     "pivoted_cholesky",
+    "select_greedily",
+    "select_points_greedily",
     "spectrum",
     "tail_sum",
 ]
@@ -163,7 +163,7 @@ def _largest(scores: Values, rng: np.random.Generator | None) -> int:
     return int(equals[0 if rng is None or len(equals) == 1 else rng.integers(len(equals))])
 
 
-class Greedy:
+class GreedySelector:
     """The greedy choice among points that come one after another.
 
     Each choice is made anew, ties drawn again, so that where not all can be chosen it is not always
@@ -210,7 +210,7 @@ class Greedy:
         return bool(explained and (left[:-1] <= chosen * (1 + TIE)).all())
 
 
-def greedy(
+def select_greedily(
     matrix: Matrix,
     size: int,
     *,
@@ -222,14 +222,14 @@ def greedy(
     This is the paper's greedy sampling of Z_0, stopped where S <= *tolerance* k(x, x): what is
     left depends on what is chosen, to rounding. Repeated points stop it likewise.
     """
-    matrix = checked_matrix(matrix)
+    matrix = check_matrix(matrix)
     rows, _ = pivoted_cholesky(
         matrix.__getitem__, np.diagonal(matrix), size=size, tolerance=tolerance, rng=rng
     )
-    return capped(rows, asked=size, points=len(matrix))
+    return make_selection(rows, asked=size, points=len(matrix))
 
 
-def greedy_points(
+def select_points_greedily(
     kernel: Kernel,
     points: Points,
     *,
@@ -249,17 +249,17 @@ def greedy_points(
     rows, _ = pivoted_cholesky(
         column, kernel.diagonal(distinct.points), size=size, tolerance=tolerance, rng=rng
     )
-    return capped(distinct.firsts[rows], asked=size, points=len(distinct.points))
+    return make_selection(distinct.firsts[rows], asked=size, points=len(distinct.points))
 
 
-def capped(rows: Rows, *, asked: int, points: int) -> Selection:
+def make_selection(rows: Rows, *, asked: int, points: int) -> Selection:
     """Say which limit left *rows* shorter than *asked*: the distinct *points*, or their rank."""
     if len(rows) == asked:
         return Selection(rows, asked)
     return Selection(rows, asked, "points" if len(rows) == points else "rank")
 
 
-def checked_matrix(matrix: Matrix) -> Matrix:
+def check_matrix(matrix: Matrix) -> Matrix:
     """Refuse what is no square matrix."""
     matrix = np.asarray(matrix, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
@@ -267,9 +267,9 @@ def checked_matrix(matrix: Matrix) -> Matrix:
     return matrix
 
 
-def checked_covariance(matrix: Matrix) -> Matrix:
+def check_covariance(matrix: Matrix) -> Matrix:
     """Refuse what is no finite symmetric matrix, beyond rounding."""
-    matrix = checked_matrix(matrix)
+    matrix = check_matrix(matrix)
     if not np.isfinite(matrix).all():
         raise ValueError(NOT_FINITE)
     largest = np.abs(matrix).max(initial=0.0)
@@ -280,7 +280,7 @@ def checked_covariance(matrix: Matrix) -> Matrix:
 
 def spectrum(matrix: Matrix) -> tuple[Values, Matrix]:
     """Give the eigenvalues of a kernel *matrix*, ascending and clipped at 0, and eigenvectors."""
-    values, vectors = np.linalg.eigh(checked_covariance(matrix))
+    values, vectors = np.linalg.eigh(check_covariance(matrix))
     if len(values) and values[0] < -INDEFINITE * values[-1]:
         raise ValueError(
             f"the kernel matrix has the eigenvalue {values[0]:.3g}: mend the kernel, "
@@ -289,7 +289,7 @@ def spectrum(matrix: Matrix) -> tuple[Values, Matrix]:
     return np.maximum(values, 0.0), vectors
 
 
-def known(values: Values, *, tolerance: float) -> NDArray[np.bool_]:
+def mark_known(values: Values, *, tolerance: float) -> NDArray[np.bool_]:
     """Mark the eigenvalues above *tolerance* times the largest, the others being as good as 0."""
     _check_tolerance(tolerance)
     marks: NDArray[np.bool_] = values > tolerance * values.max(initial=0.0)
@@ -299,7 +299,7 @@ def known(values: Values, *, tolerance: float) -> NDArray[np.bool_]:
 def numerical_rank(matrix: Matrix, *, tolerance: float = RANK_TOLERANCE) -> int:
     """Count the eigenvalues of a kernel *matrix* above *tolerance* times the largest."""
     values, _ = spectrum(matrix)
-    return int(known(values, tolerance=tolerance).sum())
+    return int(mark_known(values, tolerance=tolerance).sum())
 
 
 def tail_sum(matrix: Matrix, size: int) -> float:

@@ -56,7 +56,7 @@ class Acquisition(Model):
 
         powers = max(1, (self.candidates - 1).bit_length())
         unit = Sobol(domain.dimensions, scramble=False).random_base2(powers)
-        return self._snapped(domain.lower + unit * (domain.upper - domain.lower), domain)
+        return self._snap(domain.lower + unit * (domain.upper - domain.lower), domain)
 
     def _per_dimension(self, domain: Box) -> int | None:
         return self.grid or GRIDS.get(domain.dimensions)
@@ -100,12 +100,12 @@ class Acquisition(Model):
             ).x
             for start in starts
         ]
-        snapped = self._snapped(np.vstack([domain.lower + np.array(tops) * reach, starts]), domain)
+        snapped = self._snap(np.vstack([domain.lower + np.array(tops) * reach, starts]), domain)
         scores = predictor.mean(snapped) + width * predictor.std(snapped)
         climbed: Point = snapped[pick(scores, rng)]
         return climbed
 
-    def _snapped(self, points: Points, domain: Box) -> Points:
+    def _snap(self, points: Points, domain: Box) -> Points:
         steps = self.merge * (domain.upper - domain.lower)
         near = domain.lower + np.round((points - domain.lower) / steps) * steps
         inside: Points = np.clip(near, domain.lower, domain.upper)

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparq_sim.arrays import Values
-from sparq_sim.gp.observations import Numbers
+from sparq_sim.gp.observations import GrowingArray
 from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.messages import Answer
-from sparq_sim.optimizers.shared.ucb import Memory, Prior
+from sparq_sim.optimizers.shared.ucb import GPPrior, Memory
 
 WORTHLESS = 1e12
 """An observation whose variance has grown by this factor says nothing that float64 could hold."""
@@ -20,12 +20,12 @@ WORTHLESS = 1e12
 class AgeingMemory(Memory):
     """Remembers all, each with a noise variance that grows with its age in rounds."""
 
-    def __init__(self, prior: Prior, period: float) -> None:
+    def __init__(self, prior: GPPrior, period: float) -> None:
         super().__init__(prior, period)
-        self._fresh = Numbers()
+        self._fresh = GrowingArray()
 
     @abstractmethod
-    def aged(self, variances: Values, ages: Values) -> Values:
+    def age(self, variances: Values, ages: Values) -> Values:
         """Give what has become of *variances*."""
 
     def learn(self, answer: Answer) -> None:
@@ -34,7 +34,7 @@ class AgeingMemory(Memory):
 
     def predictor(self, now: float) -> Predictor:
         worthless = WORTHLESS * self._fresh.array
-        aged = np.minimum(self.aged(self._fresh.array, self.ages(now)), worthless)
+        aged = np.minimum(self.age(self._fresh.array, self.ages(now)), worthless)
         if not np.array_equal(aged, self.posterior.observations.variances):
             self.posterior.set_variances(aged)
             self.keep(aged < worthless)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sparq_sim.gp.posterior.drifting import FadingPosterior, KalmanPosterior
 
 
-class Foreseen:
+class Forecast:
     """The belief when f has become *keep* f + sqrt(*inject*) g, g a fresh draw of the prior."""
 
     def __init__(

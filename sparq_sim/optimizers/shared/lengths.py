@@ -68,7 +68,7 @@ class ForgettingLength(Length):
             squares = dimensions * (dimensions + 1)
             power = 1 / (4 - squares / (2 * smoothness + squares))
             length = 24 / float(self.epsilon**power)
-        return min(known_rounds(briefing), ceil(length))
+        return min(require_rounds(briefing), ceil(length))
 
 
 class VariationLength(Length):
@@ -84,7 +84,7 @@ class VariationLength(Length):
     """B_T, a bound on the sum of |f_{t+1} - f_t| over all rounds; by default 1 stands in for it."""
 
     def __call__(self, kernel: Kernel, briefing: Briefing) -> int:
-        rounds = known_rounds(briefing)
+        rounds = require_rounds(briefing)
         root = sqrt(rounds / (1.0 if self.budget is None else self.budget))
         quartic = sqrt(sqrt(gain_order(kernel, briefing)))
         return max(1, min(rounds, ceil(quartic * root)))
@@ -95,7 +95,7 @@ def gain_order(kernel: Kernel, briefing: Briefing) -> float:
 
     log^(d+1) T for smooth kernels, T^(d/(2 nu + d)) log^(2 nu/(2 nu + d)) T for Matern ones.
     """
-    rounds, dimensions = known_rounds(briefing), briefing.domain.dimensions
+    rounds, dimensions = require_rounds(briefing), briefing.domain.dimensions
     smoothness = _SMOOTHNESS.get(type(kernel))
     if smoothness is None:
         return float(log(rounds) ** (dimensions + 1))
@@ -103,7 +103,7 @@ def gain_order(kernel: Kernel, briefing: Briefing) -> float:
     return float(rounds**share * log(rounds) ** (1 - share))
 
 
-def known_rounds(briefing: Briefing) -> int:
+def require_rounds(briefing: Briefing) -> int:
     """Give the number of rounds T, which a formula by authors needs beforehand."""
     if briefing.rounds is None:
         raise PluginError(

@@ -44,14 +44,16 @@ class Offer:
         return cls(name, whole + terms.cost_per_point, variance, terms.latency)
 
 
-def rounds_late(terms: SourceTerms, *, period: float, waits: bool) -> float:
+def estimate_rounds_late(terms: SourceTerms, *, period: float, waits: bool) -> float:
     """Say how old an answer is when it is used; one used in the next round counts as new."""
     if terms.latency == inf:  # As of a draw whose mean does not exist.
         return inf
     return float(max(0, ceil(terms.latency / period - 1e-9) - (0 if waits else 1)))
 
 
-def _routes(routing: Routing, given: object, offers: Sequence[Offer], covariance: Matrix) -> Routes:
+def _check_routes(
+    routing: Routing, given: object, offers: Sequence[Offer], covariance: Matrix
+) -> Routes:
     names = [offer.name for offer in offers]
     expected = f"rows by expert, of {', '.join(names)}"
     if not isinstance(given, Mapping) or not given.keys() <= set(names):
@@ -69,10 +71,10 @@ def _rows(routing: Routing, name: str, given: object, count: int) -> list[int]:
 class Routing(Model):
     """A way to share the points of a round among the experts of a play."""
 
-    _promises: ClassVar[Promises] = {"routes": _routes}
+    _promises: ClassVar[Promises] = {"route": _check_routes}
 
     @abstractmethod
-    def routes(self, offers: Sequence[Offer], covariance: Matrix) -> Routes:
+    def route(self, offers: Sequence[Offer], covariance: Matrix) -> Routes:
         """Say whom to ask about each point; *covariance* (n, n) is theirs before the answers."""
 
     def check(self, experts: Collection[str]) -> None:
@@ -111,7 +113,7 @@ class Shares(Routing):
                 known = did_you_mean(name, experts)
                 raise PluginError(f"no expert of this play is called {name!r}: {known}")
 
-    def routes(self, offers: Sequence[Offer], covariance: Matrix) -> Routes:
+    def route(self, offers: Sequence[Offer], covariance: Matrix) -> Routes:
         """Give each point to whoever is furthest behind its share."""
         total = sum(share for _, share in self.shares)
         found: Routes = {name: [] for name, _ in self.shares}
@@ -128,7 +130,7 @@ class _One(Routing):
     """The largest std of an answer that will do, in reward units, aged by the expected latency; by
     default any."""
 
-    def routes(self, offers: Sequence[Offer], covariance: Matrix) -> Routes:
+    def route(self, offers: Sequence[Offer], covariance: Matrix) -> Routes:
         """Give all to the first among the adequate; to the most exact, where none is."""
         good = [offer for offer in offers if offer.variance <= self.adequate**2]
         if good:
@@ -174,7 +176,7 @@ class Information(Routing):
     least: Amount = 0.0
     """How many nats a unit of cost must bring, or a point is not asked about."""
 
-    def routes(self, offers: Sequence[Offer], covariance: Matrix) -> Routes:
+    def route(self, offers: Sequence[Offer], covariance: Matrix) -> Routes:
         """Go through the points, and reckon with each answer before it has come."""
         found: Routes = {offer.name: [] for offer in offers}
         unknown = covariance.copy()

@@ -16,38 +16,38 @@ from sparq_sim.plugin.parts import Open, number
 from sparq_sim.plugin.promises import Promises
 
 
-def _queries(schedule: "Schedule", given: object, round_number: int) -> float:
+def _check_asked(schedule: "Schedule", given: object, round_number: int) -> float:
     return number(schedule, f"the queries of round {round_number}", given)
 
 
 class Schedule(Model, ABC):
     """A number of queries for each round; below 0 there are none."""
 
-    _promises: ClassVar[Promises] = {"queries": _queries}
+    _promises: ClassVar[Promises] = {"asked": _check_asked}
 
     @abstractmethod
-    def queries(self, round_number: int) -> float:
+    def asked(self, round_number: int) -> float:
         """Evaluate the formula, before it is rounded up; *round_number* is 1 or more."""
 
     def __call__(self, round_number: int) -> int:
         """Count the queries of a round."""
         if round_number < 1:
             raise ValueError(f"round_number is {round_number}: rounds are numbered from 1")
-        return ceil(self.queries(round_number))
+        return ceil(self.asked(round_number))
 
 
-class Logarithmic(Schedule):
+class LogarithmicSchedule(Schedule):
     """Ask Q_t = c log t, c being *factor*: 6 in the paper's experiment."""
 
     kind: Literal["logarithmic"] = "logarithmic"
     factor: Positive = 6.0
     """c, by which log t is multiplied; 6 in the paper's experiment."""
 
-    def queries(self, round_number: int) -> float:
+    def asked(self, round_number: int) -> float:
         return self.factor * log(round_number)
 
 
-class LogarithmicPower(Schedule):
+class LogarithmicPowerSchedule(Schedule):
     """Ask Q_t = c (log t)^d, the growth of the paper's theorems in d *dimensions*."""
 
     kind: Literal["logarithmic-power"] = "logarithmic-power"
@@ -56,22 +56,22 @@ class LogarithmicPower(Schedule):
     dimensions: PositiveInt
     """d, how many coordinates a point has."""
 
-    def queries(self, round_number: int) -> float:
+    def asked(self, round_number: int) -> float:
         return self.factor * log(round_number) ** self.dimensions
 
 
-class Constant(Schedule):
+class ConstantSchedule(Schedule):
     """Ask the same number each round."""
 
     kind: Literal["constant"] = "constant"
     count: NonNegativeInt
     """How many points are asked about in each round; 0 for none."""
 
-    def queries(self, round_number: int) -> float:
+    def asked(self, round_number: int) -> float:
         return self.count
 
 
-class Every(Schedule):
+class EverySchedule(Schedule):
     """Ask as *schedule* says in rounds w, 2 w, 3 w, …, w being *rounds*, and nothing between."""
 
     kind: Literal["every"] = "every"
@@ -81,11 +81,11 @@ class Every(Schedule):
     """How many points are asked about in a round in which the expert is asked: a table with a
     `kind`."""
 
-    def queries(self, round_number: int) -> float:
-        return 0.0 if round_number % self.rounds else self.schedule.queries(round_number)
+    def asked(self, round_number: int) -> float:
+        return 0.0 if round_number % self.rounds else self.schedule.asked(round_number)
 
 
-class Guaranteed(Schedule):
+class GuaranteedSchedule(Schedule):
     """Ask enough for an expected divergence of at most *divergence*, eta in the paper.
 
     Q_t = (1/alpha)^d log^d(2 C t^3 / (sigma^2 eta)), the last equation of the proof of the
@@ -110,7 +110,7 @@ class Guaranteed(Schedule):
     dimensions: PositiveInt = 1
     """d, how many coordinates a point has."""
 
-    def queries(self, round_number: int) -> float:
+    def asked(self, round_number: int) -> float:
         odds = log(2 * self.scale / self.noise_variance / self.divergence) + 3 * log(round_number)
         least = self.dimensions**self.dimensions / self.decay + self.dimensions - 1
         return float(max((max(odds, 0.0) / self.decay) ** self.dimensions, least))
@@ -121,7 +121,15 @@ class Guaranteed(Schedule):
 
 
 QuerySchedule: TypeAlias = Annotated[
-    Schedule, Open("schedule", Logarithmic, LogarithmicPower, Constant, Every, Guaranteed)
+    Schedule,
+    Open(
+        "schedule",
+        LogarithmicSchedule,
+        LogarithmicPowerSchedule,
+        ConstantSchedule,
+        EverySchedule,
+        GuaranteedSchedule,
+    ),
 ]
 """A schedule as a field: a table with a `kind`, or a model."""
-Every.model_rebuild()
+EverySchedule.model_rebuild()

@@ -12,7 +12,7 @@ from sparq_sim.gp.kernels import Kernel
 from sparq_sim.gp.sparse.divergence import SparseFit
 from sparq_sim.gp.sparse.dpp import ExactSampler, eigenfeatures
 from sparq_sim.gp.sparse.exchange import ExchangeChain, mixing_steps
-from sparq_sim.gp.sparse.greedy import Greedy, Rows
+from sparq_sim.gp.sparse.greedy import GreedySelector, Rows
 
 if TYPE_CHECKING:
     from sparq_sim.gp.posterior.features import Features
@@ -75,7 +75,7 @@ class Selector:
         self._steps = steps
         self._epsilon = epsilon
         self._rng = rng
-        self._greedy = Greedy(rng=rng)
+        self._greedy = GreedySelector(rng=rng)
         self._last: Rows = np.empty(0, dtype=np.intp)
 
     def choose(self, played: Played, size: int, features: Features | None) -> Rows:
@@ -104,10 +104,10 @@ class Selector:
 def _columns(played: Played, features: Features | None) -> Matrix:
     if features is None:
         return eigenfeatures(played.matrix)
-    return features.matrix[features.candidates.known_places(played.points)].T
+    return features.matrix[features.candidates.require_places(played.points)].T
 
 
-def diagnosis(played: Played, rows: Rows, variance: float) -> dict[str, float]:
+def measure_divergences(played: Played, rows: Rows, variance: float) -> dict[str, float]:
     """Say how near inference through *rows* is to that from all plays, answered by the expert.
 
     `kl_bound` is tr(Sigma^-1 (K - Q)), which bounds the mean of `kl`, the divergence of the

@@ -19,7 +19,7 @@ from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.errors import PluginError
 from sparq_sim.fields import Positive
 from sparq_sim.gp.kernels import AnyKernel, Kernel, SquaredExponential, check_kernel
-from sparq_sim.gp.observations import Numbers, OffCandidatesError
+from sparq_sim.gp.observations import GrowingArray, OffCandidatesError
 from sparq_sim.gp.posterior.predictor import Posterior, Predictor
 from sparq_sim.gp.priors import AnyPrior
 from sparq_sim.messages import REWARD, Answer, Move, Notes, Query, Reply
@@ -33,8 +33,8 @@ __all__ = [
     "Belief",
     "Fitting",
     "GPOptimizer",
+    "GPPrior",
     "Memory",
-    "Prior",
     "PriorWarning",
     "round_at",
 ]
@@ -112,13 +112,13 @@ class GPOptimizer(Optimizer):
             import_module(f"sparq_sim.gp.{engine}")
         return UCBAgent(self, briefing, rng)
 
-    def memory(self, prior: Prior, briefing: Briefing, rng: Generator) -> Memory:
+    def start_memory(self, prior: GPPrior, briefing: Briefing, rng: Generator) -> Memory:
         """Make what this optimizer remembers: the part that makes it what it is."""
         return Memory(prior, briefing.period)
 
 
 @dataclass(frozen=True)
-class Prior:
+class GPPrior:
     """What is believed beforehand, and where it will be asked."""
 
     kernel: Kernel
@@ -129,7 +129,7 @@ class Prior:
     on_candidates_only: bool
     """Whether no other points will be played."""
 
-    def posterior(self) -> Posterior:
+    def start_posterior(self) -> Posterior:
         """Start a posterior in the way that costs least."""
         from sparq_sim.gp.posterior.exact import CholeskyPosterior, posterior
 
@@ -171,11 +171,11 @@ class Memory:
     told = 0
     """How many values it has been told."""
 
-    def __init__(self, prior: Prior, period: float) -> None:
+    def __init__(self, prior: GPPrior, period: float) -> None:
         self.prior = prior
         self.period = period
-        self.times = Numbers()
-        self.posterior = prior.posterior()
+        self.times = GrowingArray()
+        self.posterior = prior.start_posterior()
 
     @property
     def size(self) -> int:
@@ -191,14 +191,14 @@ class Memory:
         """Say what is believed of the reward in the round that begins *now*."""
         return self.posterior
 
-    def play(self, point: Point) -> None:
+    def record_play(self, point: Point) -> None:
         """Take note that *point* is played."""
 
-    def questions(self, now: float) -> Mapping[str, Points]:
+    def choose_points_to_ask(self, now: float) -> Mapping[str, Points]:
         """Say which expert to ask about which points in the round that begins *now*."""
         return {}
 
-    def asked(self, queries: tuple[Query, ...]) -> None:
+    def record_queries(self, queries: tuple[Query, ...]) -> None:
         """Take note of the *queries* that go out together."""
 
     def notes(self) -> Notes:
@@ -222,7 +222,7 @@ class Memory:
         except OffCandidatesError:
             seen = self.posterior.observations
             self.prior = replace(self.prior, on_candidates_only=False)
-            self.posterior = self.prior.posterior()
+            self.posterior = self.prior.start_posterior()
             if len(seen):
                 self.posterior.add(seen.points, seen.values, variances=seen.variances)
             self.posterior.add(points, values, variances=variances)
@@ -254,7 +254,7 @@ class UCBAgent:
         self._checked = False
         self._memory: Memory | None = None
         if model.kernel is not None or briefing.design is not None:
-            self._memory = self._remembering(found(model, briefing.design, rng))
+            self._memory = self._start_memory(find_prior(model, briefing.design, rng))
 
     def ask(self, now: float) -> Move:
         """Choose; before there is a prior, uniformly."""
@@ -273,7 +273,7 @@ class UCBAgent:
             return Move(None)
         self._waiting = False
         if self._memory is not None:
-            move = self._chosen(self._memory, now)
+            move = self._choose(self._memory, now)
         else:
             move = Move(self._candidates[self._rng.integers(len(self._candidates))])
         if move.point is not None and self._keeps_all:
@@ -286,9 +286,9 @@ class UCBAgent:
         return self._memory is None or self._model.fitting.every is not None
 
     def _queries(self, memory: Memory, now: float) -> tuple[Query, ...]:
-        asked = memory.questions(now).items()
+        asked = memory.choose_points_to_ask(now).items()
         queries = tuple(Query(next(self._ids), name, points, now) for name, points in asked)
-        memory.asked(queries)
+        memory.record_queries(queries)
         return queries
 
     def _bound(self, memory: Memory, now: float) -> tuple[Predictor, float]:
@@ -297,7 +297,7 @@ class UCBAgent:
         occasion = Occasion(self._round, len(self._candidates), predictor)
         return predictor, memory.prior.width(occasion)
 
-    def _chosen(self, memory: Memory, now: float) -> Move:
+    def _choose(self, memory: Memory, now: float) -> Move:
         predictor, width = self._bound(memory, now)
         point = self._model.acquisition.choose(
             predictor,
@@ -306,7 +306,7 @@ class UCBAgent:
             points=self._candidates,
             rng=self._rng,
         )
-        memory.play(point)
+        memory.record_play(point)
         queries = () if memory.waits else self._queries(memory, now)
         notes = {"width": width, **memory.notes()}
         return Move(point, queries, notes=notes, effort=memory.size)
@@ -352,31 +352,31 @@ class UCBAgent:
         else:
             due = fitting.every is not None and self._round % fitting.every == 0
         if due and len(own) >= fitting.plays:
-            newest = gathered(own[-max(200, fitting.plays) :])
-            self._memory = self._remembering(found(self._model, newest, self._rng, anew=True))
+            newest = join_answers(own[-max(200, fitting.plays) :])
+            self._memory = self._start_memory(find_prior(self._model, newest, self._rng, anew=True))
             for point in self._past:
-                self._memory.play(point)
+                self._memory.record_play(point)
             for answer in self._heard:
                 self._learn(self._memory, answer)
             if not self._keeps_all:
                 self._heard.clear()
                 self._past.clear()
 
-    def _remembering(self, found: Found) -> Memory:
+    def _start_memory(self, found: PriorParameters) -> Memory:
         model, briefing = self._model, self._briefing
-        prior = Prior(
+        prior = GPPrior(
             kernel=found.kernel,
             mean=found.mean,
             noise_variance=found.noise_variance,
-            width=model.width.prepared(found.kernel, found.mean, briefing.design),
+            width=model.width.prepare(found.kernel, found.mean, briefing.design),
             candidates=self._candidates,
             on_candidates_only=not model.acquisition.climbs(briefing.domain),
         )
-        return model.memory(prior, briefing, self._rng)
+        return model.start_memory(prior, briefing, self._rng)
 
 
 @dataclass(frozen=True)
-class Found:
+class PriorParameters:
     """What a prior is made of; without a noise variance, sources are believed."""
 
     kernel: Kernel
@@ -384,16 +384,16 @@ class Found:
     noise_variance: float | None
 
 
-def found(
+def find_prior(
     model: GPOptimizer, design: Answer | None, rng: Generator, *, anew: bool = False
-) -> Found:
+) -> PriorParameters:
     """Give kernel, prior mean and noise: as given, or fitted to the *design*."""
     from sparq_sim.gp.fit import fit
 
     if model.kernel is not None and not anew:
         average = 0.0 if design is None else float(design.values.mean())
         mean = average if model.mean is None else model.mean
-        return Found(model.kernel, mean, model.noise_variance)
+        return PriorParameters(model.kernel, mean, model.noise_variance)
     if design is None:
         raise ValueError("there is nothing to fit a kernel to: give a kernel or a design")
     reach = np.ptp(design.points, axis=0)
@@ -417,10 +417,10 @@ def found(
         starts=fitting.starts,
     )
     noise = fitted.noise_variance if fitting.free_noise else model.noise_variance
-    return Found(fitted.kernel, fitted.mean, noise)
+    return PriorParameters(fitted.kernel, fitted.mean, noise)
 
 
-def gathered(answers: Sequence[Answer]) -> Answer:
+def join_answers(answers: Sequence[Answer]) -> Answer:
     """Put several answers together, as if to one query."""
     points = np.concatenate([answer.points for answer in answers])
     query = Query(answers[-1].query.id, REWARD, points, answers[-1].asked_at)

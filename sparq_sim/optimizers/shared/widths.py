@@ -41,18 +41,18 @@ def _width(width: Width, given: object, occasion: Occasion) -> float:
     return number(width, f"beta in round {occasion.round}", given, least=0.0)
 
 
-def _prepared(
+def _check_prepared(
     width: Width, given: object, kernel: Kernel, mean: float, design: Answer | None
 ) -> Width:
     if isinstance(given, Width):
         return given
-    raise broken(width, "prepared", given, "a width")
+    raise broken(width, "prepare", given, "a width")
 
 
 class Width(Model):
     """A width beta_t; the bound is mean + beta_t std."""
 
-    _promises: ClassVar[Promises] = {"__call__": _width, "prepared": _prepared}
+    _promises: ClassVar[Promises] = {"__call__": _width, "prepare": _check_prepared}
 
     @property
     def theoretical(self) -> bool:
@@ -64,7 +64,7 @@ class Width(Model):
         """Whether something is to be taken from the design."""
         return False
 
-    def prepared(self, kernel: Kernel, mean: float, design: Answer | None) -> Width:
+    def prepare(self, kernel: Kernel, mean: float, design: Answer | None) -> Width:
         """Give the width with all that it takes from the *design* filled in."""
         return self
 
@@ -123,7 +123,7 @@ class _Normed(Width):
     def needs_design(self) -> bool:
         return self.norm is None
 
-    def prepared(self, kernel: Kernel, mean: float, design: Answer | None) -> Width:
+    def prepare(self, kernel: Kernel, mean: float, design: Answer | None) -> Width:
         if self.norm is not None or design is None:
             return self
         matrix = kernel(design.points, design.points)
