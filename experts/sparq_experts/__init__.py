@@ -1,1 +1,1 @@
-"""Experts that come with sparq-sim."""
+"""Experts that come with sparq-sim: one module for each kind, named as the kind."""

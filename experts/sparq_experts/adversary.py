@@ -1,4 +1,4 @@
-"""The expert who means harm."""
+"""The expert `adversary`: bounded errors that mislead on purpose."""
 
 from __future__ import annotations
 
@@ -9,26 +9,30 @@ from sparq_sim.fields import Amount
 from sparq_sim.messages import NO_READING, Estimate, Query
 from sparq_sim.plugin.contract import Expert, World
 
+__all__ = ["Adversary"]
+
 _COVER = 64
-"""At so many points it looks how high the reward is on average."""
+"""How many points, evenly spread, the average reward is estimated from."""
 
 
 class Adversary(Expert):
-    """Makes good points look bad and bad ones good, as far as *bound* lets it.
+    """Makes good points look bad and bad points look good, with an error of at most *bound*.
 
-    It mirrors the reward about its average over the domain, and errs by at most *bound*:
-    value = reward + clip(2 (average - reward), -bound, bound). Errors that are bounded but may
-    depend on everything are those of Bogunovic, Krause and Scarlett (2020), Corruption-tolerant
-    Gaussian process bandit optimization.
+    It mirrors the reward about the average over the domain:
+
+        value = reward + clip(2 (average - reward), -bound, bound)
+
+    Use it to test how an optimizer copes with a hostile or badly wrong source. Errors that are
+    bounded but may depend on everything are the model of Bogunovic, Krause and Scarlett (2020),
+    Corruption-tolerant Gaussian process bandit optimization.
     """
 
     bound: Amount = 0.2
     """The largest error of an answer, in reward units."""
     claimed: Amount = 0.0
-    """The std that it claims, in reward units; it may be a lie as well."""
+    """The std that it claims for its answers, in reward units; it need not be true."""
 
     async def answer(self, query: Query, world: World) -> Estimate:
-        """Give the reward of now, distorted."""
         now = world.clock.now
         rewards = world.rewards(query.points, now)
         cover = world.rewards(world.domain.cover(_COVER), now)

@@ -1,4 +1,4 @@
-"""Experts who are off: always by the same, or by more and more."""
+"""The expert `biased`: a constant error."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from pydantic import FiniteFloat
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.plugin.contract import Expert, World
 
+__all__ = ["Biased"]
+
 
 class Biased(Expert):
-    """Knows the reward plus a constant: reward + bias. It claims to be exact."""
+    """Answers with the current reward plus a constant: value = reward + bias.
+
+    It claims to be exact (a std of 0). Use it for a sensor with a wrong zero point.
+    """
 
     bias: FiniteFloat = 0.1
-    """What is added to the reward, in reward units; the same at every point and time."""
+    """The constant that is added to the reward, in reward units."""
 
     async def answer(self, query: Query, world: World) -> Estimate:
-        """Give the reward of now, shifted."""
         rewards = world.rewards(query.points, world.clock.now)
         return Estimate(rewards + self.bias)

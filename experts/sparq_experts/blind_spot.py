@@ -1,4 +1,4 @@
-"""The expert who cannot see everywhere."""
+"""The expert `blind-spot`: the exact reward, except in a box."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ from sparq_sim.errors import PluginError
 from sparq_sim.messages import NO_READING, Estimate, Query
 from sparq_sim.plugin.contract import Answering, Briefing, Expert, World
 
-BLIND_SPOT = "blind spot"
+__all__ = ["BlindSpot"]
 
-Corner = Annotated[tuple[FiniteFloat, ...], Field(min_length=1)]
+_HIDDEN = "blind spot"
+
+_Corner = Annotated[tuple[FiniteFloat, ...], Field(min_length=1)]
 
 
 class BlindSpot(Expert):
-    """Knows the reward but for a box from *lower* to *upper*, where every answer fails.
+    """Knows the current reward, except in a box from *lower* to *upper*, where it fails.
 
-    The rows of a query that lie in the box fail; the others are answered.
+    The points of a query that lie in the box fail with the reason "blind spot"; the other points
+    are answered. Use it for a sensor that does not cover the whole domain.
     """
 
-    lower: Corner
-    """The least value of each coordinate in the box, itself included."""
-    upper: Corner
-    """The greatest value of each coordinate in the box, itself included."""
+    lower: _Corner
+    """The lower corner of the box: one number for each coordinate, bounds included."""
+    upper: _Corner
+    """The upper corner of the box: one number for each coordinate, bounds included."""
 
     @model_validator(mode="after")
     def _is_a_box(self) -> Self:
@@ -39,7 +42,6 @@ class BlindSpot(Expert):
         return self
 
     def start(self, briefing: Briefing) -> Answering:
-        """Refuse a box of other dimensions than the domain's."""
         if len(self.lower) != briefing.domain.dimensions:
             raise PluginError(
                 f"blind spot: lower has {len(self.lower)} coordinates; "
@@ -48,11 +50,10 @@ class BlindSpot(Expert):
         return self
 
     async def answer(self, query: Query, world: World) -> Estimate:
-        """Give the reward of now, or nothing."""
         points = query.points
         hidden = ((points >= self.lower) & (points <= self.upper)).all(axis=1)
         values = world.rewards(points, world.clock.now)
         unread = np.isnan(values) & ~hidden
-        reasons = {BLIND_SPOT: hidden.any(), NO_READING: unread.any()}
+        reasons = {_HIDDEN: hidden.any(), NO_READING: unread.any()}
         absent = " or ".join(reason for reason, holds in reasons.items() if holds)
         return Estimate(np.where(hidden, np.nan, values), absent=absent)

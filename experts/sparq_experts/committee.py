@@ -1,4 +1,4 @@
-"""The expert who asks others."""
+"""The expert `committee`: a combination of what other experts answer."""
 
 from __future__ import annotations
 
@@ -14,21 +14,26 @@ from sparq_sim.fields import Positive
 from sparq_sim.messages import Answer, Estimate, Query, Reply
 from sparq_sim.plugin.contract import Answering, Briefing, Expert, World
 
+__all__ = ["Committee"]
+
 
 class Committee(Expert):
-    """Asks its *members*, all at once, and combines their answers by precision.
+    """Asks all its *members* at once and combines their answers by precision.
 
-    With w_i = 1 / std_i^2, value = sum w_i value_i / sum w_i and std = (sum w_i)^(-1/2): the
-    unbiased linear estimate of least variance, if errors are independent and stds honest
-    (Aitken 1935). The same weights date it: measured_at = sum w_i measured_at_i / sum w_i, which
-    is right where rewards drift linearly; among the points of a query, the earliest. Members who
-    fail at a point are left out there. What they cost is charged on their own channels.
+        w_i = 1 / std_i^2,  value = sum w_i value_i / sum w_i,  std = (sum w_i)^(-1/2)
+
+    This is the unbiased linear estimate of least variance, if errors are independent and the
+    claimed stds are true (Aitken 1935). The time of measurement is the same weighted average,
+    measured_at = sum w_i measured_at_i / sum w_i, which is right where rewards drift linearly; of
+    the points of a query, the earliest counts. A member that fails at a point is left out there;
+    the point fails if no member answers. Each member is paid over its own channel.
     """
 
     members: Annotated[tuple[str, ...], Field(min_length=1)]
-    """Names of other experts of the play."""
+    """The names of the other experts in the scenario that it asks."""
     floor: Positive = 1e-6
-    """A smaller std counts as this one, in reward units: who claims to be exact is not alone."""
+    """The smallest std that counts, in reward units. It keeps a member that claims to be exact from
+    outweighing all others."""
 
     @field_validator("members")
     @classmethod
@@ -38,7 +43,14 @@ class Committee(Expert):
         return members
 
     def check_experts(self, names: Collection[str]) -> None:
-        """Refuse members whom nobody knows."""
+        """Check that every member is an expert of the play.
+
+        Args:
+            names: The names of all experts of the play.
+
+        Raises:
+            PluginError: A member is not among *names*.
+        """
         for name in self.members:
             if name not in names:
                 raise PluginError(
@@ -46,12 +58,10 @@ class Committee(Expert):
                 )
 
     def start(self, briefing: Briefing) -> Answering:
-        """Refuse members whom nobody knows."""
         self.check_experts(briefing.experts)
         return self
 
     async def answer(self, query: Query, world: World) -> Estimate:
-        """Ask all, wait for all, and combine what came."""
         asked = [world.clock.start(_ask(world, name, query.points)) for name in self.members]
         answers: list[Answer] = []
         for process in asked:
@@ -65,15 +75,15 @@ class Committee(Expert):
         stds = np.concatenate([answer.stds for answer in answers])
         precisions = np.maximum(stds, self.floor) ** -2
 
-        def weighted(numbers: Values) -> Values:
+        def weigh(numbers: Values) -> Values:
             sums = np.bincount(rows, precisions * numbers, minlength=len(query.points))
             return sums.astype(float)
 
-        weights = weighted(np.ones(len(rows)))
+        weights = weigh(np.ones(len(rows)))
         weights[weights == 0] = np.nan
-        values = weighted(np.concatenate([answer.values for answer in answers])) / weights
+        values = weigh(np.concatenate([answer.values for answer in answers])) / weights
         moments = [answer.measured_at for answer in answers]
-        dates = weighted(np.repeat(moments, [len(answer.rows) for answer in answers])) / weights
+        dates = weigh(np.repeat(moments, [len(answer.rows) for answer in answers])) / weights
         # A weighted average may exceed its largest part by a rounding.
         measured_at = min(float(np.nanmin(dates)), world.clock.now)
         stds = weights**-0.5
@@ -81,7 +91,7 @@ class Committee(Expert):
 
 
 async def _ask(world: World, name: str, points: Points) -> tuple[Reply, ...] | ValueError:
-    """Ask a member; refusals are handed back, for a process that raises ends the play."""
+    """Ask a member, and return a refusal as a value: a process that raises ends the play."""
     try:
         return await world.ask(name, points)
     except ValueError as refusal:

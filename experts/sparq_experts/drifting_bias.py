@@ -14,13 +14,16 @@ __all__ = ["DriftingBias"]
 
 
 class DriftingBias(Expert):
-    """A sensor that loses its calibration: its bias is a function of time, and it knows nothing.
+    """A sensor that loses its calibration: its error depends on time, and it does not know of it.
 
-    bias(t) = offset + rate t + amplitude sin(2 pi t / cycle): an offset from the factory, steady
-    wear, and what a surrounding such as the day's temperature does. Systematic error, signal
-    drift and dependence on the surroundings are among the error sources that Maag, Zhou and
-    Thiele (2018) find in A survey on sensor calibration in air pollution monitoring deployments;
-    the sizes are ours.
+        value = reward + bias(t),  bias(t) = offset + rate t + amplitude sin(2 pi t / cycle)
+
+    The three terms are an offset from the factory, steady wear, and the influence of the
+    surroundings, such as the temperature of the day. It claims to be exact (a std of 0).
+
+    Systematic errors, signal drift and dependence on the surroundings are among the sources of
+    error in Maag, Zhou and Thiele (2018), A survey on sensor calibration in air pollution
+    monitoring deployments. The default sizes are chosen for this package.
     """
 
     offset: FiniteFloat = 0.0
@@ -28,17 +31,23 @@ class DriftingBias(Expert):
     rate: FiniteFloat = 0.005
     """How fast the bias grows, in reward units per clock unit."""
     amplitude: Amount = 0.05
-    """How far the bias goes to and fro, in reward units."""
+    """The amplitude of the periodic part of the bias, in reward units."""
     cycle: Positive = 24.0
-    """How long the bias takes to go to and fro once, in clock units."""
+    """The period of the periodic part of the bias, in clock units."""
 
     async def answer(self, query: Query, world: World) -> Estimate:
-        """Give the reward of now, shifted by the bias of now."""
         now = world.clock.now
         rewards = world.rewards(query.points, now)
         return Estimate(rewards + self.bias(now))
 
     def bias(self, time: float) -> float:
-        """Give the bias at *time*."""
+        """Return the bias at a time.
+
+        Args:
+            time: The time, in clock units.
+
+        Returns:
+            What an answer measured at that time is too high by, in reward units.
+        """
         periodic = self.amplitude * sin(2 * pi * time / self.cycle)
         return self.offset + self.rate * time + periodic

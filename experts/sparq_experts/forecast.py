@@ -1,4 +1,4 @@
-"""The expert who extrapolates."""
+"""The expert `forecast`: late readings, extrapolated to the present."""
 
 from __future__ import annotations
 
@@ -15,48 +15,51 @@ from sparq_sim.fields import Amount, Positive
 from sparq_sim.messages import NO_READING, Estimate, Query
 from sparq_sim.plugin.contract import Answering, Briefing, Expert, World
 
-LENGTHS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-"""Lengthscales that gp chooses from, in steps between readings."""
-NOISES = np.array([1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0])
-"""Variances of noise that gp chooses from, as shares of the kernel's variance."""
+__all__ = ["Forecast"]
+
+_LENGTHS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+"""The length scales that `gp` chooses from, in steps between readings."""
+_NOISES = np.array([1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0])
+"""The variances of noise that `gp` chooses from, as shares of the kernel's variance."""
 
 
 class Forecast(Expert):
-    """Reads the reward at regular times, learns of it late, and tells what it must be by now.
+    """Receives regular readings late, and extrapolates them to the current time.
 
-    At each point that it is asked about it has readings at 0, every, 2 every, ..., up to *delay*
-    ago, of which it uses the last *window*. By *method*:
+    At each point that it is asked about it has readings at the times 0, every, 2 every, ..., up
+    to *delay* ago, of which it uses the last *window*. The *method* is one of
 
-    - persistence: the last reading; its std is the root mean square of past changes over as long;
-    - ar: y_t = c + sum_i a_i y_{t-i} by least squares, i up to *order*, iterated to now; its
-      variance is that of the residuals times the sum of squares of the impulse response (Box and
-      Jenkins 1970, chapter 5);
-    - gp: regression in time with a squared-exponential kernel, whose lengthscale, variance and
-      noise are the likeliest (Rasmussen and Williams 2006, section 5.4.1) of a few; the noise
-      stands for all that is too quick for the kernel, and is part of the std.
+    - persistence: the last reading; the std is the root mean square of past changes over the same
+      length of time;
+    - ar: an autoregression y_t = c + sum_i a_i y_{t-i} with i up to *order*, fitted by least
+      squares and iterated to the current time; the variance is that of the residuals times the
+      sum of squares of the impulse response (Box and Jenkins 1970, chapter 5);
+    - gp: regression in time with a squared-exponential kernel, whose length scale, variance and
+      noise are the most likely of a few values (Rasmussen and Williams 2006, section 5.4.1); the
+      noise stands for all changes that are too fast for the kernel, and is part of the std.
 
-    While there are too few readings for a method, persistence answers. Readings that a record
-    lacks are left out: the others count as if they came in a row, and the forecast reaches from
-    the last of them to now. The forecast is for now, and dated so: its doubt is in the std, and
-    none in its staleness. Where no reading has come in, it fails. It remembers what it read at
-    the places that it was asked about within the last window times every, the window at each.
+    While there are too few readings for the method, persistence answers. Readings that a record
+    does not have are left out: the others count as consecutive, and the forecast reaches from the
+    last of them to the current time. A forecast is dated with the current time: its uncertainty
+    is in the std, not in its staleness. Where no reading has arrived, it fails. It keeps the
+    readings of the points that it was asked about within the last window times every.
     """
 
     method: Literal["persistence", "ar", "gp"] = "ar"
-    """How the readings are extrapolated to now: the last one stands (`persistence`), autoregression
-    (`ar`), or a Gaussian process in time (`gp`)."""
+    """How the readings are extrapolated: the last one is kept (`persistence`), by autoregression
+    (`ar`), or by a Gaussian process in time (`gp`)."""
     every: Positive = 1.0
     """The time between readings, in clock units."""
     delay: Amount = 1.0
-    """How old a reading is when it comes in, in clock units."""
+    """How old a reading is when it arrives, in clock units."""
     window: Annotated[int, Field(ge=2)] = 50
-    """How many of the last readings are used; at least 2."""
+    """How many of the latest readings are used; at least 2."""
     order: PositiveInt = 2
-    """How many readings the next one is a combination of, for ar; two can oscillate."""
+    """How many past readings `ar` predicts the next one from; with two or more it can oscillate."""
     std: Amount = 0.0
-    """The std of a reading's noise, in reward units."""
+    """The std of the noise of a reading, in reward units."""
     prior_std: Positive = 1.0
-    """The std that it claims while it has too few readings to judge itself, in reward units."""
+    """The std that it claims while it has too few readings to estimate one, in reward units."""
 
     @model_validator(mode="after")
     def _has_readings_enough(self) -> Self:
@@ -69,17 +72,21 @@ class Forecast(Expert):
 
     @property
     def _fewest(self) -> int:
-        """How many readings an autoregression takes: twice as many equations as unknowns."""
+        """How many readings an autoregression needs: twice as many equations as unknowns."""
         return 3 * self.order + 2
 
     def start(self, briefing: Briefing) -> Answering:
-        """Begin without a reading."""
         return _ForecastAtWork(self)
 
     def predict(self, history: Values, steps: float) -> tuple[float, float]:
-        """Give value and std so many *steps* after the last reading of a *history* (k,).
+        """Predict the value some time after the last reading.
 
-        Without a reading the value is NaN.
+        Args:
+            history: The readings at one point, oldest first, (k,).
+            steps: The time from the last reading to the forecast, in units of *every*.
+
+        Returns:
+            The predicted value and its std, in reward units; without a reading the value is NaN.
         """
         if not len(history):
             return nan, self.prior_std
@@ -101,10 +108,9 @@ class _ForecastAtWork:
         self._readings: dict[tuple[float, ...], dict[int, float]] = {}
 
     async def answer(self, query: Query, world: World) -> Estimate:
-        """Read what has come in since, and forecast."""
         model = self._model
         now = world.clock.now / model.every
-        # A reading that is due by a rounding is there.
+        # A reading that is late only by rounding counts as arrived.
         newest = floor(now - model.delay / model.every + 1e-9)
         if newest < 0:
             raise Unavailable("no reading has come in yet")
@@ -115,9 +121,9 @@ class _ForecastAtWork:
         return Estimate(values, stds=stds, absent=NO_READING)
 
     def _histories(self, points: Points, newest: int, world: World) -> list[tuple[int, Values]]:
-        """Give the last readings at each point, and which the last one is.
+        """Return the step of the last reading and the last readings, for each point.
 
-        A reading is taken once, and kept for as long as it counts.
+        A reading is taken once, and kept while it lies in the window.
         """
         model = self._model
         steps = range(max(0, newest - model.window + 1), newest + 1)
@@ -136,17 +142,17 @@ class _ForecastAtWork:
             self._readings.pop(place, None)
             self._readings[place] = {step: book[step] for step in steps}
         self._forget(steps[0])
-        return [_without_gaps(self._readings[place]) for place in places]
+        return [_leave_out_gaps(self._readings[place]) for place in places]
 
     def _forget(self, oldest: int) -> None:
-        """Drop the places of which nothing from step *oldest* on was read."""
-        # What was asked about longest ago comes first.
+        """Drop the points that have no reading from step *oldest* on."""
+        # The point that was asked about longest ago comes first.
         while max(self._readings[place := next(iter(self._readings))]) < oldest:
             del self._readings[place]
 
 
-def _without_gaps(book: dict[int, float]) -> tuple[int, Values]:
-    """Give the step of the last reading that is there, and all that are."""
+def _leave_out_gaps(book: dict[int, float]) -> tuple[int, Values]:
+    """Return the step of the last reading that exists, and all readings that exist."""
     there = {step: reading for step, reading in book.items() if not isnan(reading)}
     return max(there, default=0), np.array(list(there.values()))
 
@@ -162,7 +168,7 @@ def _autoregression(history: Values, steps: float, order: int) -> tuple[float, f
     for _ in range(ceil(steps)):
         path.append(float(fitted[0] + fitted[1:] @ path[-order:]))
         response.append(float(fitted[1:] @ response[-order:]))
-    # Between two steps, by a straight line; the std is that of the later one.
+    # Between two steps the value is interpolated linearly; the std is that of the later step.
     ahead = steps - ceil(steps)
     value = path[-1] + ahead * (path[-1] - path[-2]) if ahead else path[-1]
     return value, float(np.sqrt(variance * np.sum(np.square(response[order - 1 : -1]))))
@@ -171,10 +177,10 @@ def _autoregression(history: Values, steps: float, order: int) -> tuple[float, f
 def _regression(history: Values, steps: float) -> tuple[float, float]:
     mean = history.mean()
     likeliest = -inf
-    for length in LENGTHS:
+    for length in _LENGTHS:
         eigenvalues, vectors = _spectrum(len(history), length)
         turned = vectors.T @ (history - mean)
-        spreads = eigenvalues[:, None] + NOISES
+        spreads = eigenvalues[:, None] + _NOISES
         variances = (turned[:, None] ** 2 / spreads).mean(axis=0)
         scores = -0.5 * (len(history) * np.log(variances) + np.log(spreads).sum(axis=0))
         chosen = int(scores.argmax())
@@ -183,8 +189,8 @@ def _regression(history: Values, steps: float) -> tuple[float, float]:
             ahead = vectors.T @ _kernel(np.arange(len(history) - 1.0, -1.0, -1.0) + steps, length)
             weights = ahead / spreads[:, chosen]
             value = mean + weights @ turned
-            # Rounding may explain more than there is; the noise remains.
-            unexplained = NOISES[chosen] + max(0.0, 1.0 - weights @ ahead)
+            # Rounding may explain more than the whole variance; the noise remains.
+            unexplained = _NOISES[chosen] + max(0.0, 1.0 - weights @ ahead)
             std = np.sqrt(variances[chosen] * unexplained)
     return float(value), float(std)
 
@@ -196,7 +202,7 @@ def _kernel(gaps: Values, length: float) -> Values:
 
 @lru_cache(maxsize=256)
 def _spectrum(count: int, length: float) -> tuple[Values, Matrix]:
-    """Give the eigenvalues and eigenvectors of the kernel of *count* readings in a row."""
+    """Return the eigenvalues and eigenvectors of the kernel of *count* consecutive readings."""
     times = np.arange(count, dtype=float)
     eigenvalues, vectors = np.linalg.eigh(_kernel(times[:, None] - times, length))
     return np.maximum(eigenvalues, 0.0), vectors

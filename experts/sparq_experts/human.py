@@ -1,4 +1,4 @@
-"""The expert who goes home in the evening."""
+"""The expert `human`: exact and slow, and only available in working hours."""
 
 from __future__ import annotations
 
@@ -14,35 +14,38 @@ from sparq_sim.plugin.contract import Answering, Briefing, Expert, World
 from sparq_sim.simulation.channel.draws import AnyDraw, Lognormal
 from sparq_sim.simulation.clock.protocol import Gate
 
+__all__ = ["Human"]
+
 _WEEK = 7
 _SLACK = 1e-9
-"""Work that is left over by a rounding, as a share of a working day, is not worth another one."""
+"""Work that rounding leaves over, as a share of a working day, does not need another day."""
 
 
 class Human(Expert):
-    """Knows the reward, is slow, works on one thing at a time, and in working hours only.
+    """A person who knows the reward, works on one query at a time, and only in working hours.
 
-    Thinking takes its time for each point; it stops at closing time and goes on the next working
-    day. A query is worked off in batches, and between two batches others have their turn. It is
-    answered when its last batch is done, as of when its first one was. Time 0 is midnight before
-    the first working day of a week.
+    Each point takes some time to think about; work stops at closing time and goes on the next
+    working day. A query is processed in batches, and between two batches other queries have their
+    turn. It is answered when its last batch is done, and dated with the end of its first batch.
+    Time 0 is the midnight before the first working day of a week.
 
-    That people take lognormal times to serve is found in Brown et al. (2005), Statistical
-    analysis of a telephone call center; a median of three minutes, in hours, is ours.
+    Brown et al. (2005), Statistical analysis of a telephone call center, find that people take
+    lognormal times to serve. The default median of three minutes (with an hour as the clock unit)
+    is chosen for this package.
     """
 
     thinking: AnyDraw = Lognormal(median=0.05, sigma=1.0)
-    """How long each point takes, in clock units of working time."""
+    """The working time that each point takes, in clock units."""
     batch: PositiveInt = 8
-    """How many points are worked off before somebody else has a turn."""
+    """How many points are processed before another query has its turn."""
     day: Positive = 24.0
-    """How long a day is, in clock units."""
+    """The length of a day, in clock units."""
     opens: Amount = 9.0
-    """When work begins, in clock units from midnight."""
+    """When work begins, in clock units after midnight."""
     closes: Positive = 17.0
-    """When work ends, in clock units from midnight."""
+    """When work ends, in clock units after midnight."""
     workdays: Annotated[int, Field(ge=1, le=_WEEK)] = 5
-    """On how many of the seven days of a week there is work: the first so many."""
+    """The number of working days in a week of seven days; they are the first of the week."""
 
     @model_validator(mode="after")
     def _has_hours(self) -> Self:
@@ -54,13 +57,21 @@ class Human(Expert):
         return self
 
     def start(self, briefing: Briefing) -> Answering:
-        """Sit down at an empty desk."""
         return _HumanAtWork(self)
 
     def done_at(self, start: float, work: float) -> float:
-        """Give when *work* that begins at *start* is done, or would begin, if there is none."""
+        """Return when some work is done.
+
+        Args:
+            start: The time at which the work may begin, in clock units.
+            work: The working time that it takes, in clock units.
+
+        Returns:
+            The time at which the work ends; for no work, the first time at or after *start* that
+            lies in working hours.
+        """
         hours = self.closes - self.opens
-        # Of whole weeks the last one is worked off day by day: it ends before the weekend.
+        # The last of several whole weeks is counted day by day, because it ends before the weekend.
         weeks = max(0, ceil(work / (self.workdays * hours) - _SLACK) - 1)
         left = work - weeks * self.workdays * hours
         date, hour = divmod(start, self.day)
@@ -79,7 +90,6 @@ class _HumanAtWork:
         self._desk: Gate | None = None
 
     async def answer(self, query: Query, world: World) -> Estimate:
-        """Think about one batch after the other."""
         model, clock = self._model, world.clock
         if self._desk is None:
             self._desk = clock.gate(1)

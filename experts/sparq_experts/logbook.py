@@ -1,4 +1,4 @@
-"""The expert who looks it up."""
+"""The expert `logbook`: past evaluations, looked up by point."""
 
 from __future__ import annotations
 
@@ -14,30 +14,34 @@ from sparq_sim.fields import Amount
 from sparq_sim.messages import NO_READING, Estimate, Query
 from sparq_sim.plugin.contract import Answering, Briefing, Expert, World
 
+__all__ = ["Logbook"]
+
 
 class Logbook(Expert):
-    """Answers from a log of evaluations with their dates: the expert of continual learning.
+    """Answers from a log of dated evaluations, as continual learning keeps one.
 
-    The answer for a point is the nearest entry within *reach*, measured_at its date. What has no
-    entry, or only one older than *refresh_after*, is evaluated anew and logged, if it *evaluates*
-    at all; if not, it fails, and old entries are given as they are. Where a record has a gap there
-    is nothing to log: what was logged before stands. An entry's noise is drawn once, when it is
-    logged: to ask again averages nothing away. A query has one date, that of its oldest entry;
-    over a channel with `split` each point has its own.
+    The answer for a point is the nearest entry within *reach*, dated with that entry. If it
+    *evaluates*, a point that has no entry, or only one older than *refresh_after*, is evaluated
+    now and logged. If not, a point without an entry fails, and old entries are returned as they
+    are. Where a record has a gap nothing is logged, and an older entry stays. The noise of an
+    entry is drawn once, when it is logged: asking again does not average it out. A query has one
+    date, that of its oldest entry; over a channel with `split` each point has its own date.
     """
 
     reach: Amount = 0.0
-    """How far from a point an entry may lie, as the crow flies; 0 for the very same point."""
+    """The largest Euclidean distance from a point to the entry that answers for it; 0 requires the
+    same point."""
     evaluates: bool = True
-    """Whether it can still evaluate; if not, the log stays as it was at time 0."""
+    """Whether it can evaluate points; if not, the log stays as it was at time 0."""
     refresh_after: PositiveFloat = inf
-    """The age from which on an entry is evaluated anew, in clock units."""
+    """The age beyond which an entry is evaluated again, in clock units."""
     service_per_evaluation: Amount = 0.0
-    """How long an evaluation takes, in clock units; to look up takes no time."""
+    """How long one evaluation takes, in clock units; looking up takes no time."""
     entries: NonNegativeInt = 0
-    """How many points, evenly over the domain, are in the log from time 0; all, if sites."""
+    """How many points, spread evenly over the domain, are in the log at time 0; on sites, all."""
     std: Amount = 0.0
-    """The std of an evaluation's noise beside the world's own, in reward units; it is claimed."""
+    """The std of the noise that is added to an evaluation, beside the environment's own, in reward
+    units; it is also the std that is claimed."""
 
     @model_validator(mode="after")
     def _has_a_log(self) -> Self:
@@ -48,7 +52,6 @@ class Logbook(Expert):
         return self
 
     def start(self, briefing: Briefing) -> Answering:
-        """Open an empty book."""
         return _LogbookAtWork(self)
 
 
@@ -56,34 +59,33 @@ class _LogbookAtWork:
     def __init__(self, model: Logbook) -> None:
         self._model = model
         self._log: dict[tuple[float, ...], tuple[float, float]] = {}
-        """Value and date by point."""
+        """The value and the date of each entry, by point."""
         self._columns: tuple[Points, Values] | None = None
-        """The log as arrays, for as long as nothing is added: points, and values with dates."""
+        """The log as arrays of points and of values with dates; None after something was added."""
 
     async def broadcast(self, world: World) -> None:
-        """Fill in the entries of the beginning, by a chance that no query has a part in."""
+        """Fill in the entries of time 0, from a random stream that no query uses."""
         if self._model.entries:
             self._evaluate(world.domain.cover(self._model.entries), world)
 
     async def answer(self, query: Query, world: World) -> Estimate:
-        """Look up, and evaluate what is missing or too old."""
         model, points = self._model, query.points
         if model.evaluates:
-            _, dates = self._looked_up(points)
-            # Not a number, where there is no entry.
+            _, dates = self._look_up(points)
+            # A date is NaN where there is no entry, so the comparison is negated.
             wanted = ~(world.clock.now - dates <= model.refresh_after)
             if wanted.any():
                 await world.clock.sleep(model.service_per_evaluation * np.count_nonzero(wanted))
                 self._evaluate(points[wanted], world)
-        values, dates = self._looked_up(points)
+        values, dates = self._look_up(points)
         absent = NO_READING if model.evaluates else "not in the log"
         if np.isnan(dates).all():
             raise Unavailable(absent)
         measured_at = float(np.nanmin(dates))
         return Estimate(values, stds=model.std, measured_at=measured_at, absent=absent)
 
-    def _looked_up(self, points: Points) -> tuple[Values, Values]:
-        """Give value and date of the nearest entry to each point, NaN where none is in reach."""
+    def _look_up(self, points: Points) -> tuple[Values, Values]:
+        """Return value and date of the nearest entry to each point, NaN where none is in reach."""
         if self._model.reach == 0 or not self._log:
             nothing = (np.nan, np.nan)
             found = np.array([self._log.get(tuple(point), nothing) for point in points.tolist()])
@@ -97,7 +99,7 @@ class _LogbookAtWork:
         return nearest[:, 0], nearest[:, 1]
 
     def _evaluate(self, points: Points, world: World) -> None:
-        """Evaluate *points* as of now and log them, over older entries."""
+        """Evaluate *points* now and log them in place of older entries."""
         now = world.clock.now
         values = world.observe(points)
         if self._model.std:

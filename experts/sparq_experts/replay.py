@@ -1,4 +1,4 @@
-"""The expert who has it in writing."""
+"""The expert `replay`: answers from a table that was recorded earlier."""
 
 from __future__ import annotations
 
@@ -20,31 +20,42 @@ from sparq_sim.messages import Estimate, Query
 from sparq_sim.plugin.contract import Answering, Briefing, Expert, World
 from sparq_sim.simulation.records import Fate
 
+__all__ = ["Replay"]
+
 
 class Replay(Expert):
-    """Answers from what was recorded: a table, or the replies of an earlier study.
+    """Answers from a recorded table, or from the replies of an earlier study.
 
-    The table has the columns `time`, `value`, one for each coordinate by its name, and may have
-    `std`. A table of replies, which has a column `fate`, is dated by `measured_at`, and of it the
-    answers count; they must all be of one landscape. The answer for a point comes from the nearest
-    place within *reach* at which something was recorded by now, and is the latest of it, with its
-    date; where there is none, it fails. A query has one date, the oldest of its answers; over a
-    channel with `split` each point has its own.
+    The table has the columns `time` and `value`, a column for each coordinate by its name, and
+    may have `std`. A table of replies, which has a column `fate`, is dated by `measured_at`; only
+    its answers count, and they must all come from one landscape. The answer for a point is the
+    latest value at the nearest place within *reach* that has a value by now, with its date; if
+    there is none, the point fails. A query has one date, that of its oldest value; over a channel
+    with `split` each point has its own date.
     """
 
     file: Path
     """A .csv or .parquet file, or the folder of a study that recorded its replies. A relative path
-    is one from the working directory, or, in a scenario file, from that file's; `~` is home."""
+    starts from the working directory or, in a scenario file, from the folder of that file; `~` is
+    the home directory."""
     where: tuple[tuple[str, str | int | float], ...] = ()
-    """Which rows of the table count: columns with the value that a row must have there, as
-    `[["source", "lab"]]`."""
+    """Which rows of the table count: pairs of a column and the value that a row must have there,
+    such as `[["source", "lab"]]`."""
     reach: Amount = 0.0
-    """How far from a point a place may lie, as the crow flies; 0 for the very same point."""
+    """The largest Euclidean distance from a point to the place that answers for it; 0 requires the
+    same point."""
     begins_at: FiniteFloat = 0.0
     """The time of the table at which the play begins, in clock units; earlier rows are left out."""
 
     def check_play(self, until: float) -> None:
-        """Refuse a table that is missing or cannot be read, or that begins after then."""
+        """Check that the table can be read and begins before the play ends.
+
+        Args:
+            until: The time at which the play ends, in clock units.
+
+        Raises:
+            SparqError: The table is missing, cannot be read, or begins later.
+        """
         table, times = self._read()
         first = times[times >= 0].min()
         if first > until:
@@ -55,20 +66,19 @@ class Replay(Expert):
         table.values_and_stds()
 
     def start(self, briefing: Briefing) -> Answering:
-        """Read the table."""
         table, times = self._read()
         points = np.stack([table.numbers(name) for name in briefing.domain.names], axis=1)
         columns = (points, times, *table.values_and_stds())
         return _ReplayAtWork(self.reach, *(column[times >= 0] for column in columns))
 
     def _read(self) -> tuple[_Table, Values]:
-        """Read the rows that are wanted, and when in the play each was measured."""
-        table = _read(self.file.expanduser())
+        """Return the rows that count, and the time of the play at which each was measured."""
+        table = _read_table(self.file.expanduser())
         for column, value in self.where:
-            table = table.only(column, value)
+            table = table.select(column, value)
         time = "time"
         if "fate" in table.columns:
-            table, time = table.only("fate", Fate.ANSWERED), "measured_at"
+            table, time = table.select("fate", Fate.ANSWERED), "measured_at"
             table.check_one_landscape()
         times = table.numbers(time) - self.begins_at
         if not (times >= 0).any():
@@ -92,7 +102,6 @@ class _ReplayAtWork:
         self._first_at = np.array([self._times[rows[0]] for rows in self._rows])
 
     async def answer(self, query: Query, world: World) -> Estimate:
-        """Look up the latest that is near."""
         now = world.clock.now
         rows = [self._row(point, now) for point in query.points]
         found = np.array([row is not None for row in rows])
@@ -120,21 +129,21 @@ class _ReplayAtWork:
 
 @dataclass(frozen=True)
 class _Table:
-    """Columns of cells as they were read, and where each row stands in the file."""
+    """Columns of cells as they were read, and the place of each row in the file."""
 
     file: Path
     columns: Mapping[str, Sequence[object]]
     places: Sequence[str]
 
     def column(self, name: str) -> Sequence[object]:
-        """Give a column, or say which there are."""
+        """Return a column, or raise an error that lists the columns there are."""
         if name not in self.columns:
             raise SparqError(
                 f"{self.file} has no column {name!r}; its columns are: {', '.join(self.columns)}"
             )
         return self.columns[name]
 
-    def only(self, name: str, value: object) -> _Table:
+    def select(self, name: str, value: object) -> _Table:
         """Keep the rows that have *value* in a column."""
         kept = [i for i, cell in enumerate(self.column(name)) if str(cell) == str(value)]
         if not kept:
@@ -144,7 +153,7 @@ class _Table:
         return _Table(self.file, columns, [self.places[i] for i in kept])
 
     def check_one_landscape(self) -> None:
-        """Refuse replies from several landscapes, which would contradict each other."""
+        """Raise an error if replies are of several landscapes, which contradict each other."""
         for name, cells in self.columns.items():
             if name in ("replication", "seed") or name.partition(".")[0] == "environment":
                 several = sorted({str(cell) for cell in cells})
@@ -152,17 +161,17 @@ class _Table:
                     raise SparqError(
                         f"{self.file} has several {name} ({', '.join(several[:8])}), each with a "
                         "landscape of its own; choose one: "
-                        f"where = [[{dumps(name)}, {_value(several[0])}]]"
+                        f"where = [[{dumps(name)}, {_as_toml(several[0])}]]"
                     )
 
     def values_and_stds(self) -> tuple[Values, Values]:
-        """Return what was recorded, and its stds; without a column of stds, 0."""
+        """Return the values and their stds; without a column of stds, zeros."""
         values = self.numbers("value")
         return values, self.numbers("std") if "std" in self.columns else np.zeros(len(values))
 
     def numbers(self, name: str) -> Values:
-        """Give a column as finite numbers, or say where there is none."""
-        numbers = np.array([_number(cell) for cell in self.column(name)])
+        """Return a column as finite numbers, or raise an error that names the first other cell."""
+        numbers = np.array([_parse_number(cell) for cell in self.column(name)])
         for i in np.flatnonzero(~np.isfinite(numbers)).tolist():
             raise SparqError(
                 f"{self.file}, {self.places[i]}, {name}: {self.columns[name][i]!r} is no number"
@@ -173,12 +182,12 @@ class _Table:
         return numbers
 
 
-def _value(cell: str) -> str:
-    """Write what a cell holds as a scenario file would."""
-    return cell if isfinite(_number(cell)) else dumps(cell)
+def _as_toml(cell: str) -> str:
+    """Write the content of a cell as it stands in a scenario file."""
+    return cell if isfinite(_parse_number(cell)) else dumps(cell)
 
 
-def _number(cell: object) -> float:
+def _parse_number(cell: object) -> float:
     try:
         number = float(cell)  # type: ignore[arg-type] # whatever a table holds
     except (TypeError, ValueError):
@@ -186,19 +195,19 @@ def _number(cell: object) -> float:
     return number if isfinite(number) else nan
 
 
-def _read(file: Path) -> _Table:
+def _read_table(file: Path) -> _Table:
     if file.is_dir():
         from sparq_sim.study.study import Study
 
         return _from_arrow(file, Study.open(file).table("replies").to_pydict())
     if file.suffix not in (".csv", ".parquet"):
         raise SparqError(f"{file}: expected a .csv or .parquet file, or the folder of a study")
-    with _readable(file):
-        return _from_csv(file) if file.suffix == ".csv" else _from_parquet(file)
+    with _report_unreadable(file):
+        return _read_csv(file) if file.suffix == ".csv" else _read_parquet(file)
 
 
 @contextmanager
-def _readable(file: Path) -> Iterator[None]:
+def _report_unreadable(file: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -207,7 +216,7 @@ def _readable(file: Path) -> Iterator[None]:
         raise SparqError(f"{file} is not a text file in UTF-8: {error.reason}") from error
 
 
-def _from_csv(file: Path) -> _Table:
+def _read_csv(file: Path) -> _Table:
     with file.open(newline="", encoding="utf-8-sig") as lines:
         reader = csv.reader(lines)
         try:
@@ -221,10 +230,10 @@ def _from_csv(file: Path) -> _Table:
         if len(row) != len(header):
             raise SparqError(f"{file}, {place}: {len(row)} cells; the header has {len(header)}")
     columns = {name: [row[i] for row in rows] for i, name in enumerate(header)}
-    return _checked(_Table(file, columns, places))
+    return _check_rows(_Table(file, columns, places))
 
 
-def _from_parquet(file: Path) -> _Table:
+def _read_parquet(file: Path) -> _Table:
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -236,10 +245,10 @@ def _from_parquet(file: Path) -> _Table:
 
 def _from_arrow(file: Path, columns: Mapping[str, Sequence[object]]) -> _Table:
     rows = len(next(iter(columns.values()), []))
-    return _checked(_Table(file, columns, [f"row {i + 1}" for i in range(rows)]))
+    return _check_rows(_Table(file, columns, [f"row {i + 1}" for i in range(rows)]))
 
 
-def _checked(table: _Table) -> _Table:
+def _check_rows(table: _Table) -> _Table:
     if not table.places:
         raise SparqError(f"{table.file} has no rows")
     return table

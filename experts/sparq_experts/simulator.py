@@ -1,4 +1,4 @@
-"""The expert who computes."""
+"""The expert `simulator`: a coarse computation of the environment."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ from sparq_sim.messages import Estimate, Query
 from sparq_sim.plugin.contract import Answering, Briefing, Expert, WithCells, World
 from sparq_sim.simulation.clock.protocol import Gate
 
+__all__ = ["Simulator"]
+
 
 class Simulator(Expert):
-    """Runs a coarse model of the environment: its errors are those of real discretisation.
+    """Runs the environment's own model on a coarser grid, so that its errors are realistic.
 
-    It uses the environment's own `coarse(resolution)`. A query waits for a processor, then is one
-    run that lasts service_per_cell times the cells of the coarse grid, and tells of the moment
-    when the run began: what comes out is as old as the run was long. An environment that cannot
-    be computed coarsely is refused when the play begins.
+    It uses the `coarse(resolution)` of the environment. A query waits for a processor and is then
+    one run, which lasts service_per_cell times the number of cells of the coarse grid. The result
+    is dated with the beginning of the run: it is as old as the run was long. An environment that
+    cannot be computed coarsely is refused when the play begins.
     """
 
     resolution: Annotated[float, Field(gt=0, le=1)] = 0.5
-    """How many cells a side has, as a share of the environment's own; above 0, at most 1."""
+    """The number of cells along a side, as a share of the environment's own; above 0, at most 1."""
     service_per_cell: Amount = 1e-4
-    """How long a run lasts for each cell, in clock units."""
+    """How long a run takes for each cell, in clock units."""
     processors: PositiveInt = 1
-    """How many runs there can be at a time; the others wait."""
+    """How many runs there can be at the same time; other queries wait."""
     std: Amount = 0.0
-    """The std that it claims of its error, in reward units."""
+    """The std that it claims for its error, in reward units."""
 
     def start(self, briefing: Briefing) -> Answering:
-        """Begin with idle processors."""
         return _SimulatorAtWork(self)
 
 
@@ -40,10 +41,10 @@ class _SimulatorAtWork:
     def __init__(self, model: Simulator) -> None:
         self._model = model
         self._begun: tuple[int, Gate] | None = None
-        """How many cells the coarse model has, and the processors."""
+        """The number of cells of the coarse model, and the processors."""
 
     async def broadcast(self, world: World) -> None:
-        """Send nothing; set up the model, or refuse what has none."""
+        """Send nothing; set up the coarse model when the play begins, or refuse it."""
         self._begin(world)
 
     def _begin(self, world: World) -> tuple[int, Gate]:
@@ -60,7 +61,6 @@ class _SimulatorAtWork:
         return self._begun
 
     async def answer(self, query: Query, world: World) -> Estimate:
-        """Wait for a processor, and run."""
         model, clock = self._model, world.clock
         cells, processors = self._begin(world)
         async with processors:

@@ -1,14 +1,18 @@
-"""The expert who knows."""
+"""The expert `truth`: the exact reward."""
 
 from __future__ import annotations
 
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.plugin.contract import Expert, World
 
+__all__ = ["Truth"]
+
 
 class Truth(Expert):
-    """Knows the reward as it is; whatever noise there is comes from the channel."""
+    """Knows the current reward exactly; noise, delay and loss come from the channel alone.
+
+    Where a record has no reading, the point fails.
+    """
 
     async def answer(self, query: Query, world: World) -> Estimate:
-        """Give the reward of now, where there is a reading of it."""
         return Estimate(world.rewards(query.points, world.clock.now))

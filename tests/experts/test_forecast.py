@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from sparq_experts.forecast import LENGTHS, NOISES, Forecast, _ForecastAtWork
+from sparq_experts.forecast import _LENGTHS, _NOISES, Forecast, _ForecastAtWork
 from sparq_sim import Briefing, Channel, Environment, Query, Sites
 from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.plugin.contract import Landscape
@@ -127,8 +127,8 @@ def test_the_gaussian_process_is_the_likeliest_of_scikit_learn(std: float, steps
     history = np.sin(0.3 * np.arange(25.0)) + std * np.random.default_rng(3).normal(size=25)
     times, centred = np.arange(25.0)[:, None], history - history.mean()
     fits = []
-    for length in LENGTHS:
-        for noise in NOISES:
+    for length in _LENGTHS:
+        for noise in _NOISES:
             matrix = RBF(length)(times) + noise * np.eye(25)
             variance = centred @ np.linalg.solve(matrix, centred) / 25
             kernel = ConstantKernel(variance) * RBF(length)
