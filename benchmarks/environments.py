@@ -25,6 +25,7 @@ from sparq_environments.synthetic import Synthetic
 from sparq_sim.arrays import Points, Values
 from sparq_sim.domain import Box
 from sparq_sim.plugin.contract import Environment
+from sparq_sim.simulation.lifetime import open_landscape
 
 POINTS, TIMES = 1_000, 100
 DENSE = 10_000
@@ -52,7 +53,8 @@ def gaussians(points: Points, centres: Points, width: float) -> NDArray[np.float
 
 def started(environment: Environment) -> Any:
     """Give a landscape whose inside the bare formulas may read."""
-    return environment.start(Generator(Philox(key=0)))
+    with open_landscape(environment, rng=Generator(Philox(key=0))) as landscape:
+        return landscape  # It holds nothing open.
 
 
 # The formulas of one time, with all that time decides computed beforehand.

@@ -24,7 +24,7 @@ from sparq_environments.switching import Switching
 from sparq_environments.synthetic import Synthetic
 from sparq_sim import Environment
 from sparq_sim.landscapes.drift import drift
-from sparq_sim.simulation.randomness import Streams
+from sparq_sim.simulation.lifetime import open_landscape
 
 UNITS, STARTS = 500, 3
 SOUGHT, EXACT = "1e-9 of the range", "exact"
@@ -62,8 +62,10 @@ class Measured(NamedTuple):
 def measured(environment: Environment) -> Measured:
     """Measure the drift over all starts: replications 0, 1 and 2 of plays with seed 0."""
     with threadpool_limits(limits=1):
-        starts = [Streams(0, number).generator("environment") for number in range(STARTS)]
-        found = [drift(environment.start(rng), np.arange(UNITS + 1.0)) for rng in starts]
+        found = []
+        for number in range(STARTS):
+            with open_landscape(environment, 0, number) as landscape:
+                found.append(drift(landscape, np.arange(UNITS + 1.0)))
     return Measured(
         largest=max(each.largest for each in found),
         mean=float(np.mean([each.mean for each in found])),

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.random import Generator, Philox
 from numpy.typing import NDArray
 
-from sparq_environments.recorded import Recorded
+from sparq_environments.recorded import Recorded, RecordedLandscape
 from sparq_environments.sensor_network import SensorNetwork
 from sparq_sim.domain import Sites
 from sparq_sim.plugin.contract import Landscape
+from sparq_sim.simulation.lifetime import open_landscape
 from sparq_sim.simulation.measures import references
 
 DAYS, SEEDS = 731, 10
@@ -65,7 +66,10 @@ def figures(landscape: Landscape, days: int = DAYS) -> dict[str, float]:
 def synthetic(seeds: int = SEEDS, days: int = DAYS) -> dict[str, float]:
     """Average the figures of the synthetic network over *seeds*."""
     network = SensorNetwork()
-    each = [figures(network.start(Generator(Philox(key=seed))), days) for seed in range(seeds)]
+    each = []
+    for seed in range(seeds):
+        with open_landscape(network, rng=Generator(Philox(key=seed))) as landscape:
+            each.append(figures(landscape, days))
     return {name: float(np.mean([one[name] for one in each])) for name in each[0]}
 
 
@@ -100,8 +104,9 @@ def main(arguments: Sequence[str]) -> None:
     """Print the table, with the real figures if a file is given."""
     columns = {}
     if arguments:
-        real = Recorded(files=tuple(arguments)).start(Generator(Philox(key=0)))
-        columns["real"] = figures(real, real.steps)
+        with open_landscape(Recorded(files=tuple(arguments))) as real:
+            assert isinstance(real, RecordedLandscape)
+            columns["real"] = figures(real, real.steps)
     columns["synthetic"] = synthetic()
     print(table(columns))
 

@@ -19,9 +19,10 @@ from threadpoolctl import threadpool_limits
 
 from reproduce import DOCS
 from sparq_environments.sensor_network import SensorNetwork
+from sparq_sim.domain import Sites
 from sparq_sim.plugin import registry as plugins
 from sparq_sim.report.environment import as_figure, sample
-from sparq_sim.simulation.randomness import Streams
+from sparq_sim.simulation.lifetime import open_landscape
 
 FOLDER = DOCS / "pictures" / "environments"
 HORIZON, SEED, DOTS_PER_INCH = 100.0, 0, 110
@@ -33,9 +34,9 @@ REQUIRED = {"recorded": {"files": (RECORD,)}}
 def draw(kind: str) -> Path:
     """Draw an environment with its defaults."""
     environment = plugins.load("environment", kind)(**REQUIRED.get(kind, {}))
-    landscape = environment.start(Streams(SEED).generator("environment"))
     page = io.BytesIO()
-    as_figure(sample(landscape, HORIZON, name=kind)).savefig(page, dpi=DOTS_PER_INCH)
+    with open_landscape(environment, SEED) as landscape:
+        as_figure(sample(landscape, HORIZON, name=kind)).savefig(page, dpi=DOTS_PER_INCH)
     path = FOLDER / f"{kind}.png"
     # 256 colours serve one colour scale, and take a third of the room; without a round of k-means
     # the lines would lose their colours to it.
@@ -45,14 +46,15 @@ def draw(kind: str) -> Path:
 
 def write_record(file: Path, *, days: int, sites: int) -> None:
     """Write the first *days* of some sites of the synthetic network as tidy CSV, from 1 May on."""
-    landscape = SensorNetwork().start(Generator(Philox(key=SEED)))
-    points, names = landscape.domain.points[:sites], landscape.domain.site_names[:sites]
     lines = ["date,site,lat,lon,value"]
-    for day in range(days):
-        values = landscape.rewards(points, 120.0 + day)
-        date = np.datetime64("2021-05-01") + day
-        for (lat, lon), name, value in zip(points, names, values, strict=True):
-            lines.append(f"{date},{name},{lat},{lon},{value:g}")
+    with open_landscape(SensorNetwork(), rng=Generator(Philox(key=SEED))) as landscape:
+        assert isinstance(landscape.domain, Sites)
+        points, names = landscape.domain.points[:sites], landscape.domain.site_names[:sites]
+        for day in range(days):
+            values = landscape.rewards(points, 120.0 + day)
+            date = np.datetime64("2021-05-01") + day
+            for (lat, lon), name, value in zip(points, names, values, strict=True):
+                lines.append(f"{date},{name},{lat},{lon},{value:g}")
     file.write_text("\n".join(lines), encoding="utf-8")
 
 

@@ -20,8 +20,8 @@ from reproduce import DOCS
 from sparq_sim import Scenario
 from sparq_sim.analysis.summary import Spread, spread, summary
 from sparq_sim.errors import SparqError
+from sparq_sim.simulation.lifetime import open_landscape
 from sparq_sim.simulation.measures import references
-from sparq_sim.simulation.randomness import Streams
 from sparq_sim.study.executors import Processes
 from sparq_sim.study.store import Found, canonical, write_whole
 from sparq_sim.study.study import Study, label
@@ -127,10 +127,10 @@ def levels(scenario: Scenario) -> list[dict[str, Any]]:
             continue
         times = [t * one.rules.period for t in range(1, one.rules.most_rounds + 1)]
         with threadpool_limits(limits=1):
-            found = [
-                references(one.environment.start(streams.generator("environment")), times)
-                for streams in (Streams(one.seed, number) for number in range(one.replications))
-            ]
+            found = []
+            for number in range(one.replications):
+                with open_landscape(one.environment, one.seed, number) as landscape:
+                    found.append(references(landscape, times))
         means = {name: float(np.mean([getattr(f, name) for f in found])) for name in LEVELS}
         worlds[world] = {"setting": setting, **means}
     return list(worlds.values())

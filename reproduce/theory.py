@@ -48,6 +48,7 @@ from sparq_sim.optimizers.shared.ucb import (
 )
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.plugin.contract import Agent, Belief, Landscape
+from sparq_sim.simulation.lifetime import open_landscape
 from sparq_sim.simulation.measures import average_regret, exponent, references, regret
 from sparq_sim.simulation.randomness import Streams
 
@@ -107,7 +108,8 @@ class Place:
 
     def landscape(self, replication: int) -> Landscape:
         """Start the environment as a play of this *replication* does."""
-        return self.environment.start(Streams(0, replication).generator("environment"))
+        with open_landscape(self.environment, 0, replication) as landscape:
+            return landscape  # It holds nothing open.
 
     def play(
         self,

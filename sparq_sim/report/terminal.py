@@ -25,7 +25,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sparq_sim.errors import visible
-from sparq_sim.simulation.lifetime import started_landscape
+from sparq_sim.simulation.lifetime import open_landscape
 from sparq_sim.simulation.measures import HALF, References, references
 from sparq_sim.simulation.measures import Watch as WatchLevels
 from sparq_sim.study.settings import brief, in_words, swept
@@ -67,7 +67,7 @@ def levels(
         if world not in known:
             times = [t * rules.period for t in range(1, rules.most_rounds + 1)]
             budget = environment.level_evaluations
-            with started_landscape(environment, one.seed) as landscape:
+            with open_landscape(environment, one.seed) as landscape:
                 known[world] = references(landscape, times, budget=budget, watch=watch)
         found[world] = setting, known[world]
     return list(found.values())

@@ -20,7 +20,7 @@ from sparq_sim.plugin.briefing import Briefing
 from sparq_sim.plugin.environment import Landscape, WithGaps
 from sparq_sim.plugin.optimizer import Agent, Belief, Believing, Optimizer
 from sparq_sim.simulation.blas import one_thread
-from sparq_sim.simulation.lifetime import Life, at_once, started_landscape
+from sparq_sim.simulation.lifetime import Resources, open_landscape, run_at_once
 from sparq_sim.simulation.trace import WALL, Trace, first_difference
 
 if TYPE_CHECKING:
@@ -57,14 +57,14 @@ class _WatchedAgent:
         self._model = model
         self._agent = agent
         self._looks = model.looks
-        self._life = Life()
+        self._resources = Resources()
 
     def __enter__(self) -> None:
         who = f"optimizer {type(self._model.optimizer).__name__}"
-        self._agent = at_once(self._life.enter(who, self._agent))
+        self._agent = run_at_once(self._resources.enter(who, self._agent))
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        at_once(self._life.close(error))
+        run_at_once(self._resources.close(error))
 
     def ask(self, now: float) -> Move:
         move = self._agent.ask(now)
@@ -182,7 +182,7 @@ def _played_again(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # They were given when it was played first.
             landscape = stack.enter_context(
-                started_landscape(played.environment, played.seed, played.replication)
+                open_landscape(played.environment, played.seed, played.replication)
             )
             where = _places(landscape, points)
             rows = np.array(rounds, dtype=np.intp) - 1

@@ -45,7 +45,7 @@ from sparq_sim.simulation.clock.protocol import AGENT, Clock, Signal
 from sparq_sim.simulation.delivery.budget import Purse
 from sparq_sim.simulation.delivery.link import Connection, Stage
 from sparq_sim.simulation.delivery.retries import Desk
-from sparq_sim.simulation.lifetime import Life, starting
+from sparq_sim.simulation.lifetime import Resources, note_failed_start
 from sparq_sim.simulation.randomness import Streams
 from sparq_sim.simulation.records import Fate, Record
 from sparq_sim.simulation.trace import Recorder, Trace, Turn, arrival_order
@@ -158,7 +158,7 @@ class Engine:
         self._wall = 0.0
         self._agent: Agent
 
-    async def start(self, life: Life) -> None:
+    async def start(self, resources: Resources) -> None:
         """Start all who take part, and enter what they hold."""
         experts, feedback = self._parts.experts, self._parts.feedback
         if REWARD in experts or AGENT_NAME in experts or any(">" in name for name in experts):
@@ -188,15 +188,15 @@ class Engine:
         self._connect(REWARD, self._source, feedback)
         for name, (expert, channel) in pairs.items():
             who = f"expert {name!r} ({type(expert).__name__})"
-            with starting(who):
-                source = await life.enter(who, expert.start(briefing), may_await=True)
+            with note_failed_start(who):
+                source = await resources.enter(who, expert.start(briefing), may_await=True)
             self._connect(name, source, channel)
         self._reward = self._stage.connections[REWARD]
         optimizer = self._parts.optimizer
         who = f"optimizer {type(optimizer).__name__}"
-        with starting(who):
+        with note_failed_start(who):
             started = optimizer.start(briefing, self._stage.streams.generator("optimizer"))
-            self._agent = await life.enter(who, started)
+            self._agent = await resources.enter(who, started)
         _check_started(who, self._agent, AGENT_HOOKS)
 
     def _connect(self, name: str, source: Answering, channel: Channel) -> None:

@@ -1,7 +1,8 @@
-"""Life: what plug-ins hold, such as a client, a child process or a file, is entered and left.
+"""Lifetime: what plug-ins hold open, such as a client, a child process or a file, is closed.
 
-What `start` gives may be a context manager, for experts also an asynchronous one. Whoever started
-it enters it, and leaves it after its last use, whatever has happened in between.
+What `start` returns may be a context manager, for experts also an asynchronous one. Whoever calls
+`start` enters it, and exits it after its last use, whatever has happened in between. Landscapes
+are started here and nowhere else.
 """
 
 from __future__ import annotations
@@ -12,31 +13,35 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
+from numpy.random import Generator
+
 from sparq_sim.errors import LiveOnlyError, PluginError
 from sparq_sim.plugin.environment import Environment, Landscape
 from sparq_sim.plugin.frames import account
 from sparq_sim.simulation.blas import one_thread
 from sparq_sim.simulation.randomness import Streams
 
+__all__ = ["Resources", "close_all", "note_failed_start", "open_landscape", "run_at_once"]
+
 T = TypeVar("T")
 
-MOST_AWAITS = 100
-"""Of what cannot be awaited: who tries again so often will not stop."""
+_MOST_AWAITS = 100
+"""How often a coroutine may await what cannot be awaited; one that goes on so long never stops."""
 
-_open: list[Life] = []
-"""All that hold something now, in this process."""
+_open: list[Resources] = []
+"""All resources of this process that hold something open now."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Held:
-    """What was entered, asynchronously if *awaited*."""
+    """A context manager that was entered, asynchronously if *awaited*."""
 
     who: str
     manager: Any
     awaited: bool
 
-    async def leave(self, error: BaseException | None) -> None:
-        """Leave it, because of *error* if there is one."""
+    async def exit(self, error: BaseException | None) -> None:
+        """Exit it, because of *error* if there is one."""
         told = (None, None, None) if error is None else (type(error), error, error.__traceback__)
         if self.awaited:
             with _naming(f"{self.who}.__aexit__"):
@@ -45,32 +50,37 @@ class _Held:
             self.manager.__exit__(*told)
 
 
-class Life:
-    """What was entered, to be left in reverse order at the end of an `async with`."""
+class Resources:
+    """What plug-ins hold open during a play: a stack of context managers, as contextlib has one.
+
+    Each is entered when its plug-in has started; all are exited in reverse order by `close`, or at
+    the end of an `async with`. Unlike an `AsyncExitStack` it takes context managers of both kinds,
+    names the plug-in in every error, and can be closed from outside by `close_all`.
+    """
 
     def __init__(self) -> None:
         self._held: list[_Held] = []
 
     @property
     def holds(self) -> bool:
-        """Whether anything is to be left."""
+        """Whether anything is open."""
         return bool(self._held)
 
     async def enter(self, who: str, started: Any, *, may_await: bool = False) -> Any:
-        """Enter what *who* has started, if it is a context manager.
+        """Enter what a plug-in has started, if it is a context manager.
 
         Args:
-            who: As it is to be named in messages.
-            started: What `start` gave.
-            may_await: Whether it may be an asynchronous one.
+            who: The plug-in, as error messages name it.
+            started: What its `start` returned.
+            may_await: Whether that may be an asynchronous context manager.
 
         Returns:
-            What takes part in the play: what entering gives, or, if that is None, *started*.
+            What takes part in the play: what entering returned, or, if that is None, *started*.
 
         Raises:
-            PluginError: It is an asynchronous context manager and may not be, or what comes of a
-                `start` that is a generator, or asynchronous.
-            LiveOnlyError: It awaits what passes in real time only, in virtual time.
+            PluginError: If *started* is an asynchronous context manager and must not be, or if
+                `start` is a generator function or a coroutine function.
+            LiveOnlyError: If entering it, in virtual time, awaits what passes in real time only.
         """
         kind = type(started)
         awaited = may_await and hasattr(kind, "__aenter__")
@@ -93,24 +103,40 @@ class Life:
         return started if entered is None else entered
 
     async def start_landscape(self, environment: Environment, streams: Streams) -> Landscape:
-        """Start and enter the landscape of an environment."""
+        """Start and enter the landscape that a play of an environment meets.
+
+        Args:
+            environment: What is played.
+            streams: The randomness of the play.
+
+        Returns:
+            The landscape, open until these resources are closed.
+
+        Raises:
+            PluginError: As `enter` does; whatever else `start` raises has a note of who it was.
+        """
+        return await self._start_landscape(environment, streams.generator("environment"))
+
+    async def _start_landscape(self, environment: Environment, rng: Generator) -> Landscape:
         who = f"environment {type(environment).__name__}"
-        with one_thread(), starting(who):
-            started = environment.start(streams.generator("environment"))
-            landscape: Landscape = await self.enter(who, started)
+        with one_thread(), note_failed_start(who):
+            landscape: Landscape = await self.enter(who, environment.start(rng))
         return landscape
 
     async def close(self, error: BaseException | None = None) -> None:
-        """Leave all, the latest first; what goes wrong in it is noted on *error*, if there is one.
+        """Exit all that was entered, the latest first.
+
+        Args:
+            error: Why, if the play has failed. Further errors in closing are noted on it.
 
         Raises:
-            PluginError: Something went wrong in it, and there is no *error*.
+            PluginError: If something could not be closed, and there is no *error*.
         """
         first = error
         while self._held:
             held = self._held.pop()
             try:
-                await held.leave(error)
+                await held.exit(error)
             except BaseException as trouble:
                 if not isinstance(trouble, Exception):  # Ctrl-C, once more.
                     first = trouble
@@ -153,8 +179,12 @@ def _refuse_unstarted(who: str, started: object) -> None:
 
 
 @contextmanager
-def starting(who: str) -> Iterator[None]:
-    """Note on an error that it was *who* could not be started."""
+def note_failed_start(who: str) -> Iterator[None]:
+    """Note on every error raised within the block that *who* could not be started.
+
+    Args:
+        who: The plug-in that is started; an error that names it already gets no note.
+    """
     try:
         yield
     except Exception as error:
@@ -180,11 +210,18 @@ def _naming(who: str) -> Iterator[None]:
         raise PluginError(f"{who} awaits the clock of a play that is over") from error
 
 
-def at_once(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a *coroutine* and return its result; what it awaits must take no time."""
+def run_at_once(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end without an event loop, and return its result.
+
+    Args:
+        coroutine: It must not await anything that takes time.
+
+    Raises:
+        LiveOnlyError: Where it does; the error is raised within it first.
+    """
     step: Callable[[Any], Any] = coroutine.send
     given: Any = None
-    for _ in range(MOST_AWAITS):
+    for _ in range(_MOST_AWAITS):
         try:
             awaited = step(given)
         except StopIteration as end:
@@ -200,21 +237,40 @@ def at_once(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 @contextmanager
-def started_landscape(
-    environment: Environment, seed: int, replication: int = 0
+def open_landscape(
+    environment: Environment, seed: int = 0, replication: int = 0, *, rng: Generator | None = None
 ) -> Iterator[Landscape]:
-    """Start the landscape that plays of this *seed* and *replication* meet, and close it after."""
-    life = Life()
-    landscape = at_once(life.start_landscape(environment, Streams(seed, replication)))
+    """Start a landscape, and close it after the `with` block.
+
+    Args:
+        environment: Whose landscape.
+        seed: Of the plays that meet this landscape.
+        replication: Of these plays.
+        rng: The randomness of the landscape, in place of what plays of this *seed* and
+            *replication* draw.
+
+    Yields:
+        The landscape.
+
+    Raises:
+        PluginError: If `start` returns what cannot be entered, or it cannot be closed.
+    """
+    chance = Streams(seed, replication).generator("environment") if rng is None else rng
+    resources = Resources()
+    landscape = run_at_once(resources._start_landscape(environment, chance))
     try:
         yield landscape
     except BaseException as error:
-        at_once(life.close(error))
+        run_at_once(resources.close(error))
         raise
-    at_once(life.close())
+    run_at_once(resources.close())
 
 
 def close_all(error: BaseException) -> None:
-    """Leave all that is held in this process, which must end because of *error*."""
+    """Close all resources of this process, which must end.
+
+    Args:
+        error: Why it must end.
+    """
     while _open:
-        at_once(_open[-1].close(error))
+        run_at_once(_open[-1].close(error))

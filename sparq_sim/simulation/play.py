@@ -17,7 +17,7 @@ from sparq_sim.simulation.clock.protocol import Clock
 from sparq_sim.simulation.clock.realtime import LiveClock
 from sparq_sim.simulation.clock.virtual import SimClock
 from sparq_sim.simulation.engine import Engine
-from sparq_sim.simulation.lifetime import Life, at_once
+from sparq_sim.simulation.lifetime import Resources, run_at_once
 from sparq_sim.simulation.randomness import Streams
 from sparq_sim.simulation.rules import Rules
 from sparq_sim.simulation.trace import Trace, Turn
@@ -97,7 +97,7 @@ def play(
     async def run(main: Coroutine[Any, Any, Trace]) -> Trace:
         return clock.run(main)
 
-    return at_once(_play(played, clock, run, landscape=landscape, watch=watch))
+    return run_at_once(_play(played, clock, run, landscape=landscape, watch=watch))
 
 
 async def play_live(
@@ -133,12 +133,12 @@ async def _play(
 ) -> Trace:
     """Start and enter all who take part, play, and leave what was entered, also on failure."""
     streams = Streams(played.seed, played.replication)
-    async with Life() as life:
+    async with Resources() as resources:
         with one_thread():
             if landscape is None:
-                landscape = await life.start_landscape(played.environment, streams)
+                landscape = await resources.start_landscape(played.environment, streams)
             engine = Engine(played, clock, streams, landscape, watch)
-            await engine.start(life)
+            await engine.start(resources)
         # Again, for the libraries that the plug-ins have loaded meanwhile.
         with one_thread():
             return replace(await run(engine.play()), played=played)

@@ -36,7 +36,7 @@ from sparq_sim.plugin.environment import Environment, Landscape
 from sparq_sim.plugin.frames import account
 from sparq_sim.plugin.hooks import LANDSCAPE_HOOKS
 from sparq_sim.simulation.delivery.programs import kill_all
-from sparq_sim.simulation.lifetime import Life, at_once, close_all
+from sparq_sim.simulation.lifetime import Resources, close_all, run_at_once
 from sparq_sim.simulation.randomness import Streams
 from sparq_sim.study import store
 
@@ -167,12 +167,12 @@ class _Kept:
     seed: int
     replication: int
     landscape: Landscape
-    life: Life
+    resources: Resources
 
     def close(self) -> None:
         """Leave what it holds; that this fails is no fault of the play at hand."""
         try:
-            at_once(self.life.close())
+            run_at_once(self.resources.close())
         except PluginError as error:
             warnings.warn(str(error), NotClosedWarning, stacklevel=2)
 
@@ -311,18 +311,18 @@ def _landscape(environment: Environment, seed: int, replication: int) -> Landsca
             return kept.landscape
     while len(known) >= LANDSCAPES:
         known.popleft().close()
-    life = Life()
-    started = at_once(life.start_landscape(environment, Streams(seed, replication)))
+    resources = Resources()
+    started = run_at_once(resources.start_landscape(environment, Streams(seed, replication)))
     # What is no landscape is for the play to refuse, by name.
     shared = SharedLandscape(started) if isinstance(started, Landscape) else started
-    known.append(_Kept(environment, seed, replication, shared, life))
+    known.append(_Kept(environment, seed, replication, shared, resources))
     return shared
 
 
 def _close_landscapes() -> None:
     """Close landscapes that hold something; others may serve again."""
     known = _memory.landscapes
-    for kept in [kept for kept in known if kept.life.holds]:
+    for kept in [kept for kept in known if kept.resources.holds]:
         known.remove(kept)
         kept.close()
 

@@ -38,7 +38,7 @@ from sparq_sim.plugin.optimizer import Agent, Asks, Belief, Believing, Optimizer
 from sparq_sim.plugin.registry import load
 from sparq_sim.simulation.channel.channel import Channel
 from sparq_sim.simulation.clock.lent import NotAwaitedWarning
-from sparq_sim.simulation.lifetime import started_landscape
+from sparq_sim.simulation.lifetime import open_landscape
 from sparq_sim.simulation.play import Experts, Watch, check_model, play
 from sparq_sim.simulation.records import Fate
 from sparq_sim.simulation.rules import Rules
@@ -265,7 +265,7 @@ class _Trial:
 
     def start(self) -> object:
         """Start what answers."""
-        with started_landscape(self.environment, 1) as landscape:
+        with open_landscape(self.environment, 1) as landscape:
             domain = landscape.domain
         names = [*self.others, "expert"]
         briefing = Briefing(domain, experts=dict.fromkeys(names, SourceTerms()))

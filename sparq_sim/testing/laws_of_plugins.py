@@ -20,7 +20,7 @@ from sparq_sim.landscapes.computed import Computed, Tabulated
 from sparq_sim.plugin.environment import Coarsening, Environment, Landscape, Observing, WithGaps
 from sparq_sim.plugin.hooks import LANDSCAPE_HOOKS, Hook, fault, has, misspelt, near_misses
 from sparq_sim.plugin.model import Model
-from sparq_sim.simulation.lifetime import Life, at_once
+from sparq_sim.simulation.lifetime import Resources, run_at_once
 
 POINTS = 9
 """At so many points a landscape is looked at."""
@@ -122,17 +122,17 @@ class Keeper(Protocol):
 
 def entered(keeper: Keeper, who: str, started: Any, *, may_await: bool = False) -> Any:
     """Return what was *started*, entered if it holds something, and left when *keeper* is gone."""
-    life = Life()
-    inside = at_once(life.enter(who, started, may_await=may_await))
-    if life.holds:
+    resources = Resources()
+    inside = run_at_once(resources.enter(who, started, may_await=may_await))
+    if resources.holds:
         keeper.holds = True
-        finalize(keeper, _leave, life)
+        finalize(keeper, _close, resources)
     return inside
 
 
-def _leave(life: Life) -> None:
+def _close(resources: Resources) -> None:
     with suppress(Exception):  # A law tells, which leaves it for itself.
-        at_once(life.close())
+        run_at_once(resources.close())
 
 
 def life_laws(
@@ -154,10 +154,10 @@ def life_laws(
     """
 
     def unleft() -> object:
-        life = Life()
+        resources = Resources()
         try:
-            at_once(life.enter(name_of(model), start(), may_await=may_await))
-            at_once(life.close())
+            run_at_once(resources.enter(name_of(model), start(), may_await=may_await))
+            run_at_once(resources.close())
         except PluginError as error:
             return error
         return None

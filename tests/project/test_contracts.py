@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -51,6 +52,22 @@ def test_modules_import_one_another_as_the_contracts_allow() -> None:
         [command, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+# Whatever is started may hold something open, which is closed where it was started.
+
+
+def starts_of_landscapes(tree: ast.Module) -> list[str]:
+    """Return the calls of the `start` of an environment."""
+    calls = [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return [call for call in calls if re.match(r"[\w.]*environment\.start\(", call)]
+
+
+def test_a_landscape_is_started_in_one_place() -> None:
+    assert starts_of_landscapes(ast.parse("a = self.environment.start(rng)"))
+    places = {module for module, tree in TREES.items() if starts_of_landscapes(tree)}
+    # The laws of plug-ins look at `start` itself.
+    assert places == {"sparq_sim.simulation.lifetime", "sparq_sim.testing.laws_of_plugins"}
 
 
 # Chance comes from a generator that is handed in.

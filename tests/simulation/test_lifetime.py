@@ -41,7 +41,7 @@ from sparq_sim.report.html.replay import replays
 from sparq_sim.report.terminal import levels
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.simulation.beliefs import Watched
-from sparq_sim.simulation.lifetime import close_all, started_landscape
+from sparq_sim.simulation.lifetime import close_all, open_landscape
 from sparq_sim.study.executors import InProcess
 from sparq_sim.study.study import Study
 from sparq_sim.testing import (
@@ -287,7 +287,7 @@ def test_ctrl_c_in_a_play_leaves_all() -> None:
 
 
 def test_a_landscape_handed_in_is_left_to_its_owner(played: Played) -> None:
-    with started_landscape(HeldWorld(), seed=0) as landscape:
+    with open_landscape(HeldWorld(), seed=0) as landscape:
         played(environment=HeldWorld(), landscape=landscape)
         played(environment=HeldWorld(), landscape=landscape)
         assert LOG == ["world entered"]
@@ -451,7 +451,7 @@ def test_only_experts_may_be_asynchronous_context_managers(played: Played) -> No
 
 
 def test_a_process_that_must_end_leaves_all_that_it_holds() -> None:
-    with started_landscape(HeldWorld(), seed=0), started_landscape(HeldWorld(), seed=1):
+    with open_landscape(HeldWorld(), seed=0), open_landscape(HeldWorld(), seed=1):
         close_all(KeyboardInterrupt())
         assert LOG == ["world entered"] * 2 + ["world left by KeyboardInterrupt"] * 2
     assert len(LOG) == 4

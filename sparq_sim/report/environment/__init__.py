@@ -13,7 +13,7 @@ from sparq_sim.plugin.environment import Environment
 from sparq_sim.report.environment.page import as_html
 from sparq_sim.report.environment.picture import as_figure, need_matplotlib
 from sparq_sim.report.environment.views import Portrait, sample
-from sparq_sim.simulation.lifetime import started_landscape
+from sparq_sim.simulation.lifetime import open_landscape
 
 __all__ = ["Portrait", "as_figure", "as_html", "portray", "sample"]
 
@@ -34,7 +34,7 @@ def portray(
         raise SparqError(f"cannot draw to {str(to)!r}: there is no folder {str(to.parent)!r}")
     if suffix != ".html":
         need_matplotlib()  # Said before the world is computed, which may take long.
-    with started_landscape(environment, seed) as landscape:
+    with open_landscape(environment, seed) as landscape:
         portrait = sample(landscape, horizon, name=name)
     if suffix == ".html":
         as_html(portrait, to)

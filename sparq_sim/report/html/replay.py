@@ -23,7 +23,7 @@ from sparq_sim.plugin.environment import Environment, Landscape
 from sparq_sim.plugin.optimizer import Belief
 from sparq_sim.simulation.beliefs import difference, known_play, watched_again
 from sparq_sim.simulation.blas import one_thread
-from sparq_sim.simulation.lifetime import started_landscape
+from sparq_sim.simulation.lifetime import open_landscape
 from sparq_sim.simulation.play import Played
 from sparq_sim.simulation.records import Fate
 from sparq_sim.simulation.trace import Columns, Trace
@@ -265,7 +265,7 @@ class _Projector:
         if self._started is None or self._started[:3] != same:
             self._started = None
             self._stack.close()
-            self._started = *same, self._stack.enter_context(started_landscape(*same))
+            self._started = *same, self._stack.enter_context(open_landscape(*same))
         return self._started[3]
 
 
