@@ -15,15 +15,16 @@ help:  ## List the targets
 
 $(VENV)/pip: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	@touch $@
 
 $(VENV)/run: pyproject.toml $(VENV)/pip
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
+# The others are dependency groups of pyproject.toml, which pip 25.1 and later install.
 $(VENV)/%: pyproject.toml $(VENV)/pip
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group $*
 	@touch $@
 
 demo: $(VENV)/run  ## Set up and play the first scenario to a finished table and a study

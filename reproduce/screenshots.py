@@ -2,7 +2,7 @@
 
 Plays small studies into a temporary folder, opens their reports in Chromium without a window, and
 writes docs/pictures/report. Needs a browser (`make browser`; reproduce/browser.py says where it is
-sought), and selenium, which the extra `test` brings.
+sought), and selenium, which the dependency group `test` brings.
 """
 
 from __future__ import annotations

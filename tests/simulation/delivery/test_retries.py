@@ -920,7 +920,7 @@ def test_a_channel_that_cannot_be_is_refused(fields: dict[str, Any], told: str) 
     ],
 )
 def test_a_channel_that_can_be_is_taken(fields: dict[str, Any]) -> None:
-    assert Channel.model_validate(fields)
+    assert Channel.model_validate(fields) is not None
 
 
 @pytest.mark.parametrize("kind", ["lost", "hang"])
