@@ -43,7 +43,7 @@ import sparq_sim
 from reproduce import DOCS, ROOT, reference
 from sparq_sim import Scenario
 from sparq_sim.errors import SparqError
-from sparq_sim.plugin.registry import GROUPS, AnyKind, family, kind_of, load
+from sparq_sim.plugin.registry import GROUPS, AnyKind, find_family, kind_of, load
 from sparq_sim.scenario.model import schema
 from sparq_sim.testing import WaitlessLoop
 
@@ -257,7 +257,7 @@ def _validator(own: tuple[Path, int] | None) -> Draft202012Validator:
 def _bundled_classes(kind: AnyKind) -> set[str]:
     (group,) = (group for group, each in GROUPS.items() if each == kind)
     ours = [e for e in entry_points(group=group) if e.dist and e.dist.name == "sparq-sim"]
-    parts = {model.__name__ for model in family(kind).bundled.values()}
+    parts = {model.__name__ for model in find_family(kind).bundled.values()}
     return parts | {entry.attr for entry in ours}
 
 

@@ -23,7 +23,7 @@ from sparq_environments.shifting import Shifting
 from sparq_environments.switching import Switching
 from sparq_environments.synthetic import Synthetic
 from sparq_sim import Environment
-from sparq_sim.landscapes.drift import drift
+from sparq_sim.landscapes.drift import measure_drift
 from sparq_sim.simulation.lifetime import open_landscape
 
 UNITS, STARTS = 500, 3
@@ -65,7 +65,7 @@ def measured(environment: Environment) -> Measured:
         found = []
         for number in range(STARTS):
             with open_landscape(environment, 0, number) as landscape:
-                found.append(drift(landscape, np.arange(UNITS + 1.0)))
+                found.append(measure_drift(landscape, np.arange(UNITS + 1.0)))
     return Measured(
         largest=max(each.largest for each in found),
         mean=float(np.mean([each.mean for each in found])),

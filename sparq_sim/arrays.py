@@ -21,7 +21,7 @@ Matrix: TypeAlias = NDArray[np.float64]
 """Numbers for pairs: (n, m)."""
 
 
-def frozen_array(numbers: ArrayLike) -> NDArray[np.float64]:
+def freeze_array(numbers: ArrayLike) -> NDArray[np.float64]:
     """Copy *numbers* to an array that nobody can change."""
     array = np.array(numbers, dtype=np.float64)
     array.setflags(write=False)

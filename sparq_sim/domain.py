@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from sparq_sim.arrays import Points, all_finite, frozen_array
+from sparq_sim.arrays import Points, all_finite, freeze_array
 
 
 class Box:
@@ -18,8 +18,8 @@ class Box:
     def __init__(
         self, lower: ArrayLike, upper: ArrayLike, names: Sequence[str] | None = None
     ) -> None:
-        self.lower = frozen_array(np.atleast_1d(np.asarray(lower, dtype=float)))
-        self.upper = frozen_array(np.atleast_1d(np.asarray(upper, dtype=float)))
+        self.lower = freeze_array(np.atleast_1d(np.asarray(lower, dtype=float)))
+        self.upper = freeze_array(np.atleast_1d(np.asarray(upper, dtype=float)))
         if self.lower.ndim != 1 or not self.lower.size or self.lower.shape != self.upper.shape:
             raise ValueError(
                 f"lower {self.lower} and upper {self.upper} need one number for each coordinate"
@@ -105,7 +105,7 @@ class Sites:
         names: Sequence[str] | None = None,
         coordinates: Sequence[str] | None = None,
     ) -> None:
-        self.points = frozen_array(points)
+        self.points = freeze_array(points)
         if self.points.ndim != 2 or not self.points.size:
             raise ValueError(f"sites have shape {self.points.shape}; expected (n, d), n at least 1")
         if not all_finite(self.points):

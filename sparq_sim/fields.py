@@ -33,7 +33,7 @@ def is_number(given: Any) -> bool:
     return isinstance(given, int | float) and not isinstance(given, bool)
 
 
-class Written(str):
+class ScenarioString(str):
     """A string of a scenario file, which knows the *folder* of that file."""
 
     __slots__ = ("folder",)
@@ -51,8 +51,8 @@ class Written(str):
         """The file that the text names: a relative one is sought from the folder."""
         return str(self.folder / Path(self).expanduser())
 
-    def __reduce__(self) -> tuple[Callable[[Path, str], Written], tuple[Path, str]]:
-        return Written.within, (self.folder, str(self))
+    def __reduce__(self) -> tuple[Callable[[Path, str], ScenarioString], tuple[Path, str]]:
+        return ScenarioString.within, (self.folder, str(self))
 
 
 # What is checked before pydantic reads a value
@@ -101,10 +101,10 @@ def _read(given: str | float) -> float | None:
 
 def _sought(given: Any) -> Any:
     """Return a path in a scenario file as one from the folder of that file."""
-    return given.path if isinstance(given, Written) else given
+    return given.path if isinstance(given, ScenarioString) else given
 
 
-def no_table(given: Any, kinds: Sequence[str], *, number: bool = False) -> PydanticCustomError:
+def table_error(given: Any, kinds: Sequence[str], *, number: bool = False) -> PydanticCustomError:
     """Return the refusal of what is no table, where one of several *kinds* is wanted.
 
     Args:
@@ -127,7 +127,7 @@ class _Table:
     def __call__(self, given: Any) -> Any:
         if isinstance(given, Mapping | BaseModel):
             return given
-        raise no_table(given, self.kinds)
+        raise table_error(given, self.kinds)
 
 
 # Where it is checked
@@ -140,7 +140,7 @@ _INNER = (
 """Under what pydantic keeps the schemas that a schema is made of."""
 
 
-def guard(schema: Any) -> Any:
+def add_checks(schema: Any) -> Any:
     """Return a pydantic core *schema* that checks numbers, truth values, paths and tagged unions.
 
     Changed in place. Models within are left alone: they have been guarded, or are not ours.
@@ -149,7 +149,7 @@ def guard(schema: Any) -> Any:
         schema: A schema, or a list, tuple or dictionary of schemas.
     """
     if isinstance(schema, list | tuple):
-        return type(schema)(guard(inner) for inner in schema)
+        return type(schema)(add_checks(inner) for inner in schema)
     if not isinstance(schema, dict):  # The label of a choice.
         return schema
     match schema:
@@ -162,7 +162,7 @@ def guard(schema: Any) -> Any:
                 return no_info_before_validator_function(_sought, schema)
     for key in _INNER if isinstance(schema.get("type"), str) else list(schema):
         if key in schema:
-            schema[key] = guard(schema[key])
+            schema[key] = add_checks(schema[key])
     if schema.get("type") == "tagged-union":
         check = _Table(tuple(map(str, schema["choices"])))
         return no_info_before_validator_function(check, schema)

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparq_sim.arrays import Point, Points, Values, all_finite, all_rows, frozen_array
+from sparq_sim.arrays import Point, Points, Values, all_finite, all_rows, freeze_array
 
 __all__ = [
     "Answer",
@@ -46,7 +46,7 @@ class Query:
     asked_at: float
 
     def __post_init__(self) -> None:
-        points = frozen_array(self.points)
+        points = freeze_array(self.points)
         if points.ndim != 2 or not points.size:
             raise ValueError(
                 f"points of a query have shape {points.shape}; expected (q, d), at least one row"
@@ -59,7 +59,9 @@ class Query:
 
     def row(self, number: int) -> Query:
         """Give the question about one row only."""
-        return checked_query(self.id, self.source, self.points[number : number + 1], self.asked_at)
+        return make_checked_query(
+            self.id, self.source, self.points[number : number + 1], self.asked_at
+        )
 
     def answer(
         self,
@@ -71,15 +73,15 @@ class Query:
         cost: float = 0.0,
     ) -> Answer:
         """Answer all of this query: the door for values that come from outside a play."""
-        numbers = frozen_array(values)
+        numbers = freeze_array(values)
         arrived = self.asked_at if arrived_at is None else arrived_at
         measured = arrived if measured_at is None else measured_at
         if numbers.shape != (len(self.points),) or not all_finite(numbers):
             raise ValueError(
                 f"query {self.id} takes {len(self.points)} finite values, not {numbers.tolist()}"
             )
-        spread = frozen_array(stds)
-        spread = frozen_array(np.full(len(numbers), spread)) if not spread.ndim else spread
+        spread = freeze_array(stds)
+        spread = freeze_array(np.full(len(numbers), spread)) if not spread.ndim else spread
         if spread.shape != numbers.shape or not (all_finite(spread) and (spread >= 0).all()):
             raise ValueError(
                 f"stds must be finite and not negative, one for each value, not {spread.tolist()}"
@@ -103,7 +105,7 @@ class Query:
         )
 
 
-def checked_query(number: int, source: str, points: Points, asked_at: float) -> Query:
+def make_checked_query(number: int, source: str, points: Points, asked_at: float) -> Query:
     """Make a query of *points* that were checked before and that nobody can change."""
     query = object.__new__(Query)
     object.__setattr__(query, "id", number)

@@ -10,7 +10,7 @@ import pytest
 from pydantic import BeforeValidator, Field, FilePath, ValidationError
 
 from sparq_sim import Channel, Expert, Rules
-from sparq_sim.fields import Written
+from sparq_sim.fields import ScenarioString
 from sparq_sim.optimizers.shared.schedules import ConstantSchedule, EverySchedule
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.plugin.contract import Model
@@ -159,7 +159,7 @@ def test_where_a_number_will_do_it_is_said() -> None:
 
 def test_a_path_from_a_file_is_sought_from_its_folder(tmp_path: Path) -> None:
     def written(text: str) -> Any:
-        return Written.within(tmp_path, text)
+        return ScenarioString.within(tmp_path, text)
 
     (tmp_path / "there.csv").touch()
     library = Library(
@@ -182,6 +182,6 @@ def test_a_path_in_python_is_taken_as_it_is() -> None:
 
 
 def test_a_string_from_a_file_keeps_its_folder_on_its_way_to_a_worker(tmp_path: Path) -> None:
-    again = pickle.loads(pickle.dumps(Written.within(tmp_path, "a.csv")))
+    again = pickle.loads(pickle.dumps(ScenarioString.within(tmp_path, "a.csv")))
     assert again == "a.csv"
     assert again.path == str(tmp_path / "a.csv")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
-from sparq_sim.arrays import all_finite, frozen_array
+from sparq_sim.arrays import all_finite, freeze_array
 from sparq_sim.messages import Query
 
 
@@ -194,7 +194,7 @@ def test_what_is_in_order_is_taken_as_it_is(
 
 def test_a_frozen_array_is_a_copy_that_nobody_can_change() -> None:
     numbers = np.array([1.0, 2.0])
-    frozen = frozen_array(numbers)
+    frozen = freeze_array(numbers)
     assert not np.shares_memory(frozen, numbers)
     assert not frozen.flags.writeable
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sparq_environments._file_rows import ReadingError
 from sparq_environments._readings import Reading, Readings
 from sparq_environments._resampling import Resampling, remedy, usual_distance
-from sparq_sim.arrays import Matrix, Values, frozen_array
+from sparq_sim.arrays import Matrix, Values, freeze_array
 
 Rule: TypeAlias = Literal["interpolate", "carry", "anomaly"]
 MOST_CELLS = 20_000_000
@@ -75,7 +75,7 @@ def complete(
         values = FILLS[gaps](values)
     flags = observed.copy()
     flags.setflags(write=False)
-    return Record(tuple(names), frozen_array(places), frozen_array(values), flags, tuple(repairs))
+    return Record(tuple(names), freeze_array(places), freeze_array(values), flags, tuple(repairs))
 
 
 class _Grid:

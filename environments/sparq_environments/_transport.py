@@ -14,10 +14,10 @@ import numpy as np
 from numpy.random import Generator
 
 from sparq_sim.arrays import Values
-from sparq_sim.landscapes.snapshots import Cells, State
+from sparq_sim.landscapes.snapshots import CellGrid, State
 
 
-def bump(grid: Cells, axis: int, middle: float, width: float) -> Values:
+def bump(grid: CellGrid, axis: int, middle: float, width: float) -> Values:
     """Average over each cell along *axis* a normal density with this *middle* and std."""
     from scipy.special import erf
 

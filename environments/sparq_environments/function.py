@@ -9,11 +9,11 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
 
-from sparq_sim.arrays import Point, Points, Values, frozen_array
+from sparq_sim.arrays import Point, Points, Values, freeze_array
 from sparq_sim.domain import Box, Domain, Sites
 from sparq_sim.errors import PluginError
-from sparq_sim.landscapes.computed import each_value
-from sparq_sim.landscapes.optima import search
+from sparq_sim.landscapes.computed import compute_values
+from sparq_sim.landscapes.optima import build_search
 from sparq_sim.plugin.contract import Environment, Landscape
 
 RewardFunction = Callable[[Points, float], ArrayLike]
@@ -104,12 +104,12 @@ class FunctionLandscape:
         self._model = model
         self._name = _name(model.function)
         self._found: dict[float, tuple[Point, float]] = {}
-        self._search = search(self.domain, self.rewards, cover=model.cover)
+        self._search = build_search(self.domain, self.rewards, cover=model.cover)
 
     def rewards(self, points: Points, time: float) -> Values:
         """Give the function at each point, or say what is wrong with what it gave."""
         asked = f"{self._name}(points, {time!r})"
-        return each_value(lambda view: self._model.function(view, time), points, asked=asked)
+        return compute_values(lambda view: self._model.function(view, time), points, asked=asked)
 
     def best(self, time: float) -> tuple[Point, float]:
         """Give the highest point as `from_function` tells."""
@@ -123,7 +123,7 @@ class FunctionLandscape:
         name = _name(function)
         given: Any = function(time)
         try:
-            point, value = frozen_array(given[0]), float(given[1])
+            point, value = freeze_array(given[0]), float(given[1])
             self.domain.check(point[None], f"{name}({time!r})")
         except (TypeError, ValueError, IndexError) as error:
             raise PluginError(

@@ -13,7 +13,7 @@ from pydantic import Field, PositiveInt, model_validator
 
 from sparq_environments._kernel_environment import AnyStationary, KernelEnvironment
 from sparq_environments._markov_chain import Chain
-from sparq_sim.arrays import Matrix, Point, Points, Values, frozen_array
+from sparq_sim.arrays import Matrix, Point, Points, Values, freeze_array
 from sparq_sim.domain import Box
 from sparq_sim.fields import Probability
 from sparq_sim.gp.kernels import (
@@ -24,7 +24,7 @@ from sparq_sim.gp.kernels import (
     RationalQuadratic,
     SquaredExponential,
 )
-from sparq_sim.landscapes.optima import Summits
+from sparq_sim.landscapes.optima import OptimumSearch
 from sparq_sim.plugin.contract import Landscape
 
 _NODES = 4096  # that a grid may have: a rough kernel needs its square in numbers
@@ -114,7 +114,7 @@ class GridLandscape:
     def __init__(self, model: MarkovGP, rng: Generator) -> None:
         self.domain = model.box()
         self._shape = (model.nodes,) * model.dimensions
-        self._grid = frozen_array(self.domain.grid(model.nodes))
+        self._grid = freeze_array(self.domain.grid(model.nodes))
         self._root = _root(
             model.kernel,
             nodes=model.nodes,
@@ -165,7 +165,7 @@ def _root(
     # Loaded when a landscape is started, not when it is imported.
     from sparq_sim.gp.posterior.features import Features
 
-    return frozen_array(Features.of(kernel, Box(lower, upper).grid(nodes)).matrix)
+    return freeze_array(Features.of(kernel, Box(lower, upper).grid(nodes)).matrix)
 
 
 class FeatureLandscape:
@@ -178,7 +178,7 @@ class FeatureLandscape:
         self._weights = _weights(2 * features, model.epsilon, rng)
         # A Matern kernel's rare high frequencies make summits much narrower than a length scale.
         cover = model.cover_size(20 if isinstance(model.kernel, SquaredExponential) else 100)
-        self._summits = Summits(
+        self._summits = OptimumSearch(
             self.domain, self._rewards, slopes=self._slopes, cover=cover, climbs=10
         )
 

@@ -14,7 +14,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from sparq_sim.arrays import Matrix, Point, Points, Values
 from sparq_sim.domain import Box
-from sparq_sim.landscapes.optima import Summits
+from sparq_sim.landscapes.optima import OptimumSearch
 from sparq_sim.plugin.contract import Environment, Landscape
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -100,7 +100,7 @@ class OnlineTuningLandscape:
         self._forgetting = _forgetting(*model.half_lives)
         self._learnt = lru_cache(maxsize=64)(self._learn)
         # 3 climbs from a cover of 1,024 find what 10 from 4,096 find, to 1e-13.
-        self._summits = Summits(self.domain, self.rewards, climbs=3)
+        self._summits = OptimumSearch(self.domain, self.rewards, climbs=3)
 
     def rewards(self, points: Points, time: float) -> Values:
         """Give minus the expected squared error of the learner that each point makes."""

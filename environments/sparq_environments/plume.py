@@ -15,7 +15,7 @@ from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box
 from sparq_sim.fields import Amount, Positive, Probability
 from sparq_sim.landscapes.computed import EvolvingEnvironment
-from sparq_sim.landscapes.snapshots import Cells, State
+from sparq_sim.landscapes.snapshots import CellGrid, State
 from sparq_sim.plugin.contract import Landscape, Model
 
 Place: TypeAlias = tuple[FiniteFloat, FiniteFloat]
@@ -455,7 +455,7 @@ class PlumeSolver:
         model: Plume,
         flows: tuple[Flow, ...],
         sources: tuple[tuple[Source, Path, Switch], ...],
-        grid: Cells,
+        grid: CellGrid,
     ) -> None:
         self.grid = grid
         self._flows = flows
@@ -506,7 +506,7 @@ class PlumeSolver:
         return emission
 
 
-def _passages(grid: Cells, walls: tuple[Wall, ...]) -> tuple[State, tuple[State, State]]:
+def _passages(grid: CellGrid, walls: tuple[Wall, ...]) -> tuple[State, tuple[State, State]]:
     """Give 1 for each cell that is free, and for each two neighbours that are joined.
 
     A cell is free unless its middle lies in a wall; neighbours, along either axis, which comes

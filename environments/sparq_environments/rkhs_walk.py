@@ -21,7 +21,7 @@ from sparq_sim.gp.kernels import (
     RationalQuadratic,
     SquaredExponential,
 )
-from sparq_sim.landscapes.optima import Summits
+from sparq_sim.landscapes.optima import OptimumSearch
 from sparq_sim.plugin.contract import Landscape
 
 Smooth = Annotated[
@@ -97,7 +97,7 @@ class RKHSLandscape:
         scales, self._basis = _orthonormal(self.gram)
         self._interval = model.interval if model.drift == "abrupt" else None
         self._function = _function(model, scales, rng)
-        self._summits = Summits(
+        self._summits = OptimumSearch(
             self.domain,
             self._rewards,
             slopes=self._slopes,

@@ -13,7 +13,7 @@ from sparq_environments._transport import Diffusion, Waves, bump, whole_steps
 from sparq_sim.domain import Box
 from sparq_sim.fields import Amount, Positive, Probability
 from sparq_sim.landscapes.computed import EvolvingEnvironment
-from sparq_sim.landscapes.snapshots import Cells, State
+from sparq_sim.landscapes.snapshots import CellGrid, State
 from sparq_sim.plugin.contract import Landscape
 
 
@@ -108,7 +108,7 @@ class Heater:
 class RodSolver:
     """The rod on a *grid*, with a heater whose way was drawn."""
 
-    def __init__(self, model: Rod, heater: Heater, grid: Cells) -> None:
+    def __init__(self, model: Rod, heater: Heater, grid: CellGrid) -> None:
         self._grid = grid
         self._model = model
         self._heater = heater

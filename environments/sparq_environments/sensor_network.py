@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator, Philox
 from pydantic import Field
 
-from sparq_sim.arrays import Matrix, Point, Points, Values, frozen_array
+from sparq_sim.arrays import Matrix, Point, Points, Values, freeze_array
 from sparq_sim.domain import Sites
 from sparq_sim.fields import Probability
 from sparq_sim.plugin.contract import Environment
@@ -164,7 +164,7 @@ class NetworkLandscape:
         values += model.anomaly * sizes * weather
         if model.rounding:
             values = model.rounding * np.round(values / model.rounding)
-        return frozen_array(np.maximum(values, 0.0))
+        return freeze_array(np.maximum(values, 0.0))
 
     def _innovations(self, number: int) -> Matrix:
         """Draw what is new on each day of a block, for the network, its size and its sites."""

@@ -15,7 +15,7 @@ from sparq_environments.moving_peaks import squared_distances
 from sparq_sim.arrays import Matrix, Point, Points, Values
 from sparq_sim.domain import Box
 from sparq_sim.fields import Positive
-from sparq_sim.landscapes.optima import Summits
+from sparq_sim.landscapes.optima import OptimumSearch
 from sparq_sim.plugin.contract import Environment, Landscape
 from sparq_sim.simulation.channel.draws import AnyDraw, Constant, Draw
 
@@ -76,7 +76,7 @@ class SwitchingLandscape:
         self._centres = rng.random((model.functions, model.bumps, model.dimensions))
         self._heights = rng.uniform(0.5, 1.0, (model.functions, model.bumps))
         # Summits are kept for each function, whose number stands for the time.
-        self._summits = Summits(
+        self._summits = OptimumSearch(
             self.domain,
             self._values,
             slopes=self._slopes,

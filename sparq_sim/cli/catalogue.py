@@ -131,7 +131,7 @@ def _describe(what: Listed, name: str) -> str:
 def _list_plugins(kind: AnyKind) -> list[str]:
     from sparq_sim.plugin import registry as plugins
 
-    return plugins.names(kind)
+    return plugins.list_names(kind)
 
 
 def _show_plugin(kind: AnyKind, name: str, *, allow_import: bool) -> None:
@@ -139,12 +139,12 @@ def _show_plugin(kind: AnyKind, name: str, *, allow_import: bool) -> None:
 
     from pydantic_core import PydanticUndefined
 
-    from sparq_sim.plugin.field_docs import field_docs
+    from sparq_sim.plugin.field_docs import read_field_docs
     from sparq_sim.plugin.registry import load
 
     model = load(kind, name, allow_import=allow_import)
     typer.echo(f"{name}\n\n{getdoc(model)}\n")
-    docs = field_docs(model)
+    docs = read_field_docs(model)
     for field, info in model.model_fields.items():
         default = "required" if info.default is PydanticUndefined else f"= {info.default!r}"
         typer.echo(f"  {field} {default}")

@@ -17,7 +17,7 @@ from sparq_sim.cli.plays import diff, reproduce
 from sparq_sim.cli.report import compact, export, plot, report
 from sparq_sim.cli.run import run
 from sparq_sim.errors import SparqError
-from sparq_sim.plugin.frames import account, place
+from sparq_sim.plugin.frames import describe_error, locate_error
 
 __all__ = ["app", "main"]
 
@@ -66,10 +66,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         app(arguments)
     except SparqError as error:
-        say(f"Error: {account(error)}", err=True)
+        say(f"Error: {describe_error(error)}", err=True)
         sys.exit(2)
     except Exception as error:
-        if not place(error):
+        if not locate_error(error):
             raise
-        say(f"Error: {account(error)}", err=True)
+        say(f"Error: {describe_error(error)}", err=True)
         sys.exit(2)

@@ -18,7 +18,7 @@ from sparq_sim.cli.options import (
 )
 from sparq_sim.cli.output import say
 from sparq_sim.cli.report import REPORT, write_report
-from sparq_sim.plugin.frames import account
+from sparq_sim.plugin.frames import describe_error
 
 if TYPE_CHECKING:
     from sparq_sim.report.terminal import Level
@@ -87,7 +87,7 @@ def run(
             with watching_levels(console) as watch_levels:
                 reference_levels = levels(loaded, known=known, watch=watch_levels)
         except Exception as error:  # Of a plug-in, whatever it be: the plays are there.
-            say(f"Note: no reference levels: {account(error)}", err=True)
+            say(f"Note: no reference levels: {describe_error(error)}", err=True)
         table = summary_table(loaded.title, rows, reference_levels, width=console.width)
         marked = any(row.impossible for row in rows)
         console.print(table)
@@ -125,4 +125,4 @@ def _try_report(
         made = write_report(study, to, replays=True, allow_import=allow_import, known=known)
         say(f"Report: {made}")
     except Exception as error:  # Whatever plug-ins, files and disks can do.
-        say(f"Note: no report: {account(error)}; `sparq-sim report` tries again", err=True)
+        say(f"Note: no report: {describe_error(error)}; `sparq-sim report` tries again", err=True)

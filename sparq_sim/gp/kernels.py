@@ -14,9 +14,9 @@ from sparq_sim.arrays import Matrix, Point, Points, Values
 from sparq_sim.errors import PluginError
 from sparq_sim.fields import Positive
 from sparq_sim.plugin.model import Model
-from sparq_sim.plugin.parts import Open, broken
-from sparq_sim.plugin.promises import Promises
+from sparq_sim.plugin.parts import PartChoice, result_error
 from sparq_sim.plugin.registry import name_of
+from sparq_sim.plugin.result_checks import ResultChecks
 
 Share = Annotated[float, Field(gt=0, lt=1)]
 STEP = 1e-5
@@ -43,7 +43,7 @@ def _check_shape(kernel: Kernel, what: str, given: object, shape: tuple[int, ...
     array = np.asarray(given) if hasattr(given, "__array__") else None
     if array is not None and array.shape == shape and array.dtype.kind in "fiu":
         return array
-    raise broken(kernel, what, given, f"an array of shape {shape}, of real numbers")
+    raise result_error(kernel, what, given, f"an array of shape {shape}, of real numbers")
 
 
 class Kernel(Model):
@@ -53,7 +53,7 @@ class Kernel(Model):
     differences where derivatives are asked for; define them as well where speed matters.
     """
 
-    _promises: ClassVar[Promises] = {
+    _result_checks: ClassVar[ResultChecks] = {
         "__call__": _matrix,
         "diagonal": _diagonal,
         "gradient": _gradient,
@@ -512,7 +512,7 @@ def stamp(points: Points, times: Values | float) -> Points:
 
 AnyKernel: TypeAlias = Annotated[
     Kernel,
-    Open(
+    PartChoice(
         "kernel",
         *(Constant, SquaredExponential, Matern12, Matern32, Matern52, RationalQuadratic),
         *(Forgetting, Wiener, Sum, Product, SpaceTime),

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from sparq_sim.fields import Positive
 from sparq_sim.plugin.model import Model
-from sparq_sim.plugin.parts import Open
+from sparq_sim.plugin.parts import PartChoice
 
 
 class Prior(Model):
@@ -61,5 +61,5 @@ class LogNormal(Prior):
         return -1 - (log(value) - self.log_mean) / self.log_std**2
 
 
-AnyPrior: TypeAlias = Annotated[Prior, Open("prior", Gamma, LogNormal)]
+AnyPrior: TypeAlias = Annotated[Prior, PartChoice("prior", Gamma, LogNormal)]
 """A prior as a field: a table with a `kind`, or a model."""

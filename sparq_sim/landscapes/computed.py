@@ -21,18 +21,18 @@ from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box, Domain, Sites
 from sparq_sim.errors import PluginError
 from sparq_sim.fields import Amount, Positive
-from sparq_sim.landscapes.optima import search
+from sparq_sim.landscapes.optima import build_search
 from sparq_sim.landscapes.snapshots import (
-    Cells,
-    EverySite,
-    Frames,
+    CellGrid,
+    InterpolatedLandscape,
     Mesh,
-    Nodes,
-    Simulated,
+    NodeGrid,
+    SiteMesh,
+    SnapshotAt,
     Snapshots,
     State,
     check_resolution,
-    per_side,
+    scale_side,
 )
 from sparq_sim.plugin.environment import Environment, Landscape
 
@@ -45,7 +45,7 @@ MOST_NODES = 1_000_000
 # What an author's method gives is examined once, here.
 
 
-def each_value(compute: Callable[[Points], ArrayLike], points: Points, *, asked: str) -> Values:
+def compute_values(compute: Callable[[Points], ArrayLike], points: Points, *, asked: str) -> Values:
     """Return what *compute* gives for each row of *points*: (n,).
 
     Args:
@@ -93,7 +93,7 @@ class SimulatedEnvironment(Environment):
         """Return where points may lie; it may depend on the fields, but not on chance."""
         raise NotImplementedError(f"{type(self).__name__} must define domain(self)")
 
-    def drawn(self, rng: Generator) -> Self:
+    def settle(self, rng: Generator) -> Self:
         """Return the model with all that is left to chance settled; by default, nothing is.
 
         For instance `return self.model_copy(update={"phase": rng.random()})`. The other methods
@@ -101,11 +101,11 @@ class SimulatedEnvironment(Environment):
         """
         return self
 
-    def _settled(self, rng: Generator) -> Self:
-        settled: Any = self.drawn(rng)
+    def _settle_checked(self, rng: Generator) -> Self:
+        settled: Any = self.settle(rng)
         if not isinstance(settled, type(self)):
             raise PluginError(
-                f"{type(self).__name__}.drawn(rng) gives {settled!r:.200}; expected the model, or "
+                f"{type(self).__name__}.settle(rng) gives {settled!r:.200}; expected the model, or "
                 "a copy as `self.model_copy(update={...})` makes it"
             )
         return settled
@@ -162,15 +162,17 @@ class ComputedEnvironment(SimulatedEnvironment):
 
     def start(self, rng: Generator) -> Landscape:
         """Settle what is left to chance; rewards are computed when they are asked for."""
-        return Computed(self._settled(rng), self._place(Box, Sites))
+        return ComputedLandscape(self._settle_checked(rng), self._place(Box, Sites))
 
-    def simulated(self, points: Points, time: float, resolution: float = 1.0) -> Values:
+    def simulate_checked(self, points: Points, time: float, resolution: float = 1.0) -> Values:
         """Return what `simulate` gives, or refuse it by name."""
         name = f"{type(self).__name__}.simulate(points, {time!r}, {resolution!r})"
-        return each_value(lambda view: self.simulate(view, time, resolution), points, asked=name)
+        return compute_values(
+            lambda view: self.simulate(view, time, resolution), points, asked=name
+        )
 
 
-class Computed:
+class ComputedLandscape:
     """A started `ComputedEnvironment`, whose chance is settled in *model*."""
 
     cells = 1
@@ -183,14 +185,14 @@ class Computed:
         self.tolerance = model.tolerance
         self._model = model
         self._resolution = resolution
-        self._search = search(domain, self.rewards)
-        self._coarse = lru_cache(maxsize=8)(partial(Computed, model, domain))
+        self._search = build_search(domain, self.rewards)
+        self._coarse = lru_cache(maxsize=8)(partial(ComputedLandscape, model, domain))
 
     def rewards(self, points: Points, time: float) -> Values:
         """Return the simulated reward at each point."""
-        return self._model.simulated(points, time, self._resolution)
+        return self._model.simulate_checked(points, time, self._resolution)
 
-    def simulated(self, points: Points, time: float) -> Values:
+    def simulate(self, points: Points, time: float) -> Values:
         """Return the same as `rewards`: nothing is interpolated."""
         return self.rewards(points, time)
 
@@ -198,7 +200,7 @@ class Computed:
         """Return the highest point, as well as `Summits` finds it."""
         return self._search(time)
 
-    def coarse(self, resolution: float) -> Computed:
+    def coarse(self, resolution: float) -> ComputedLandscape:
         """Return the same world, simulated at another *resolution*."""
         check_resolution(resolution)
         return self if resolution == 1.0 else self._coarse(resolution=resolution)
@@ -226,7 +228,7 @@ class TabulatedEnvironment(ComputedEnvironment):
 
     def start(self, rng: Generator) -> Landscape:
         """Settle what is left to chance; snapshots are computed when they are asked for."""
-        return Tabulated(self._settled(rng), self._place(Box, Sites))
+        return TabulatedLandscape(self._settle_checked(rng), self._place(Box, Sites))
 
     def _place(self, *kinds: type[Domain]) -> Any:
         domain = super()._place(*kinds)
@@ -239,7 +241,7 @@ class TabulatedEnvironment(ComputedEnvironment):
         return domain
 
 
-class Tabulated(Simulated):
+class TabulatedLandscape(InterpolatedLandscape):
     """A started `TabulatedEnvironment`, whose chance is settled in *model*."""
 
     def __init__(self, model: TabulatedEnvironment, domain: Domain) -> None:
@@ -248,20 +250,20 @@ class Tabulated(Simulated):
         self._model = model
         super().__init__(self._tabulate, interval=model.snapshot)
 
-    def simulated(self, points: Points, time: float) -> Values:
+    def simulate(self, points: Points, time: float) -> Values:
         """Return the reward simulated anew at each point, to compare what is interpolated."""
-        return self._model.simulated(points, time)
+        return self._model.simulate_checked(points, time)
 
-    def _tabulate(self, resolution: float) -> tuple[Mesh, Frames]:
+    def _tabulate(self, resolution: float) -> tuple[Mesh, SnapshotAt]:
         model, domain = self._model, self.domain
         mesh: Mesh = (
-            EverySite(domain)
+            SiteMesh(domain)
             if isinstance(domain, Sites)
-            else Nodes(domain, per_side(model.nodes, resolution))
+            else NodeGrid(domain, scale_side(model.nodes, resolution))
         )
 
         def frame(number: int) -> State:
-            values = model.simulated(mesh.points, number * model.snapshot, resolution)
+            values = model.simulate_checked(mesh.points, number * model.snapshot, resolution)
             return values.reshape(mesh.shape)
 
         # Two are needed to interpolate between them.
@@ -293,11 +295,11 @@ class EvolvingEnvironment(SimulatedEnvironment):
         """Refuse a domain that is no box."""
         self._place(Box)
 
-    def first(self, grid: Cells) -> ArrayLike:
+    def first(self, grid: CellGrid) -> ArrayLike:
         """Return the state when the simulation begins, *spin_up* before time 0; by default 0."""
         return np.zeros(grid.shape)
 
-    def advance(self, state: State, grid: Cells, begin: float, end: float) -> ArrayLike:
+    def advance(self, state: State, grid: CellGrid, begin: float, end: float) -> ArrayLike:
         """Return the state at *end*, which is *snapshot* after *begin*; make a new one.
 
         Args:
@@ -311,16 +313,16 @@ class EvolvingEnvironment(SimulatedEnvironment):
             f"{type(self).__name__} must define advance(self, state, grid, begin, end)"
         )
 
-    def read(self, state: State, grid: Cells) -> ArrayLike:
+    def read(self, state: State, grid: CellGrid) -> ArrayLike:
         """Return the reward in each cell, of the shape of the grid; by default the state itself."""
         return state
 
     def start(self, rng: Generator) -> Landscape:
         """Settle what is left to chance; states are computed when they are asked for."""
-        settled = self._settled(rng)
+        settled = self._settle_checked(rng)
         return settled.evolve(lambda grid: partial(settled._advanced, grid))
 
-    def evolve(self, solver: Callable[[Cells], Advance]) -> Simulated:
+    def evolve(self, solver: Callable[[CellGrid], Advance]) -> InterpolatedLandscape:
         """Return the landscape of what a *solver*, made for each grid, advances.
 
         For a `start` that prepares more than `advance` can, such as a factorised matrix.
@@ -328,8 +330,8 @@ class EvolvingEnvironment(SimulatedEnvironment):
         domain, name = self._place(Box), type(self).__name__
         lead = math.ceil(self.spin_up / self.snapshot)
 
-        def evolved(resolution: float) -> tuple[Mesh, Frames]:
-            grid = Cells(domain, per_side(self.cells, resolution))
+        def evolved(resolution: float) -> tuple[Mesh, SnapshotAt]:
+            grid = CellGrid(domain, scale_side(self.cells, resolution))
             advance = solver(grid)
             snapshots = Snapshots(
                 _state(self.first(grid), f"{name}.first(grid)"),
@@ -337,9 +339,9 @@ class EvolvingEnvironment(SimulatedEnvironment):
             )
             return grid, lambda number: self._field(snapshots[number + lead], grid)
 
-        return Simulated(evolved, interval=self.snapshot)
+        return InterpolatedLandscape(evolved, interval=self.snapshot)
 
-    def _advanced(self, grid: Cells, state: State, begin: float) -> State:
+    def _advanced(self, grid: CellGrid, state: State, begin: float) -> State:
         end = begin + self.snapshot
         asked = f"{type(self).__name__}.advance(state, grid, {begin!r}, {end!r})"
         try:
@@ -349,7 +351,7 @@ class EvolvingEnvironment(SimulatedEnvironment):
             raise
         return _state(given, asked, state.shape)
 
-    def _field(self, state: State, grid: Cells) -> State:
+    def _field(self, state: State, grid: CellGrid) -> State:
         field = self.read(state, grid)
         if field is state and state.shape == grid.shape:
             return state

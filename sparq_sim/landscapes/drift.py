@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sparq_sim.arrays import Points, Values, frozen_array
+from sparq_sim.arrays import Points, Values, freeze_array
 from sparq_sim.domain import Box
 from sparq_sim.errors import SparqError
 from sparq_sim.plugin.environment import Landscape
@@ -32,7 +32,7 @@ class Drift:
     """The change of each step, per unit of time: (times - 1,)."""
 
 
-def drift(landscape: Landscape, times: Sequence[float] | Values) -> Drift:
+def measure_drift(landscape: Landscape, times: Sequence[float] | Values) -> Drift:
     """Measure the drift of *landscape* from each of *times* to the next.
 
     Changes are looked for at all sites, or on a grid of a line or a plane (2,001 points, 101 a
@@ -52,7 +52,7 @@ def drift(landscape: Landscape, times: Sequence[float] | Values) -> Drift:
         now = landscape.rewards(points, time)
         changes[step] = np.abs(now - before).max()
         before = now
-    rates = frozen_array(changes / steps)
+    rates = freeze_array(changes / steps)
     return Drift(
         largest=float(rates.max()),
         mean=float(changes.sum() / (moments[-1] - moments[0])),

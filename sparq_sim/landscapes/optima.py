@@ -29,7 +29,7 @@ _ON_A_LINE, _IN_SPACE = 513, 1024
 _SITES_KEPT = 4096  # times of which the best site is remembered
 
 
-def search(domain: Domain, rewards: Rewards, *, cover: int | None = None) -> Best:
+def build_search(domain: Domain, rewards: Rewards, *, cover: int | None = None) -> Best:
     """Return what finds the best of *rewards*: by `Summits` in a box, else among all sites.
 
     Args:
@@ -38,7 +38,7 @@ def search(domain: Domain, rewards: Rewards, *, cover: int | None = None) -> Bes
         cover: How many points of a box are looked at first; by default as `Summits` does.
     """
     if isinstance(domain, Box):
-        return Summits(domain, rewards, cover=cover).best
+        return OptimumSearch(domain, rewards, cover=cover).best
     sites = domain.points
 
     def best_site(time: float) -> tuple[Point, float]:
@@ -48,7 +48,7 @@ def search(domain: Domain, rewards: Rewards, *, cover: int | None = None) -> Bes
     return lru_cache(maxsize=_SITES_KEPT)(best_site)
 
 
-class Summits:
+class OptimumSearch:
     """The highest point of *rewards* in a box, found once for each time and kept.
 
     Candidates are an even cover of the box, and *starts(time)* where the world knows where its

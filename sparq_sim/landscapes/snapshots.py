@@ -12,12 +12,12 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sparq_sim.arrays import Point, Points, Values, frozen_array
+from sparq_sim.arrays import Point, Points, Values, freeze_array
 from sparq_sim.domain import Box, Domain, Sites
 
 State: TypeAlias = NDArray[np.float64]
 """Numbers on a grid: one axis for each coordinate."""
-Frames: TypeAlias = Callable[[int], State]
+SnapshotAt: TypeAlias = Callable[[int], State]
 """The values on a grid in the snapshot of a number; that of time 0 has the number 0."""
 
 SMALLEST_SIDE = 4
@@ -32,7 +32,7 @@ def check_resolution(resolution: float) -> None:
         )
 
 
-def per_side(full: int, resolution: float) -> int:
+def scale_side(full: int, resolution: float) -> int:
     """Return this share of the *full* places a side, at least `SMALLEST_SIDE`."""
     return max(min(SMALLEST_SIDE, full), round(resolution * full))
 
@@ -81,7 +81,7 @@ class Grid:
     def points(self) -> Points:
         """All places, in the order of the flat values: (n, d)."""
         points = np.stack(np.meshgrid(*self.axes, indexing="ij"), axis=-1)
-        return frozen_array(points.reshape(-1, len(self.axes)))
+        return freeze_array(points.reshape(-1, len(self.axes)))
 
     def point(self, number: int) -> Point:
         """Return the place with this *number* in the flat values."""
@@ -108,7 +108,7 @@ class Grid:
         return sampled
 
 
-class Cells(Grid):
+class CellGrid(Grid):
     """Equal cells, *per_side* along each side of a box; the places are their middles."""
 
     _margin = 0.5
@@ -123,7 +123,7 @@ class Cells(Grid):
         super().__init__(domain, middles, (domain.upper - domain.lower) / per_side)
 
 
-class Nodes(Grid):
+class NodeGrid(Grid):
     """Even places, *per_side* along each side of a box, bounds included."""
 
     def __init__(self, domain: Box, per_side: int) -> None:
@@ -134,7 +134,7 @@ class Nodes(Grid):
         super().__init__(domain, axes, (domain.upper - domain.lower) / (per_side - 1))
 
 
-class EverySite:
+class SiteMesh:
     """All sites of a domain, with nothing between them."""
 
     def __init__(self, domain: Sites) -> None:
@@ -208,7 +208,7 @@ class Snapshots:
                 }
 
 
-class Simulated:
+class InterpolatedLandscape:
     """A landscape that is simulated: its reward is what was computed, interpolated.
 
     *compute* makes, for a resolution, the mesh and what gives snapshots on it, one every *interval*
@@ -218,7 +218,7 @@ class Simulated:
 
     def __init__(
         self,
-        compute: Callable[[float], tuple[Mesh, Frames]],
+        compute: Callable[[float], tuple[Mesh, SnapshotAt]],
         *,
         interval: float,
         resolution: float = 1.0,
@@ -247,7 +247,7 @@ class Simulated:
             self._best[time] = found
         return found
 
-    def coarse(self, resolution: float) -> Simulated:
+    def coarse(self, resolution: float) -> InterpolatedLandscape:
         """Return the same world, its chance included, computed more cheaply.
 
         Args:
@@ -257,8 +257,8 @@ class Simulated:
         check_resolution(resolution)
         return self if resolution == 1.0 else self._coarse(resolution)
 
-    def _coarser(self, resolution: float) -> Simulated:
-        return Simulated(self._compute, interval=self._interval, resolution=resolution)
+    def _coarser(self, resolution: float) -> InterpolatedLandscape:
+        return InterpolatedLandscape(self._compute, interval=self._interval, resolution=resolution)
 
     def _at(self, time: float) -> State:
         """Interpolate between the snapshots before and after *time*; the latest is kept."""

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import BaseModel
 
 
-def field_docs(model: type[BaseModel]) -> dict[str, str]:
+def read_field_docs(model: type[BaseModel]) -> dict[str, str]:
     """Return the sentence of each field that has one: its description, or the docstring below it.
 
     What a field chooses by, as `kind: Literal["uniform"]`, is described as its model is. Of a
@@ -29,20 +29,20 @@ def field_docs(model: type[BaseModel]) -> dict[str, str]:
     for name, field in model.model_fields.items():
         text = field.description or written.get(name, "")
         if not text and name == "kind":
-            text = first_paragraph(model)
+            text = read_summary(model)
         if text:
             found[name] = " ".join(text.split())
     return found
 
 
-def first_paragraph(model: type) -> str:
+def read_summary(model: type) -> str:
     """Return the first paragraph of what a class says of itself, on one line."""
     return " ".join((getdoc(model) or "").partition("\n\n")[0].split())
 
 
-def describe(model: type[BaseModel], schema: dict[str, Any]) -> None:
+def describe_fields(model: type[BaseModel], schema: dict[str, Any]) -> None:
     """Add the sentence of each field to the JSON *schema* of a model."""
-    docs = field_docs(model)
+    docs = read_field_docs(model)
     for name, field in model.model_fields.items():
         shown = schema.get("properties", {}).get(field.alias or name)
         if shown is not None and name in docs:

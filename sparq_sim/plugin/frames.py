@@ -9,13 +9,13 @@ from traceback import walk_tb
 from types import CodeType, FrameType
 
 from sparq_sim.errors import SparqError
-from sparq_sim.plugin.origins import entries
+from sparq_sim.plugin.origins import list_entry_points
 
 MOST_FRAMES = 3
 """Of those that are shown, the deepest."""
 
 
-def place(error: BaseException) -> str:
+def locate_error(error: BaseException) -> str:
     """Return where in the files of plug-ins *error* was raised, from the outside in.
 
     Files of plug-ins are those of packages that have any, and all that are neither of this
@@ -32,7 +32,7 @@ def place(error: BaseException) -> str:
     return f" ({' > '.join(shown)})" if frames else ""
 
 
-def account(error: BaseException, *, anywhere: bool = False) -> str:
+def describe_error(error: BaseException, *, anywhere: bool = False) -> str:
     """Return what to tell a user of *error*: its type, message, place in a plug-in, and notes.
 
     Args:
@@ -43,7 +43,7 @@ def account(error: BaseException, *, anywhere: bool = False) -> str:
     if isinstance(error, SparqError):
         return f"{error}{notes}"
     deepest = [f" ({_shown(frame)})" for frame in walk_tb(error.__traceback__)][-1:]
-    where = place(error) or ("".join(deepest) if anywhere else "")
+    where = locate_error(error) or ("".join(deepest) if anywhere else "")
     return f"{type(error).__name__}: {error}{where}{notes}"
 
 
@@ -82,4 +82,4 @@ def _is_installed(file: str) -> bool:
 @lru_cache(maxsize=1024)
 def _has_plugins(package: str) -> bool:
     """Return whether an installed *package* has plug-ins."""
-    return any(entry.module.partition(".")[0] == package for entry in entries())
+    return any(entry.module.partition(".")[0] == package for entry in list_entry_points())

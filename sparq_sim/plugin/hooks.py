@@ -26,7 +26,7 @@ from sparq_sim.plugin.environment import (
     WithGaps,
 )
 from sparq_sim.plugin.expert import Answering, Broadcasting, Expert
-from sparq_sim.plugin.frames import account
+from sparq_sim.plugin.frames import describe_error
 from sparq_sim.plugin.optimizer import Agent, Believing, Optimizer
 
 CLOSE = 0.82
@@ -76,14 +76,14 @@ _BASES = frozenset(name for base in (Environment, Expert, Optimizer) for name in
 """What models have by their bases, of which nothing is misspelt."""
 
 
-def has(started: object, hook: Hook) -> bool:
+def has_hook(started: object, hook: Hook) -> bool:
     """Return whether a *hook* is there; None in its place says that it is not."""
     found = getattr(started, hook.name, None)
     # The base of experts has an answer that only says what is missing.
     return found is not None and getattr(found, "__func__", None) is not Expert.answer
 
 
-def fault(started: object, hook: Hook) -> str | None:
+def find_mismatch(started: object, hook: Hook) -> str | None:
     """Return why a *hook* that is there cannot be used as its protocol says, if it cannot."""
     found = getattr(started, hook.name, None)
     if found is None:
@@ -130,13 +130,13 @@ def _found_refusal(function: Callable[..., object], arguments: tuple[str, ...]) 
 _known_refusal = lru_cache(maxsize=256)(_found_refusal)
 
 
-def near_misses(started: object, hooks: Sequence[Hook]) -> Iterator[tuple[str, str]]:
+def find_near_misses(started: object, hooks: Sequence[Hook]) -> Iterator[tuple[str, str]]:
     """Yield each public name that is probably a misspelling, and the name that was meant.
 
     The hook that was meant must be absent, and what has the name must be usable in its place: an
     ordinary helper with a like name is none.
     """
-    absent = {hook.name: hook for hook in hooks if not has(started, hook)}
+    absent = {hook.name: hook for hook in hooks if not has_hook(started, hook)}
     for given in dir(started) if absent else ():
         if given.startswith("_") or given in _BASES:
             continue
@@ -158,7 +158,7 @@ def _stands_for(found: Any, hook: Hook) -> bool:
     return callable(found) and _refusal(found, hook.arguments) is None
 
 
-def misspelt(given: str, meant: str) -> str:
+def describe_near_miss(given: str, meant: str) -> str:
     """Return what is said of a near miss."""
     return f"{given!r} is nothing that is used: did you mean {meant!r}?"
 
@@ -174,10 +174,10 @@ def check_hooks(who: str, started: object, hooks: Sequence[Hook]) -> None:
         hooks: `LANDSCAPE_HOOKS`, `EXPERT_HOOKS` or `AGENT_HOOKS`.
     """
     for hook in hooks:
-        if (wrong := fault(started, hook)) is not None:
+        if (wrong := find_mismatch(started, hook)) is not None:
             raise HookError(f"{who}: {wrong}")
-    for given, meant in near_misses(started, hooks):
-        warnings.warn(f"{who}: {misspelt(given, meant)}", NearMissWarning, stacklevel=2)
+    for given, meant in find_near_misses(started, hooks):
+        warnings.warn(f"{who}: {describe_near_miss(given, meant)}", NearMissWarning, stacklevel=2)
 
 
 class Readings:
@@ -234,7 +234,7 @@ class Readings:
             raise
         except Exception as error:
             self._refuse(points)
-            raise self._error(hook, f"raised {account(error)}") from error
+            raise self._error(hook, f"raised {describe_error(error)}") from error
         if given.shape != (len(points),):
             self._refuse(points)
             raise self._error(

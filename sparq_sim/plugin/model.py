@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaH
 from pydantic_core import CoreSchema
 
 from sparq_sim.errors import PluginError
-from sparq_sim.fields import guard
-from sparq_sim.plugin.origins import Source, loaded, within_core
-from sparq_sim.plugin.promises import Promises, watch
+from sparq_sim.fields import add_checks
+from sparq_sim.plugin.origins import Source, hash_sources, is_core
+from sparq_sim.plugin.result_checks import ResultChecks, check_results
 
 __all__ = ["Model"]
 
@@ -42,14 +42,14 @@ class Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     _sources: ClassVar[Mapping[str, Source]] = {}
-    _promises: ClassVar[Promises] = {}
+    _result_checks: ClassVar[ResultChecks] = {}
     """How the results of its methods are checked where a class outside this package defines them.
     """
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         schema = handler(source)
-        guard(handler.resolve_ref_schema(schema))
+        add_checks(handler.resolve_ref_schema(schema))
         return schema
 
     @classmethod
@@ -58,11 +58,11 @@ class Model(BaseModel):
     ) -> dict[str, Any]:
         """Describe each field by its sentence."""
         from sparq_sim.plugin.field_docs import (
-            describe,  # here, because only a JSON schema needs it
+            describe_fields,  # here, because only a JSON schema needs it
         )
 
         written = handler(schema)
-        describe(cls, handler.resolve_ref_schema(written))
+        describe_fields(cls, handler.resolve_ref_schema(written))
         return written
 
     @classmethod
@@ -75,10 +75,10 @@ class Model(BaseModel):
                 f"{cls.__name__} has an __init__ of its own, but a plug-in is its fields: declare "
                 "them in the class, as in `lag: float = 2.0`, and make what changes in start"
             )
-        if not within_core(cls):
+        if not is_core(cls):
             _check_kind_field(cls)
-            watch(cls, cls._promises)
-        cls._sources = loaded(cls)
+            check_results(cls, cls._result_checks)
+        cls._sources = hash_sources(cls)
 
 
 def _check_kind_field(model: type[Model]) -> None:
@@ -88,7 +88,7 @@ def _check_kind_field(model: type[Model]) -> None:
         return
     # What only a plug-in has within it is written without a name, and may have such a field.
     if any(
-        base is not Model and within_core(base) for base in model.__mro__ if issubclass(base, Model)
+        base is not Model and is_core(base) for base in model.__mro__ if issubclass(base, Model)
     ):
         raise PluginError(
             f"{model.__name__} has a field `kind` of its own, but under `kind` the name of the "

@@ -74,7 +74,7 @@ class Origin:
     covers: str
     source: str | None
 
-    def told(self) -> dict[str, object]:
+    def to_provenance(self) -> dict[str, object]:
         """Return what provenance keeps of it."""
         return {
             "class": self.name,
@@ -88,41 +88,41 @@ class Origin:
 # What takes part
 
 
-def loaded(model: type) -> Mapping[str, Source]:
+def hash_sources(model: type) -> Mapping[str, Source]:
     """Hash the files behind a class and its bases, by module; those of the core are left out.
 
     To be called when the class is made: a file may be edited while this process goes on with what
     it has loaded.
     """
-    modules = {each.__module__ for each in _lineage(model) if not within_core(each)}
+    modules = {each.__module__ for each in _lineage(model) if not is_core(each)}
     found = {module: _of_files(module) for module in modules}
     return {module: source for module, source in found.items() if source is not None}
 
 
-def origins(plugins: Iterable[Plugin]) -> list[Origin]:
+def find_origins(plugins: Iterable[Plugin]) -> list[Origin]:
     """List where plug-ins and the bases of their classes come from, sorted by name."""
     found: dict[str, Origin] = {}
     for plugin in plugins:
         for each in _lineage(plugin):
             known = vars(each).get("_sources") or vars(plugin).get("_sources") or {}
-            name = qualified(each)
+            name = qualified_name(each)
             found[name] = _origin(name, known.get(each.__module__) or _of(each))
     return [found[name] for name in sorted(found)]
 
 
-def qualified(plugin: Plugin) -> str:
+def qualified_name(plugin: Plugin) -> str:
     """Return the full name of a class or function."""
     return f"{_named(plugin.__module__)}:{plugin.__qualname__}"
 
 
 def _is_plugin(thing: Plugin) -> bool:
     """Return whether a class is a plug-in: an optimizer, or neither of the core nor of Python."""
-    if within_core(thing):
+    if is_core(thing):
         return thing.__module__.startswith(f"{_HOME}.optimizers.")
     return thing.__module__.partition(".")[0] not in _NO_PLUGINS
 
 
-def within_core(thing: Plugin) -> bool:
+def is_core(thing: Plugin) -> bool:
     """Return whether a class or function is one of sparq_sim itself."""
     return thing.__module__.partition(".")[0] == _HOME
 
@@ -131,7 +131,7 @@ def _lineage(plugin: Plugin) -> list[Plugin]:
     """List a plug-in and its bases, but for those of the core, of pydantic and of Python."""
     bases = plugin.__mro__[1:] if isinstance(plugin, type) else ()
     own: list[Plugin] = [plugin] if _is_plugin(plugin) else []
-    return own + [base for base in bases if _is_plugin(base) and not within_core(base)]
+    return own + [base for base in bases if _is_plugin(base) and not is_core(base)]
 
 
 def _named(module: str) -> str:
@@ -149,7 +149,7 @@ def _origin(name: str, source: Source) -> Origin:
     return Origin(name, distribution, version, source.covers, source.hash)
 
 
-def entries() -> list[EntryPoint]:
+def list_entry_points() -> list[EntryPoint]:
     """List all entry points by which something is plugged in here."""
     groups = [group for group in entry_points().groups if group.startswith(f"{_HOME}.")]
     return [entry for group in sorted(groups) for entry in entry_points(group=group)]
@@ -160,7 +160,7 @@ def _announced() -> dict[str, tuple[str | None, str | None]]:
     """Return the distribution and version behind each class that an entry point names."""
     return {
         entry.value: (entry.dist.name, entry.dist.version)
-        for entry in entries()
+        for entry in list_entry_points()
         if entry.dist is not None
     }
 
@@ -197,7 +197,7 @@ class _File:
 
 
 @cache
-def core() -> str:
+def hash_core() -> str:
     """Hash the modules of sparq_sim that play and measure, as they are when this is first asked."""
     home = os.path.dirname(os.path.dirname(__file__))
     files = [file for file in _python_files(home) if _computes(_within(home, file))]
@@ -213,8 +213,8 @@ def _computes(path: str) -> bool:
 
 def _of(plugin: Plugin) -> Source:
     """Hash what there is to hash."""
-    if within_core(plugin):
-        return Source(CORE, core())
+    if is_core(plugin):
+        return Source(CORE, hash_core())
     return _kept(plugin.__module__) or _of_code(plugin) or Source("version", None)
 
 

@@ -31,23 +31,23 @@ from pydantic_core.core_schema import (
 
 from sparq_sim.arrays import Values
 from sparq_sim.errors import HookError, PluginError
-from sparq_sim.fields import is_number, no_table
-from sparq_sim.plugin.frames import account
+from sparq_sim.fields import is_number, table_error
+from sparq_sim.plugin.frames import describe_error
 from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.registry import (
     PartKind,
+    add_kind,
     check_unclaimed,
-    family,
-    installed,
+    find_family,
     kind_of,
-    kind_written,
+    kind_to_write,
+    list_installed,
     load,
     name_of,
-    with_kind,
 )
 
 
-class Open:
+class PartChoice:
     """Annotates the base of a family of parts, which users may add to.
 
     Args:
@@ -87,14 +87,14 @@ class Open:
         return {"anyOf": [{"type": "number"}, table]} if self._number else table
 
     def _read(self, given: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
-        if isinstance(given, family(self.kind).base):
+        if isinstance(given, find_family(self.kind).base):
             return self._probed(given)
         if self._number and is_number(given):
             kind, field = self._number
             return handler({"kind": kind, field: given})
         if not isinstance(given, Mapping):
-            known = dict.fromkeys([*self.bundled, *installed(self.kind)])
-            raise no_table(given, [*known], number=self._number is not None)
+            known = dict.fromkeys([*self.bundled, *list_installed(self.kind)])
+            raise table_error(given, [*known], number=self._number is not None)
         if "kind" not in given:
             raise _refusal("missing; say which kind it is")
         kind, context = str(given["kind"]), info.context or {}
@@ -113,7 +113,7 @@ class Open:
         except ValidationError:
             raise
         except Exception as error:  # A validator of its own, that is broken.
-            told = account(error)
+            told = describe_error(error)
             raise _refusal(f"{self.kind} {kind!r} fails on its fields: {told}") from error
         return self._probed(part)
 
@@ -124,7 +124,7 @@ class Open:
         try:
             self._probe(part)
         except Exception as error:
-            told = f"{self.kind} {name_of(type(part))!r} raises {account(error)}"
+            told = f"{self.kind} {name_of(type(part))!r} raises {describe_error(error)}"
             reason = str(error) if isinstance(error, HookError) else told
             raise PydanticCustomError("part", "{reason}", {"reason": reason}) from error
         return part
@@ -143,13 +143,13 @@ def _refusal(reason: str) -> PydanticCustomError:
 
 def _write(part: Any, handler: SerializerFunctionWrapHandler) -> Any:
     """Write all fields of a part, those of a user's own class too, and its kind."""
-    return with_kind(handler(part), kind_written(part))
+    return add_kind(handler(part), kind_to_write(part))
 
 
 # What parts of users' own give
 
 
-def broken(part: Model, what: str, given: object, expected: str) -> HookError:
+def result_error(part: Model, what: str, given: object, expected: str) -> HookError:
     """Return the error of a *part* that gave something else for *what* than *expected*."""
     shown = repr(given)
     if isinstance(given, np.ndarray):
@@ -158,7 +158,7 @@ def broken(part: Model, what: str, given: object, expected: str) -> HookError:
     return HookError(f"{told}; expected {expected}")
 
 
-def number(
+def check_number(
     part: Model, what: str, given: object, *, least: float = -inf, most: float = inf
 ) -> float:
     """Return what a *part* gave for *what*: a finite number from *least* to *most*.
@@ -170,7 +170,7 @@ def number(
     if isinstance(given, np.ndarray | np.generic) and given.ndim == 0:
         found = given.item()
     if not (is_number(found) and least <= found <= most and isfinite(found)):
-        raise broken(part, what, found, f"a finite number{_bounds(least, most)}")
+        raise result_error(part, what, found, f"a finite number{_bounds(least, most)}")
     return float(found)
 
 
@@ -179,7 +179,9 @@ def is_whole(given: Any) -> bool:
     return isinstance(given, int | np.integer) and not isinstance(given, bool)
 
 
-def numbers(part: Model, what: str, given: object, *, count: int, least: float = -inf) -> Values:
+def check_numbers(
+    part: Model, what: str, given: object, *, count: int, least: float = -inf
+) -> Values:
     """Return what a *part* gave for *what*: *count* finite numbers, none below *least*.
 
     Raises:
@@ -187,12 +189,12 @@ def numbers(part: Model, what: str, given: object, *, count: int, least: float =
     """
     expected = f"an array of shape ({count},) of finite numbers{_bounds(least, inf)}"
     if not isinstance(given, np.ndarray) or given.dtype.kind not in "fiu":
-        raise broken(part, what, given, expected)
+        raise result_error(part, what, given, expected)
     if given.shape != (count,):
-        raise broken(part, what, given, expected)
+        raise result_error(part, what, given, expected)
     good = np.isfinite(given) & (given >= least)
     if not good.all():
-        raise broken(part, what, given[int(np.argmin(good))].item(), expected)
+        raise result_error(part, what, given[int(np.argmin(good))].item(), expected)
     return given
 
 

@@ -15,10 +15,10 @@ import sparq_sim
 from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.plugin.environment import Environment
 from sparq_sim.plugin.expert import Expert
-from sparq_sim.plugin.frames import account
+from sparq_sim.plugin.frames import describe_error
 from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.optimizer import Optimizer
-from sparq_sim.plugin.origins import qualified
+from sparq_sim.plugin.origins import qualified_name
 
 Kind: TypeAlias = Literal["environment", "expert", "optimizer"]
 PartKind: TypeAlias = Literal[
@@ -67,20 +67,20 @@ class Family(NamedTuple):
 
 
 @cache
-def family(kind: AnyKind) -> Family:
+def find_family(kind: AnyKind) -> Family:
     """Return the base and the bundled classes of a *kind*, by name."""
     home = EntryPoint(kind, _HOMES[kind], _GROUP_OF[kind]).load()
     base, *annotations = get_args(home) or (home,)
     return Family(base, annotations[0].bundled if annotations else {})
 
 
-def names(kind: AnyKind) -> list[str]:
+def list_names(kind: AnyKind) -> list[str]:
     """List the plug-ins of a *kind* that are there, without loading any that is installed."""
     _check_kind(kind)
-    return sorted({*family(kind).bundled, *installed(kind)})
+    return sorted({*find_family(kind).bundled, *list_installed(kind)})
 
 
-def installed(kind: AnyKind) -> list[str]:
+def list_installed(kind: AnyKind) -> list[str]:
     """List the names of a *kind* that entry points give."""
     return sorted({entry.name for entry in _entries(kind)})
 
@@ -113,13 +113,13 @@ def load(kind: AnyKind, name: str, *, allow_import: bool = False) -> type[Model]
         if EntryPoint.pattern.fullmatch(name) is None:
             raise PluginError(f"{kind} {name!r} names no class: write `module:Class`")
         return _checked(kind, name, EntryPoint(name, name, _GROUP_OF[kind]))
-    bundled = family(kind).bundled.get(name)
+    bundled = find_family(kind).bundled.get(name)
     claims = [entry for entry in _entries(kind) if entry.name == name]
     _check_claims(kind, name, claims)
     if bundled is not None:
         return bundled
     if not claims:
-        raise PluginError(f"no {kind} is called {name!r}: {did_you_mean(name, names(kind))}")
+        raise PluginError(f"no {kind} is called {name!r}: {did_you_mean(name, list_names(kind))}")
     return _checked(kind, name, claims[0])
 
 
@@ -132,7 +132,7 @@ def check_unclaimed(kind: AnyKind, name: str) -> None:
 @lru_cache(maxsize=256)
 def _claimed(kind: AnyKind, path: tuple[str, ...]) -> frozenset[str]:
     """Return what is installed of a *kind*; looked up once, as bundled parts are read often."""
-    return frozenset(installed(kind))
+    return frozenset(list_installed(kind))
 
 
 @lru_cache(maxsize=1024)
@@ -140,7 +140,7 @@ def kind_of(model: type) -> AnyKind | None:
     """Return of which kind a class is, or None for a model that is no plug-in."""
     for kind, home in _HOMES.items():
         # Who derives from a base has loaded its module.
-        if home.partition(":")[0] in sys.modules and issubclass(model, family(kind).base):
+        if home.partition(":")[0] in sys.modules and issubclass(model, find_family(kind).base):
             return kind
     return None
 
@@ -148,10 +148,10 @@ def kind_of(model: type) -> AnyKind | None:
 @lru_cache(maxsize=1024)
 def name_of(plugin: type[Model]) -> str:
     """Return the name under which a class is known, or else `module:Class`."""
-    path = qualified(plugin)
+    path = qualified_name(plugin)
     if (kind := kind_of(plugin)) is None:
         return path
-    for name, bundled in family(kind).bundled.items():
+    for name, bundled in find_family(kind).bundled.items():
         if bundled is plugin:
             return name
     for entry in sorted(_entries(kind), key=lambda entry: entry.name):
@@ -162,14 +162,14 @@ def name_of(plugin: type[Model]) -> str:
     return path
 
 
-def kind_written(model: object) -> str | None:
+def kind_to_write(model: object) -> str | None:
     """Return what is written as the `kind` of a *model*, or None where it is no plug-in."""
     if not isinstance(model, Model):
         return None
     plugin = type(model)
     if (kind := kind_of(plugin)) is None:
         return None
-    if plugin in family(kind).bundled.values():
+    if plugin in find_family(kind).bundled.values():
         return str(getattr(model, "kind"))  # noqa: B009 - of bundled parts alone
     name = name_of(plugin)
     _check_kept(model, kind, name)
@@ -193,7 +193,7 @@ def _check_kept(model: Model, kind: AnyKind, name: str) -> None:
         )
 
 
-def with_kind(fields: dict[str, Any], kind: object) -> dict[str, Any]:
+def add_kind(fields: dict[str, Any], kind: object) -> dict[str, Any]:
     """Return *fields* with the *kind* that is written beside them, if any."""
     if kind is None:
         return fields
@@ -218,8 +218,8 @@ def _distribution(entry: EntryPoint) -> str:
 def _check_claims(kind: AnyKind, name: str, claims: Iterable[EntryPoint]) -> None:
     """Refuse a *name* that is claimed more than once."""
     owners = [f"{claim.value} ({_distribution(claim)})" for claim in claims]
-    if (bundled := family(kind).bundled.get(name)) is not None:
-        owners.append(f"{qualified(bundled)} (sparq-sim)")
+    if (bundled := find_family(kind).bundled.get(name)) is not None:
+        owners.append(f"{qualified_name(bundled)} (sparq-sim)")
     if len(owners) > 1:
         told = ", ".join(sorted(owners))
         raise PluginError(f"{kind} {name!r} is claimed twice: {told}; uninstall or rename one")
@@ -230,9 +230,9 @@ def _checked(kind: AnyKind, name: str, entry: EntryPoint) -> type[Model]:
         loaded = entry.load()
     except (Exception, SystemExit) as error:
         raise PluginError(
-            f"{kind} {name!r} ({entry.value}) cannot be loaded: {account(error)}"
+            f"{kind} {name!r} ({entry.value}) cannot be loaded: {describe_error(error)}"
         ) from error
-    base = family(kind).base
+    base = find_family(kind).base
     if not (isinstance(loaded, type) and issubclass(loaded, base)):
         home = "sparq_sim" if base.__name__ in sparq_sim.__all__ else base.__module__
         raise PluginError(

@@ -23,7 +23,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from sparq_sim.errors import ScenarioError, did_you_mean
-from sparq_sim.fields import Written
+from sparq_sim.fields import ScenarioString
 
 Keys: TypeAlias = tuple[str, ...]
 """Where a value is: keys of tables, and places in arrays from "0" on."""
@@ -409,7 +409,7 @@ def _from_folder(value: Any, folder: Path, key: str = "") -> Any:
         return [_from_folder(v, folder, key) for v in value]
     if not isinstance(value, str):
         return value
-    written = Written.within(folder, value)
+    written = ScenarioString.within(folder, value)
     # "a.b.file" is a path of fields, in a sweep.
     return written.path if key.rpartition(".")[2] in FILE_FIELDS else written
 

@@ -34,21 +34,21 @@ from sparq_sim.fields import is_number
 from sparq_sim.messages import AGENT_NAME, REWARD
 from sparq_sim.plugin.environment import Environment, Landscape
 from sparq_sim.plugin.expert import Expert
-from sparq_sim.plugin.field_docs import field_docs, first_paragraph
-from sparq_sim.plugin.frames import account
+from sparq_sim.plugin.field_docs import read_field_docs, read_summary
+from sparq_sim.plugin.frames import describe_error
 from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.optimizer import Optimizer
 from sparq_sim.plugin.registry import (
     GROUPS,
     AnyKind,
     Kind,
-    family,
-    installed,
+    add_kind,
+    find_family,
     kind_of,
-    kind_written,
+    kind_to_write,
+    list_installed,
+    list_names,
     load,
-    names,
-    with_kind,
 )
 from sparq_sim.scenario.files import (
     ABSENT,
@@ -98,7 +98,7 @@ def _refusals(details: list[InitErrorDetails]) -> ValidationError:
 
 
 def _no_table(kind: Kind) -> ValidationError:
-    return _refusal(f"should be a table with a kind; the kinds are: {', '.join(names(kind))}")
+    return _refusal(f"should be a table with a kind; the kinds are: {', '.join(list_names(kind))}")
 
 
 def _plugged(kind: Kind, given: Any, info: ValidationInfo) -> Any:
@@ -109,7 +109,7 @@ def _plugged(kind: Kind, given: Any, info: ValidationInfo) -> Any:
         raise _no_table(kind)
     name = given.get("kind")
     if "kind" not in given:
-        raise _refusal(f"missing; say which {kind}: {', '.join(names(kind))}", "kind")
+        raise _refusal(f"missing; say which {kind}: {', '.join(list_names(kind))}", "kind")
     if not isinstance(name, str):
         raise _refusal(f"expected the name of an {kind}", "kind", given=name)
     allow_import = bool((info.context or {}).get("allow_import", False))
@@ -123,7 +123,9 @@ def _plugged(kind: Kind, given: Any, info: ValidationInfo) -> Any:
     except ValidationError:
         raise
     except Exception as error:  # A validator of the plug-in's own, that is broken.
-        raise _refusal(f"{kind} {name!r} fails on its fields: {account(error)}", "kind") from error
+        raise _refusal(
+            f"{kind} {name!r} fails on its fields: {describe_error(error)}", "kind"
+        ) from error
 
 
 def _environment(given: Any, info: ValidationInfo) -> Any:
@@ -832,14 +834,14 @@ def _plain(value: Any, at: tuple[str, ...], unwritten: list[str]) -> Any:
                 "channel": inner(value.channel, "channel"),
             }
         case BaseModel():
-            kind = kind_written(value)
+            kind = kind_to_write(value)
             if kind and (kind.startswith("__main__:") or "<locals>" in kind):
                 unwritten.append(dotted((*at, "kind")))
             fields = {
                 field.alias or key: inner(getattr(value, key), key)
                 for key, field in type(value).model_fields.items()
             }
-            return with_kind(fields, kind)
+            return add_kind(fields, kind)
         case Mapping():
             return {str(key): inner(item, key) for key, item in value.items()}
         case tuple() | list():
@@ -910,7 +912,7 @@ def _fields(annotation: Any, value: Any, *, allow_import: bool) -> dict[str, Any
             own = _fields(Expert, value, allow_import=allow_import)
             return {**own, "channel": Channel}
         sort = kind_of(model)
-        if sort is not None and model is family(sort).base:
+        if sort is not None and model is find_family(sort).base:
             try:
                 plugin = load(sort, str(kind), allow_import=allow_import)
             except PluginError:
@@ -962,16 +964,16 @@ def schema() -> dict[str, Any]:
         found: dict[str, Any] = definitions[refs[model, "validation"]["$ref"].rpartition("/")[2]]
         return found
 
-    docs = field_docs(Scenario)
-    channel = _described(refs[Channel, "validation"], field_docs(Engaged).get("channel"))
+    docs = read_field_docs(Scenario)
+    channel = _described(refs[Channel, "validation"], read_field_docs(Engaged).get("channel"))
     choices: dict[str, Any] = {}
     for kind, found in loaded.items():
         more = {"channel": channel} if kind == "expert" else {}
         for name, model in found.items():
             own = definition(model)
-            tag = _described({"const": name}, first_paragraph(model))
+            tag = _described({"const": name}, read_summary(model))
             definitions[f"{kind}: {name}"] = own | {
-                "properties": with_kind(own.get("properties", {}) | more, tag),
+                "properties": add_kind(own.get("properties", {}) | more, tag),
                 "required": [*dict.fromkeys(["kind", *own.get("required", [])])],
             }
         choices[kind] = {"oneOf": [{"$ref": f"#/$defs/{kind}: {name}"} for name in found]}
@@ -1123,7 +1125,7 @@ def _with_installed(node: Any, choices: Mapping[str, Any]) -> Any:
 def _loaded(kind: AnyKind) -> dict[str, type[BaseModel]]:
     """Load what is installed of a *kind*, but for what is broken and what no schema describes."""
     found: dict[str, type[BaseModel]] = {}
-    for name in installed(kind):
+    for name in list_installed(kind):
         try:
             model: type[BaseModel] = load(kind, name)
             model.model_json_schema()

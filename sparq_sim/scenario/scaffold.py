@@ -16,7 +16,7 @@ from string import Template
 from typing import Literal, NamedTuple, TypeAlias
 
 from sparq_sim.errors import SparqError, did_you_mean
-from sparq_sim.plugin.registry import Kind, names
+from sparq_sim.plugin.registry import Kind, list_names
 from sparq_sim.scenario.files import bundled
 
 NewKind: TypeAlias = Literal["environment", "expert", "optimizer", "scenario"]
@@ -80,7 +80,7 @@ def _objections_to_scenario(name: str) -> Iterator[str]:
 def _objections_to_plugin(kind: Kind, name: str, files: Mapping[str, str]) -> Iterator[str]:
     """Say what speaks against a name, the plainest reason first."""
     module, model = _module(name), _class(name)
-    if name in names(kind):
+    if name in list_names(kind):
         yield f"an {kind} of this name is installed"
     if iskeyword(module) or iskeyword(model) or hasattr(builtins, model):
         yield f"{module!r} or {model!r} is a word of Python's own"

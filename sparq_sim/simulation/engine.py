@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparq_sim.arrays import Point, Points, Values, all_finite, all_rows, frozen_array
+from sparq_sim.arrays import Point, Points, Values, all_finite, all_rows, freeze_array
 from sparq_sim.domain import Domain
 from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.messages import (
@@ -22,7 +22,7 @@ from sparq_sim.messages import (
     Failure,
     Move,
     Query,
-    checked_query,
+    make_checked_query,
 )
 from sparq_sim.plugin.briefing import Briefing
 from sparq_sim.plugin.environment import Landscape, Observing, WithGaps
@@ -33,9 +33,9 @@ from sparq_sim.plugin.hooks import (
     Hook,
     Readings,
     check_hooks,
-    has,
-    misspelt,
-    near_misses,
+    describe_near_miss,
+    find_near_misses,
+    has_hook,
 )
 from sparq_sim.plugin.optimizer import Agent
 from sparq_sim.simulation.channel.channel import Channel
@@ -68,9 +68,9 @@ _NEEDED = {
 
 def _check_started(who: str, started: object, hooks: Sequence[Hook]) -> None:
     """Refuse what a plug-in's `start` gives, unless it can be used by its *hooks*."""
-    missing = [hook.name for hook in hooks if not hook.optional and not has(started, hook)]
+    missing = [hook.name for hook in hooks if not hook.optional and not has_hook(started, hook)]
     if missing:
-        hints = [f"; {misspelt(*pair)}" for pair in near_misses(started, hooks)]
+        hints = [f"; {describe_near_miss(*pair)}" for pair in find_near_misses(started, hooks)]
         raise PluginError(
             f"{who}: start gives an object of type {type(started).__name__}, which must have "
             f"{'; and '.join(_NEEDED[name] for name in missing)}{''.join(hints)}"
@@ -409,15 +409,15 @@ class Engine:
         return move
 
     def _play(self, point: Point) -> None:
-        self._points = frozen_array(point)[None]
+        self._points = freeze_array(point)[None]
         self._played.add(tuple(self._points[0].tolist()))
         number, now = self._stage.round, self._clock.now
-        self._reward.ask(checked_query(number, REWARD, self._points, now))
+        self._reward.ask(make_checked_query(number, REWARD, self._points, now))
 
     def _consult(self, query: Query, now: float) -> None:
         """Pass a query on, but for points to which there is no access."""
         if query.asked_at != now:  # It was thought out earlier, and goes out now.
-            query = checked_query(query.id, query.source, query.points, now)
+            query = make_checked_query(query.id, query.source, query.points, now)
         if self._past_only and not self._played.issuperset(_rows(query.points)):
             failure = Failure(
                 query=query,

@@ -17,7 +17,7 @@ from numpy.random import Generator
 
 from sparq_sim.errors import LiveOnlyError, PluginError
 from sparq_sim.plugin.environment import Environment, Landscape
-from sparq_sim.plugin.frames import account
+from sparq_sim.plugin.frames import describe_error
 from sparq_sim.simulation.blas import one_thread
 from sparq_sim.simulation.randomness import Streams
 
@@ -141,7 +141,7 @@ class Resources:
                 if not isinstance(trouble, Exception):  # Ctrl-C, once more.
                     first = trouble
                 elif trouble is not error:
-                    told = f"{held.who} could not be closed: {account(trouble)}"
+                    told = f"{held.who} could not be closed: {describe_error(trouble)}"
                     if first is None:
                         first = PluginError(told)
                         first.__cause__ = trouble

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 from sparq_sim.arrays import Point
 from sparq_sim.errors import PluginError, SparqError
 from sparq_sim.plugin.environment import Environment, Landscape
-from sparq_sim.plugin.frames import account
+from sparq_sim.plugin.frames import describe_error
 from sparq_sim.plugin.hooks import LANDSCAPE_HOOKS
 from sparq_sim.simulation.delivery.programs import kill_all
 from sparq_sim.simulation.lifetime import Resources, close_all, run_at_once
@@ -243,7 +243,7 @@ def _performed(scenario: Scenario, play: Play, home: store.Store | None) -> Outc
             play,
             "failed",
             perf_counter() - began,
-            message=account(error, anywhere=True),
+            message=describe_error(error, anywhere=True),
             warnings=tuple(warned),
         )
     if home:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import sparq_sim
-from sparq_sim.plugin.origins import CORE, core, qualified
+from sparq_sim.plugin.origins import CORE, hash_core, qualified_name
 from sparq_sim.plugin.registry import kind_of, name_of
 from sparq_sim.scenario.files import ABSENT, at_path, dotted, shown, without
 from sparq_sim.study.store import Provenance, StoreError, canonical, models_used, plugins_used
@@ -236,7 +236,7 @@ def replaced(told: Provenance, scenario: Scenario, optimizer: str) -> str | None
         return f"sparq-sim was {version} then and is {sparq_sim.__version__} now"
     if "core" not in told:  # By 0.1.0, which knew installed plug-ins by their versions alone.
         return "the source of the code that played them was not noted then"
-    changed = ["the source of sparq-sim"] if told["core"] != core() else []
+    changed = ["the source of sparq-sim"] if told["core"] != hash_core() else []
     changed += _changed(told["plugins"], scenario, optimizer)
     if changed:
         return f"{' and '.join(changed)} {'has' if len(changed) == 1 else 'have'} changed since"
@@ -270,7 +270,7 @@ def _changed(before: Sequence[Mapping[str, Any]], scenario: Scenario, optimizer:
 def _called(scenario: Scenario, optimizer: str) -> dict[str, str]:
     """Return what users call the plug-ins of a scenario, by class."""
     return {
-        qualified(model): f"{kind} {name_of(model)!r}"
+        qualified_name(model): f"{kind} {name_of(model)!r}"
         for model in models_used(scenario, optimizer)
         if isinstance(model, type) and (kind := kind_of(model)) is not None
     }

@@ -31,7 +31,7 @@ from threadpoolctl import threadpool_info
 
 import sparq_sim
 from sparq_sim.errors import SparqError
-from sparq_sim.plugin.origins import Plugin, core, origins
+from sparq_sim.plugin.origins import Plugin, find_origins, hash_core
 from sparq_sim.simulation import measures
 from sparq_sim.simulation.records import Fate
 from sparq_sim.simulation.trace import AS_PLANNED, WALL, Trace
@@ -48,7 +48,7 @@ Provenance: TypeAlias = dict[str, Any]
 Values: TypeAlias = Mapping[str, object]
 """The values of a swept setting, by dotted path."""
 
-core()  # Now, for a file may be edited while this process goes on with what it has loaded.
+hash_core()  # Now, for a file may be edited while this process goes on with what it has loaded.
 
 KINDS: tuple[Kind, Kind] = ("rounds", "replies")
 SCENARIO = "scenario.json"
@@ -83,7 +83,7 @@ def _hash(thing: object) -> str:
 
 def code(plugins: Sequence[Mapping[str, object]]) -> str:
     """Name the code that a play is computed by: that of sparq-sim and of its plug-ins."""
-    return _hash([sparq_sim.__version__, core(), plugins])
+    return _hash([sparq_sim.__version__, hash_core(), plugins])
 
 
 def family(
@@ -103,7 +103,7 @@ def key(family: str, seed: int, replication: int) -> str:
 
 def plugins_used(scenario: Scenario, optimizer: str) -> list[dict[str, object]]:
     """List the classes and functions that take part in a play, and what their code is known by."""
-    return [origin.told() for origin in origins(models_used(scenario, optimizer))]
+    return [origin.to_provenance() for origin in find_origins(models_used(scenario, optimizer))]
 
 
 def models_used(scenario: Scenario, optimizer: str) -> list[Plugin]:
@@ -207,7 +207,7 @@ def _of_trace(trace: Trace) -> Provenance:
 
 def _made_with() -> Provenance:
     """Return with what plays are computed here."""
-    return {"core": core(), **_machine()}
+    return {"core": hash_core(), **_machine()}
 
 
 def measured(trace: Trace) -> dict[str, float | None]:

@@ -12,7 +12,7 @@ from numpy.random import Generator, Philox
 from sparq_sim.arrays import Matrix, Points, Values
 from sparq_sim.gp.kernels import Kernel, lowest_eigenvalue
 from sparq_sim.plugin.model import Model
-from sparq_sim.plugin.promises import unwatched
+from sparq_sim.plugin.result_checks import without_result_checks
 from sparq_sim.simulation.channel.draws import Draw
 from sparq_sim.simulation.channel.noise import Loss, Noise
 from sparq_sim.testing.laws_of_plugins import Law, Wrong, law, model_laws
@@ -34,7 +34,7 @@ def part_laws(part: Model, points: Points | None = None) -> Iterator[Law]:
     """
     yield from model_laws(part)
     for name, wrong in _laws(part, points):
-        yield law(part, name, unwatched()(wrong))
+        yield law(part, name, without_result_checks()(wrong))
 
 
 def _laws(part: Model, points: Points | None) -> Iterator[Named]:

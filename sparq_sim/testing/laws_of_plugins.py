@@ -16,9 +16,16 @@ from numpy.typing import NDArray
 
 from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.errors import PluginError
-from sparq_sim.landscapes.computed import Computed, Tabulated
+from sparq_sim.landscapes.computed import ComputedLandscape, TabulatedLandscape
 from sparq_sim.plugin.environment import Coarsening, Environment, Landscape, Observing, WithGaps
-from sparq_sim.plugin.hooks import LANDSCAPE_HOOKS, Hook, fault, has, misspelt, near_misses
+from sparq_sim.plugin.hooks import (
+    LANDSCAPE_HOOKS,
+    Hook,
+    describe_near_miss,
+    find_mismatch,
+    find_near_misses,
+    has_hook,
+)
 from sparq_sim.plugin.model import Model
 from sparq_sim.simulation.lifetime import Resources, run_at_once
 
@@ -214,14 +221,14 @@ def call_laws(
     def fault_of(hook: Hook) -> Wrong:
         def wrong() -> object:
             started = start()
-            if hook.optional and not has(started, hook):
+            if hook.optional and not has_hook(started, hook):
                 raise UncheckedError(f"there is no {hook.name}")
-            return fault(started, hook)
+            return find_mismatch(started, hook)
 
         return wrong
 
     def misspellings() -> object:
-        found = [misspelt(*pair) for pair in near_misses(start(), hooks)]
+        found = [describe_near_miss(*pair) for pair in find_near_misses(start(), hooks)]
         return "; ".join(found) or None
 
     laws = {
@@ -251,14 +258,14 @@ def _listed(start: Callable[[], object], hooks: Sequence[Hook]) -> list[Hook]:
         started = start()
     except Exception:  # Whatever it is, the law that it starts will tell.
         return lawful
-    return [hook for hook in lawful if not hook.optional or has(started, hook)]
+    return [hook for hook in lawful if not hook.optional or has_hook(started, hook)]
 
 
 def usable(model: Model, start: Callable[[], object], hooks: Sequence[Hook], *bases: Law) -> Law:
     """Return the law that all hooks that are there can be used, for those of a play to rest on."""
 
     def faults() -> object:
-        return next(filter(None, (fault(start(), hook) for hook in hooks)), None)
+        return next(filter(None, (find_mismatch(start(), hook) for hook in hooks)), None)
 
     return law(model, "can be called as a play does", faults, *bases)
 
@@ -472,17 +479,17 @@ class _Survey:
         return None
 
     @cached_property
-    def _simulated(self) -> Computed | Tabulated | None:
+    def _simulated(self) -> ComputedLandscape | TabulatedLandscape | None:
         """The landscape, if it is simulated to a tolerance that it states."""
         with suppress(Exception):  # The law that it starts tells.
-            if isinstance(self.landscape, Computed | Tabulated):
+            if isinstance(self.landscape, ComputedLandscape | TabulatedLandscape):
                 return self.landscape
         return None
 
-    def _intolerable(self, landscape: Computed | Tabulated) -> object:
+    def _intolerable(self, landscape: ComputedLandscape | TabulatedLandscape) -> object:
         points = landscape.domain.cover(200)
         for time in self.times:
-            errors = abs(landscape.simulated(points, time) - self._rewards(points, time))
+            errors = abs(landscape.simulate(points, time) - self._rewards(points, time))
             if not errors.max() <= landscape.tolerance:
                 return f"at time {time:g} an error of {errors.max():g}"
         return None

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from scipy import stats
 
 from sparq_environments.moving_peaks import MovingPeaks, MovingPeaksLandscape
-from sparq_sim.landscapes.drift import drift
+from sparq_sim.landscapes.drift import measure_drift
 
 moments = st.floats(0, 20_000)
 
@@ -138,7 +138,7 @@ def test_smooth_peaks_go_straight_from_change_to_change_and_meet_the_steps_there
     [({}, 5.9, 137.0), ({"movement": "smooth"}, 8.4, 26.0), ({"shape": "hill"}, 2.2, 39.0)],
 )
 def test_it_drifts_as_stated(fields: dict[str, Any], mean: float, largest: float) -> None:
-    found = [drift(started(seed, **fields), np.arange(501.0)) for seed in range(5)]
+    found = [measure_drift(started(seed, **fields), np.arange(501.0)) for seed in range(5)]
     assert np.mean([each.mean for each in found]) == pytest.approx(mean, rel=0.05)
     assert np.mean([each.largest for each in found]) == pytest.approx(largest, rel=0.05)
 

@@ -33,7 +33,7 @@ from sparq_environments.plume import (
     Wind,
 )
 from sparq_sim.arrays import Values
-from sparq_sim.landscapes.snapshots import Cells, Simulated, State
+from sparq_sim.landscapes.snapshots import CellGrid, InterpolatedLandscape, State
 
 SILENT = (Source(path=Fixed(place=(2.0, 7.0)), rate=0.0),)
 SMALL = Plume(cells=16, spin_up=5.0, step=0.5)
@@ -49,9 +49,9 @@ def stream(seed: int = 0) -> Generator:
     return Generator(Philox(key=seed))
 
 
-def started(model: Plume, seed: int = 0) -> Simulated:
+def started(model: Plume, seed: int = 0) -> InterpolatedLandscape:
     landscape = model.start(stream(seed))
-    assert isinstance(landscape, Simulated)
+    assert isinstance(landscape, InterpolatedLandscape)
     return landscape
 
 
@@ -61,7 +61,7 @@ def solver(model: Plume, seed: int = 0) -> PlumeSolver:
     sources = tuple(
         (source, source.path.drawn(rng), source.schedule.drawn(rng)) for source in model.sources
     )
-    return PlumeSolver(model, flows, sources, Cells(model.domain(), model.cells))
+    return PlumeSolver(model, flows, sources, CellGrid(model.domain(), model.cells))
 
 
 def orders(errors: list[float]) -> Values:

@@ -15,22 +15,22 @@ from scipy.integrate import quad
 from sparq_environments._transport import Waves
 from sparq_environments.rod import Heater, Rod, RodSolver
 from sparq_sim.arrays import Values
-from sparq_sim.landscapes.snapshots import Cells, Simulated, State
+from sparq_sim.landscapes.snapshots import CellGrid, InterpolatedLandscape, State
 
 
 def stream(seed: int = 0) -> Generator:
     return Generator(Philox(key=seed))
 
 
-def started(model: Rod, seed: int = 0) -> Simulated:
+def started(model: Rod, seed: int = 0) -> InterpolatedLandscape:
     landscape = model.start(stream(seed))
-    assert isinstance(landscape, Simulated)
+    assert isinstance(landscape, InterpolatedLandscape)
     return landscape
 
 
 def solver(model: Rod) -> RodSolver:
     return RodSolver(
-        model, Heater(model, Waves(model.cycle, stream())), Cells(model.domain(), model.cells)
+        model, Heater(model, Waves(model.cycle, stream())), CellGrid(model.domain(), model.cells)
     )
 
 

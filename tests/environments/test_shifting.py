@@ -20,7 +20,7 @@ from sparq_environments.shifting import (
     hartmann,
 )
 from sparq_sim.arrays import Point
-from sparq_sim.landscapes.drift import drift
+from sparq_sim.landscapes.drift import measure_drift
 
 KINDS = [
     Shifting(function=function, drift=drift)
@@ -154,7 +154,7 @@ def test_rotation_carries_the_optima_of_branin_about_the_centre_and_one_out_of_t
 )
 def test_on_the_circle_it_drifts_as_stated(function: str, mean: float, largest: float) -> None:
     around = np.linspace(0.0, 2 * math.pi * 0.3 / 0.01, 189)  # Once, by steps of about 1.
-    found = drift(started(function=function), around)
+    found = measure_drift(started(function=function), around)
     assert found.mean == pytest.approx(mean, rel=0.05)
     assert found.largest == pytest.approx(largest, rel=0.05)
 

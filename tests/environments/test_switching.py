@@ -9,7 +9,7 @@ from numpy.random import Generator, Philox
 from pydantic import ValidationError
 
 from sparq_environments.switching import Switching, SwitchingLandscape
-from sparq_sim.landscapes.drift import drift
+from sparq_sim.landscapes.drift import measure_drift
 
 
 def stream(seed: int = 0) -> Generator:
@@ -76,7 +76,7 @@ def test_exponential_dwells_make_switches_a_poisson_process() -> None:
 
 @pytest.mark.slow
 def test_it_drifts_as_stated_and_at_switches_only() -> None:
-    found = [drift(started(seed), np.arange(501.0)) for seed in range(5)]
+    found = [measure_drift(started(seed), np.arange(501.0)) for seed in range(5)]
     assert np.mean([each.mean for each in found]) == pytest.approx(0.032, rel=0.05)
     assert np.mean([each.largest for each in found]) == pytest.approx(1.9, rel=0.05)
     for each in found:

@@ -13,7 +13,7 @@ from scipy.linalg import expm
 from sparq_environments._transport import Diffusion, Waves, advect, bump
 from sparq_sim.arrays import Values
 from sparq_sim.domain import Box
-from sparq_sim.landscapes.snapshots import Cells, State
+from sparq_sim.landscapes.snapshots import CellGrid, State
 
 
 def stream(seed: int = 0) -> Generator:
@@ -83,7 +83,7 @@ def test_a_line_is_carried_alike_alone_and_among_others(
 def test_advection_is_second_order_in_the_mean(travel: float) -> None:
     errors = []
     for cells in (64, 128, 256, 512):
-        grid = Cells(Box(0.0, 10.0), cells)
+        grid = CellGrid(Box(0.0, 10.0), cells)
         state = column(bump(grid, 0, 3.0, 0.5))
         steps = round(0.4 * cells / travel)
         for _ in range(steps):
@@ -158,7 +158,7 @@ def test_small_steps_of_diffusion_are_the_matrix_exponential() -> None:
 def test_diffusion_is_second_order_in_space_and_time_against_the_puff(share: float) -> None:
     errors = []
     for cells in (64, 128, 256):
-        grid = Cells(Box(0.0, 10.0), cells)
+        grid = CellGrid(Box(0.0, 10.0), cells)
         steps = round(cells * share)  # With 0.1, diffusion step / spacing^2 goes from 1.4 to 5.
         diffusion, begin, end = 0.02, 10.0, 20.0
         links = np.full(cells - 1, diffusion / grid.spacings[0] ** 2)
@@ -175,7 +175,7 @@ def test_diffusion_is_second_order_in_space_and_time_against_the_puff(share: flo
 
 
 def test_a_bump_is_the_average_of_the_normal_density_over_each_cell() -> None:
-    grid = Cells(Box(0.0, 3.0), 4)
+    grid = CellGrid(Box(0.0, 3.0), 4)
 
     def density(x: float) -> float:
         return float(np.exp(-((x - 1.0) ** 2) / 0.5) / np.sqrt(0.5 * np.pi))

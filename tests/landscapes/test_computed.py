@@ -18,13 +18,13 @@ from sparq_sim import Box, Environment, PluginError, Rules, Scenario, Sites, Stu
 from sparq_sim.arrays import Points, Values
 from sparq_sim.cli.main import app
 from sparq_sim.landscapes.computed import (
-    Computed,
     ComputedEnvironment,
+    ComputedLandscape,
     EvolvingEnvironment,
-    Tabulated,
     TabulatedEnvironment,
+    TabulatedLandscape,
 )
-from sparq_sim.landscapes.snapshots import Cells, Simulated, State
+from sparq_sim.landscapes.snapshots import CellGrid, InterpolatedLandscape, State
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.study.executors import InProcess, Processes
 from sparq_sim.testing import Asker, LawError, check_environment
@@ -36,21 +36,21 @@ def stream(seed: int = 0) -> Generator:
     return Generator(Philox(key=seed))
 
 
-def tabulated(model: TabulatedEnvironment) -> Tabulated:
+def tabulated(model: TabulatedEnvironment) -> TabulatedLandscape:
     landscape = model.start(stream())
-    assert isinstance(landscape, Tabulated)
+    assert isinstance(landscape, TabulatedLandscape)
     return landscape
 
 
-def computed(model: ComputedEnvironment) -> Computed:
+def computed(model: ComputedEnvironment) -> ComputedLandscape:
     landscape = model.start(stream())
-    assert isinstance(landscape, Computed)
+    assert isinstance(landscape, ComputedLandscape)
     return landscape
 
 
-def evolving(model: EvolvingEnvironment) -> Simulated:
+def evolving(model: EvolvingEnvironment) -> InterpolatedLandscape:
     landscape = model.start(stream())
-    assert isinstance(landscape, Simulated)
+    assert isinstance(landscape, InterpolatedLandscape)
     return landscape
 
 
@@ -109,10 +109,10 @@ class Pond(EvolvingEnvironment):
     def domain(self) -> Box:
         return Box([-5.0, 0.0], [5.0, 10.0], ["x", "y"])
 
-    def drawn(self, rng: Generator) -> Self:
+    def settle(self, rng: Generator) -> Self:
         return self.model_copy(update={"phase": rng.random()}) if self.phase is None else self
 
-    def advance(self, state: State, grid: Cells, begin: float, end: float) -> State:
+    def advance(self, state: State, grid: CellGrid, begin: float, end: float) -> State:
         def rates(time: float, flat: Values) -> Values:
             angle = 2 * np.pi * (time / 40.0 + (self.phase or 0.0))
             sun = np.array([3 * np.cos(angle), 5 + 3 * np.sin(angle)])
@@ -134,13 +134,13 @@ class Growth(EvolvingEnvironment):
     def domain(self) -> Box:
         return Box(0.0, 1.0)
 
-    def first(self, grid: Cells) -> State:
+    def first(self, grid: CellGrid) -> State:
         return np.stack([np.zeros(grid.shape), grid.axes[0]])
 
-    def advance(self, state: State, grid: Cells, begin: float, end: float) -> State:
+    def advance(self, state: State, grid: CellGrid, begin: float, end: float) -> State:
         return state + np.array([[1.0], [2.0]]) * (end - begin)
 
-    def read(self, state: State, grid: Cells) -> State:
+    def read(self, state: State, grid: CellGrid) -> State:
         reward: State = state[1]
         return reward
 
@@ -172,9 +172,9 @@ def test_the_best_of_the_chemostat_is_that_of_a_dense_simulation_to_its_toleranc
     dense = landscape.domain.grid(101)
     for time in (0.0, 7.3, 25.0):
         point, value = landscape.best(time)
-        anew = landscape.simulated(dense, time)
+        anew = landscape.simulate(dense, time)
         assert abs(anew.max() - value) <= Chemostat.tolerance
-        assert anew.max() - landscape.simulated(point[None], time)[0] <= 2 * Chemostat.tolerance
+        assert anew.max() - landscape.simulate(point[None], time)[0] <= 2 * Chemostat.tolerance
         assert landscape.rewards(dense, time).max() <= value + 1e-12
 
 
@@ -262,7 +262,7 @@ def test_chance_is_drawn_once_when_a_world_begins() -> None:
 @pytest.mark.parametrize("world", [Chemostat(), Pond()], ids=["chemostat", "pond"])
 def test_the_coarse_world_has_fewer_places_and_a_larger_error(world: Environment) -> None:
     landscape = world.start(stream())
-    assert isinstance(landscape, Simulated)
+    assert isinstance(landscape, InterpolatedLandscape)
     points = landscape.domain.sample(stream(1), 200)
     fine = landscape.rewards(points, 10.0)
     errors = [
@@ -333,7 +333,7 @@ def test_what_advance_gives_is_refused_by_name(given: Any, words: str) -> None:
         def domain(self) -> Box:
             return Box(0.0, 1.0)
 
-        def advance(self, state: State, grid: Cells, begin: float, end: float) -> Any:
+        def advance(self, state: State, grid: CellGrid, begin: float, end: float) -> Any:
             return given
 
     with pytest.raises(PluginError, match=rf"Wrong\.advance\(state, grid, 0\.0, 1\.0\) {words}"):
@@ -342,7 +342,7 @@ def test_what_advance_gives_is_refused_by_name(given: Any, words: str) -> None:
 
 def test_an_error_within_a_solver_names_the_call() -> None:
     class Broken(Growth):
-        def advance(self, state: State, grid: Cells, begin: float, end: float) -> State:
+        def advance(self, state: State, grid: CellGrid, begin: float, end: float) -> State:
             state += 1.0
             return state
 
@@ -375,10 +375,10 @@ def test_a_domain_that_is_none_is_refused_by_name() -> None:
 
 def test_a_model_that_draws_nothing_back_is_refused_by_name() -> None:
     class Drawn(Hills):
-        def drawn(self, rng: Generator) -> Any:
+        def settle(self, rng: Generator) -> Any:
             rng.random()
 
-    with pytest.raises(PluginError, match=r"Drawn\.drawn\(rng\) gives None; .*model_copy"):
+    with pytest.raises(PluginError, match=r"Drawn\.settle\(rng\) gives None; .*model_copy"):
         Drawn().start(stream())
 
 

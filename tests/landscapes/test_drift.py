@@ -12,7 +12,7 @@ from sparq_environments.synthetic import SyntheticLandscape
 from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box, Domain, Sites
 from sparq_sim.errors import SparqError
-from sparq_sim.landscapes.drift import drift
+from sparq_sim.landscapes.drift import measure_drift
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Jumping(Tilting):
 
 
 def test_the_papers_function_drifts_as_was_measured() -> None:
-    found = drift(SyntheticLandscape(), np.arange(0.0, 501.0))
+    found = measure_drift(SyntheticLandscape(), np.arange(0.0, 501.0))
     assert found.largest == pytest.approx(0.0957, abs=5e-5)
     assert found.mean == pytest.approx(0.061, abs=5e-4)
     assert found.budget == pytest.approx(30.4, abs=0.05)
@@ -57,7 +57,7 @@ def test_of_what_tilts_evenly_all_is_known_however_uneven_the_times(
     domain: Domain, reach: float, steps: list[float]
 ) -> None:
     times = np.cumsum([1.0, *steps])
-    found = drift(Tilting(domain), times)
+    found = measure_drift(Tilting(domain), times)
     assert found.per_unit_time == pytest.approx(reach, rel=1e-9)
     assert found.largest == pytest.approx(reach)
     assert found.mean == pytest.approx(reach)
@@ -65,12 +65,12 @@ def test_of_what_tilts_evenly_all_is_known_however_uneven_the_times(
 
 
 def test_in_four_dimensions_drift_is_bounded_from_below() -> None:
-    found = drift(Tilting(Box(np.zeros(4), np.ones(4))), [0.0, 1.0])
+    found = measure_drift(Tilting(Box(np.zeros(4), np.ones(4))), [0.0, 1.0])
     assert 3.5 < found.largest <= 4.0
 
 
 def test_a_jump_counts_in_full_in_the_step_that_it_falls_into() -> None:
-    found = drift(Jumping(Box(0.0, 1.0)), [0.0, 8.0, 9.5, 10.0, 20.0])
+    found = measure_drift(Jumping(Box(0.0, 1.0)), [0.0, 8.0, 9.5, 10.0, 20.0])
     assert found.per_unit_time.tolist() == [0.0, 0.0, 6.0, 0.0]
     assert (found.largest, found.budget, found.mean) == (6.0, 3.0, 3.0 / 20.0)
 
@@ -78,4 +78,4 @@ def test_a_jump_counts_in_full_in_the_step_that_it_falls_into() -> None:
 @pytest.mark.parametrize("times", [[], [1.0], [1.0, 1.0], [2.0, 1.0], [1.0, float("nan")]])
 def test_times_that_do_not_pass_are_refused(times: Sequence[float]) -> None:
     with pytest.raises(SparqError, match="two times or more, each later"):
-        drift(SyntheticLandscape(), times)
+        measure_drift(SyntheticLandscape(), times)

@@ -10,7 +10,7 @@ from scipy.optimize import minimize_scalar
 from sparq_environments.synthetic import SyntheticLandscape
 from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box
-from sparq_sim.landscapes.optima import Summits
+from sparq_sim.landscapes.optima import OptimumSearch
 
 SQUARE = Box([0.0, 0.0], [1.0, 1.0])
 seeds = st.integers(0, 2**32)
@@ -48,7 +48,7 @@ def test_no_point_of_a_dense_grid_is_higher_on_a_line_or_in_a_square(
 ) -> None:
     for box, fine in ((Box(0.0, 1.0), 20_001), (SQUARE, 101)):
         hills = Hills(seed, box.dimensions)
-        point, value = Summits(box, hills.rewards).best(time)
+        point, value = OptimumSearch(box, hills.rewards).best(time)
         assert box.contains(point)
         assert value == hills.rewards(point[None], time)[0]
         assert hills.rewards(box.grid(fine), time).max() <= value + 1e-12
@@ -65,7 +65,7 @@ def test_a_narrow_summit_is_found_beside_a_broad_one_that_is_hardly_lower(seed: 
             hill(points, broad, height=0.97, width=0.2), hill(points, narrow, height=1, width=0.05)
         )
 
-    point, value = Summits(SQUARE, rewards).best(0.0)
+    point, value = OptimumSearch(SQUARE, rewards).best(0.0)
     assert value == pytest.approx(1.0, abs=1e-9)
     assert point == pytest.approx(narrow, abs=1e-5)
 
@@ -82,15 +82,17 @@ def test_neither_the_unit_of_reward_nor_that_of_length_matters(
     def scaled(points: Points, time: float) -> Values:
         return 10.0**reward * hills.rewards(points / unit, time)
 
-    _, value = Summits(Box(np.zeros(dimensions), np.ones(dimensions)), hills.rewards).best(1.0)
-    _, other = Summits(Box(np.zeros(dimensions), unit), scaled).best(1.0)
+    _, value = OptimumSearch(Box(np.zeros(dimensions), np.ones(dimensions)), hills.rewards).best(
+        1.0
+    )
+    _, other = OptimumSearch(Box(np.zeros(dimensions), unit), scaled).best(1.0)
     assert other == pytest.approx(10.0**reward * value, rel=1e-9)
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 5])
 def test_a_summit_in_a_corner_is_reached(dimensions: int) -> None:
     box = Box(np.full(dimensions, -1.0), np.full(dimensions, 2.0))
-    point, value = Summits(box, lambda points, time: points.sum(axis=1)).best(0.0)
+    point, value = OptimumSearch(box, lambda points, time: points.sum(axis=1)).best(0.0)
     assert point.tolist() == [2.0] * dimensions
     assert value == 2.0 * dimensions
 
@@ -104,8 +106,8 @@ def test_a_needle_is_found_where_the_world_knows_of_it(dimensions: int) -> None:
         plain = hill(points, np.full(dimensions, 0.9), height=0.5, width=0.2)
         return np.maximum(plain, hill(points, needle, height=1.0, width=1e-4))
 
-    assert Summits(box, rewards).best(0.0)[1] == pytest.approx(0.5)
-    told = Summits(box, rewards, starts=lambda time: needle[None] + 1e-4).best(0.0)
+    assert OptimumSearch(box, rewards).best(0.0)[1] == pytest.approx(0.5)
+    told = OptimumSearch(box, rewards, starts=lambda time: needle[None] + 1e-4).best(0.0)
     assert told[1] == pytest.approx(1.0, abs=1e-9)
 
 
@@ -121,13 +123,13 @@ def test_differences_serve_as_well_as_slopes(seed: int) -> None:
         return sums
 
     cube = Box(np.zeros(3), np.ones(3))
-    with_slopes = Summits(cube, hills.rewards, slopes=slopes).best(0.0)[1]
-    assert Summits(cube, hills.rewards).best(0.0)[1] == pytest.approx(with_slopes, rel=1e-9)
+    with_slopes = OptimumSearch(cube, hills.rewards, slopes=slopes).best(0.0)[1]
+    assert OptimumSearch(cube, hills.rewards).best(0.0)[1] == pytest.approx(with_slopes, rel=1e-9)
 
 
 @pytest.mark.parametrize("box", [Box(0.0, 1.0), SQUARE])
 def test_where_all_is_flat_any_point_will_do(box: Box) -> None:
-    point, value = Summits(box, lambda points, time: np.full(len(points), 7.0)).best(0.0)
+    point, value = OptimumSearch(box, lambda points, time: np.full(len(points), 7.0)).best(0.0)
     assert box.contains(point)
     assert value == 7.0
 
@@ -141,12 +143,12 @@ def test_a_summit_is_found_once_and_whatever_was_asked_before(box: Box) -> None:
         asked.append(time)
         return hills.rewards(points, time)
 
-    summits = Summits(box, rewards)
+    summits = OptimumSearch(box, rewards)
     forth = [summits.best(time) for time in (1.0, 2.0, 3.0)]
     asked.clear()
     assert [summits.best(time) for time in (1.0, 2.0, 3.0)] == forth
     assert not asked
-    back = Summits(box, rewards)
+    back = OptimumSearch(box, rewards)
     for (point, value), time in zip(reversed(forth), (3.0, 2.0, 1.0), strict=True):
         assert back.best(time)[0].tolist() == point.tolist()
         assert back.best(time)[1] == value
@@ -166,5 +168,5 @@ def test_the_papers_function_has_its_best_where_two_other_searches_find_it(time:
         options={"xatol": 1e-10},
     )
     assert value == pytest.approx(-dense.fun, abs=1e-12)
-    summits = Summits(landscape.domain, landscape.rewards)
+    summits = OptimumSearch(landscape.domain, landscape.rewards)
     assert value == pytest.approx(summits.best(time)[1], abs=1e-12)

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.interpolate import RegularGridInterpolator
 
 from sparq_sim.domain import Box
-from sparq_sim.landscapes.snapshots import Cells, Nodes, Snapshots, State
+from sparq_sim.landscapes.snapshots import CellGrid, NodeGrid, Snapshots, State
 
 
 def stream(seed: int = 0) -> Generator:
@@ -22,7 +22,7 @@ def stream(seed: int = 0) -> Generator:
 
 @given(arrays(float, (12, 2), elements=st.floats(0.0, 1.0)), st.integers(0, 9))
 def test_between_middles_of_cells_states_are_interpolated_linearly(unit: State, seed: int) -> None:
-    grid = Cells(Box([0.0, 0.0], [2.0, 3.0]), 5)
+    grid = CellGrid(Box([0.0, 0.0], [2.0, 3.0]), 5)
     state = stream(seed).random((5, 5))
     middles = [np.array([0.2, 0.6, 1.0, 1.4, 1.8]), np.array([0.3, 0.9, 1.5, 2.1, 2.7])]
     points = unit * [2.0, 3.0]
@@ -35,7 +35,7 @@ def test_between_middles_of_cells_states_are_interpolated_linearly(unit: State, 
 def test_between_nodes_values_are_interpolated_linearly_up_to_the_bounds(
     unit: State, seed: int
 ) -> None:
-    grid = Nodes(Box([-1.0, 2.0], [1.0, 5.0]), 4)
+    grid = NodeGrid(Box([-1.0, 2.0], [1.0, 5.0]), 4)
     values = stream(seed).random((4, 4))
     points = np.array([-1.0, 2.0]) + unit * [2.0, 3.0]
     expected = RegularGridInterpolator(grid.axes, values)(np.clip(points, *grid.points[[0, -1]]))

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from sparq_sim import Expert
 from sparq_sim.plugin.contract import Model
-from sparq_sim.plugin.field_docs import field_docs
+from sparq_sim.plugin.field_docs import read_field_docs
 from sparq_sim.scenario.model import schema
 
 
@@ -71,7 +71,7 @@ def test_the_fields_of_a_plug_in_are_described_by_what_stands_below_them_or_by_f
 
 
 def test_a_field_that_is_declared_anew_keeps_the_sentence_of_its_base() -> None:
-    assert field_docs(Blind)["sight"] == "How far it sees, in clock units."
+    assert read_field_docs(Blind)["sight"] == "How far it sees, in clock units."
 
 
 def test_a_class_within_a_function_has_the_sentences_of_its_own() -> None:
@@ -79,7 +79,7 @@ def test_a_class_within_a_function_has_the_sentences_of_its_own() -> None:
         sight: float = 2.0
         """Another sentence."""
 
-    assert field_docs(Oracle) == {"sight": "Another sentence."}
+    assert read_field_docs(Oracle) == {"sight": "Another sentence."}
 
 
 def test_a_kind_is_described_as_the_model_that_it_chooses() -> None:
@@ -92,7 +92,7 @@ def test_a_kind_is_described_as_the_model_that_it_chooses() -> None:
 
         kind: Literal["chosen"] = "chosen"
 
-    assert field_docs(Chosen) == {"kind": "What is chosen by its kind."}
+    assert read_field_docs(Chosen) == {"kind": "What is chosen by its kind."}
 
 
 @pytest.mark.parametrize("module", ["__main__", "tests.nowhere"])

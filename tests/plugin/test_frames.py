@@ -11,7 +11,7 @@ import pytest
 
 from sparq_sim import PluginError, play
 from sparq_sim.optimizers.shared.routing import Shares
-from sparq_sim.plugin.frames import MOST_FRAMES, account, place
+from sparq_sim.plugin.frames import MOST_FRAMES, describe_error, locate_error
 from sparq_sim.plugin.registry import load
 from sparq_sim.simulation.rules import Rules
 from sparq_sim.testing import Asker, Slope
@@ -118,7 +118,7 @@ def test_what_a_reply_says_does_not_depend_on_where_the_expert_is_installed(
 def test_a_plugin_that_comes_with_it_is_one_as_well() -> None:
     with pytest.raises(PluginError) as refused:
         Shares(shares=(("a", 1.0),)).check(["b"])
-    assert re.search(r" > routing\.py:\d+ in check\)$", place(refused.value))
+    assert re.search(r" > routing\.py:\d+ in check\)$", locate_error(refused.value))
 
 
 def test_only_the_deepest_frames_are_shown() -> None:
@@ -129,14 +129,14 @@ def test_only_the_deepest_frames_are_shown() -> None:
 
     with pytest.raises(ValueError, match="ground") as error:
         fall(20)
-    shown = place(error.value)
+    shown = locate_error(error.value)
     assert shown.startswith(" (… > test_frames.py:")
     assert shown.count(" in fall") == MOST_FRAMES
 
 
 def test_an_error_that_was_never_raised_has_no_place() -> None:
-    assert place(ValueError("x")) == ""
-    assert account(ValueError("x"), anywhere=True) == "ValueError: x"
+    assert locate_error(ValueError("x")) == ""
+    assert describe_error(ValueError("x"), anywhere=True) == "ValueError: x"
 
 
 def test_what_no_plugin_has_to_do_with_can_be_placed_where_it_was_raised() -> None:
@@ -145,12 +145,12 @@ def test_what_no_plugin_has_to_do_with_can_be_placed_where_it_was_raised() -> No
     except ValueError as error:
         # This file would count as one of a plug-in's.
         caught = error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)
-    assert account(caught).endswith("(char 1)")
-    assert re.search(r"decoder\.py:\d+ in raw_decode\)$", account(caught, anywhere=True))
+    assert describe_error(caught).endswith("(char 1)")
+    assert re.search(r"decoder\.py:\d+ in raw_decode\)$", describe_error(caught, anywhere=True))
 
 
 def test_an_error_for_users_is_its_message() -> None:
-    assert account(PluginError("rename it")) == "rename it"
+    assert describe_error(PluginError("rename it")) == "rename it"
 
 
 # In the terminal

@@ -45,7 +45,7 @@ from sparq_sim.plugin.hooks import (
     EXPERT_HOOKS,
     LANDSCAPE_HOOKS,
     NearMissWarning,
-    near_misses,
+    find_near_misses,
 )
 from sparq_sim.study.executors import SharedLandscape
 from sparq_sim.testing import Asker, Teller
@@ -440,20 +440,20 @@ def test_helpers_with_like_names_are_no_misspelt_hooks() -> None:
 
 def test_no_plug_in_that_comes_with_it_has_a_misspelt_hook() -> None:
     briefing = Briefing(Box(0.0, 1.0))
-    for name in plugins.names("optimizer"):
+    for name in plugins.list_names("optimizer"):
         model = plugins.load("optimizer", name)
         if not any(field.is_required() for field in model.model_fields.values()):
             agent = model().start(briefing, np.random.default_rng(0))
-            assert not list(near_misses(agent, AGENT_HOOKS)), name
-    for name in plugins.names("expert"):
+            assert not list(find_near_misses(agent, AGENT_HOOKS)), name
+    for name in plugins.list_names("expert"):
         expert = plugins.load("expert", name)
         if not any(field.is_required() for field in expert.model_fields.values()):
-            assert not list(near_misses(expert().start(briefing), EXPERT_HOOKS)), name
-    for name in plugins.names("environment"):
+            assert not list(find_near_misses(expert().start(briefing), EXPERT_HOOKS)), name
+    for name in plugins.list_names("environment"):
         world = plugins.load("environment", name)
         if not any(field.is_required() for field in world.model_fields.values()):
             landscape = world().start(np.random.default_rng(0))
-            assert not list(near_misses(landscape, LANDSCAPE_HOOKS)), name
+            assert not list(find_near_misses(landscape, LANDSCAPE_HOOKS)), name
 
 
 # Hooks are protocols.

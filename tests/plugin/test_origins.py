@@ -73,7 +73,7 @@ def package(home: Path, texts: Mapping[str, str] | None = None) -> None:
 
 
 def origin(plugin: type | FunctionType) -> Origin:
-    (found,) = origins.origins([plugin])
+    (found,) = origins.find_origins([plugin])
     return found
 
 
@@ -144,7 +144,7 @@ def test_a_module_in_no_package_is_known_with_those_beside_it_that_it_imports(
 def test_bases_take_part_wherever_they_are_defined(site: Path, sage: Lab) -> None:
     package(site)
     write(site, {"mine": "from lab.experts import Sage as Base\nclass Sage(Base):\n    pass\n"})
-    names = [each.name for each in origins.origins([sage("mine")])]
+    names = [each.name for each in origins.find_origins([sage("mine")])]
     assert names == ["lab.experts:Sage", "mine:Sage"]
 
 
@@ -162,9 +162,9 @@ def test_what_is_loaded_counts_and_not_what_the_file_has_become(site: Path, sage
 
 TELLING = f"""
 from lab import helper
-from sparq_sim.plugin.origins import origins
+from sparq_sim.plugin.origins import find_origins
 {EXPERT}
-print(origins([Sage])[0].told())
+print(find_origins([Sage])[0].to_provenance())
 """
 
 
@@ -182,7 +182,7 @@ def test_a_module_that_python_runs_is_known_by_its_package(tmp_path: Path) -> No
 
 def test_functions_of_python_are_no_plug_ins() -> None:
     assert isinstance(indent, FunctionType)
-    assert origins.origins([indent]) == []
+    assert origins.find_origins([indent]) == []
 
 
 def test_what_is_in_an_archive_is_known_by_its_version_and_that_is_told(
@@ -193,7 +193,7 @@ def test_what_is_in_an_archive_is_known_by_its_version_and_that_is_told(
         archive.writestr("packed-3.1.dist-info/METADATA", "Name: packed\nVersion: 3.1\n")
         archive.writestr("packed-3.1.dist-info/top_level.txt", "packed\n")
     monkeypatch.syspath_prepend(tmp_path / "all.zip")
-    assert origin(sage("packed")).told() == {
+    assert origin(sage("packed")).to_provenance() == {
         "class": "packed:Sage",
         "distribution": "packed",
         "version": "3.1",
@@ -270,9 +270,9 @@ import sparq_sim.simulation.play
 import sparq_sim.simulation.rules
 from sparq_environments.synthetic import Synthetic
 from sparq_experts.truth import Truth
-from sparq_sim.plugin.registry import load, names
+from sparq_sim.plugin.registry import list_names, load
 made = {"fixed": {"point": (0.0,)}}
-for name in names("optimizer"):
+for name in list_names("optimizer"):
     optimizer = load("optimizer", name)(**made.get(name, {}))
     experts = {"truth": Truth()}
     rules = sparq_sim.simulation.rules.Rules(rounds=3)
@@ -295,4 +295,7 @@ def test_all_that_is_listed_as_not_computing_is_there() -> None:
 
 
 def test_an_optimizer_of_the_core_is_known_by_the_core() -> None:
-    assert (origin(Uniform).covers, origin(Uniform).source) == ("package sparq_sim", origins.core())
+    assert (origin(Uniform).covers, origin(Uniform).source) == (
+        "package sparq_sim",
+        origins.hash_core(),
+    )

@@ -33,7 +33,7 @@ from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.optimizers.sw_gp_ucb import SWGPUCB
 from sparq_sim.plugin import registry as plugins
 from sparq_sim.plugin.contract import Briefing, Expert, Model, World
-from sparq_sim.plugin.origins import core
+from sparq_sim.plugin.origins import hash_core
 from sparq_sim.report.html.words import scenario as tell
 from sparq_sim.scenario.model import schema
 from sparq_sim.simulation.channel.draws import AnyDraw, Draw, Gamma
@@ -399,7 +399,7 @@ def test_a_table_is_read_by_the_class_that_an_entry_point_names(
     assert written == {"kind": "own", **dict(part)}
     assert adapter.validate_python(written) == part
     assert adapter.validate_json(adapter.dump_json(part)) == part
-    assert "own" in plugins.names(kind)
+    assert "own" in plugins.list_names(kind)
     assert plugins.load(kind, "own") is type(part)
 
 
@@ -602,7 +602,7 @@ def test_the_schema_lists_bundled_and_installed_kinds(site: Site) -> None:
     _, table = made["$defs"]["Channel"]["properties"]["transit"]["anyOf"]
     names = {each["$ref"].removeprefix("#/$defs/") for each in table["oneOf"]}
     kinds = {made["$defs"][name]["properties"]["kind"]["const"] for name in names}
-    assert kinds == {*plugins.family("draw").bundled, "own"}
+    assert kinds == {*plugins.find_family("draw").bundled, "own"}
     assert made["$defs"]["draw: own"]["required"] == ["kind", "shape"]
 
 
@@ -633,7 +633,7 @@ def test_a_part_whose_source_has_changed_is_named(site: Site) -> None:
     told = {
         "play": scenario.fingerprint("uniform"),
         "versions": {"sparq-sim": sparq_sim.__version__},
-        "core": core(),
+        "core": hash_core(),
         "plugins": before,
     }
     reason = replaced(told, scenario, "uniform")
@@ -857,4 +857,4 @@ def test_the_command_line_lists_all_that_can_be_plugged_in() -> None:
 
 def test_a_kind_of_plug_in_that_there_is_not_is_refused() -> None:
     with pytest.raises(PluginError, match="no kind of plug-in is called 'draught'"):
-        plugins.names("draught")  # type: ignore[arg-type] # what is tested
+        plugins.list_names("draught")  # type: ignore[arg-type] # what is tested

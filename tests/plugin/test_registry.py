@@ -11,7 +11,7 @@ import pytest
 from sparq_sim.errors import PluginError, SparqError, did_you_mean
 from sparq_sim.optimizers.fixed import Fixed
 from sparq_sim.plugin.contract import Environment, Expert, Model, Optimizer
-from sparq_sim.plugin.registry import Kind, kind_written, load, name_of, names
+from sparq_sim.plugin.registry import Kind, kind_to_write, list_names, load, name_of
 from sparq_sim.simulation.play import play, play_live
 from sparq_sim.simulation.rules import Rules
 from sparq_sim.testing import Asker, Slope, Teller
@@ -93,20 +93,20 @@ def test_an_expert_that_is_of_several_kinds_is_not_written_as_one() -> None:
     class Sage(Expert):
         kind: Literal["good", "bad"] = "good"
 
-    assert kind_written(Sage()) == name_of(Sage)
+    assert kind_to_write(Sage()) == name_of(Sage)
     with pytest.raises(PluginError, match=r"Sage' has a field `kind` that is 'bad', but"):
-        kind_written(Sage(kind="bad"))
+        kind_to_write(Sage(kind="bad"))
 
 
 def test_the_plugins_that_come_with_it_are_listed() -> None:
-    assert "synthetic" in names("environment")
-    assert "truth" in names("expert")
-    assert {"uniform", "gp-ucb"} <= set(names("optimizer"))
+    assert "synthetic" in list_names("environment")
+    assert "truth" in list_names("expert")
+    assert {"uniform", "gp-ucb"} <= set(list_names("optimizer"))
 
 
 @pytest.mark.parametrize("kind", get_args(Kind))
 def test_names_are_sorted_and_given_once(kind: Kind) -> None:
-    assert names(kind) == sorted(set(names(kind)))
+    assert list_names(kind) == sorted(set(list_names(kind)))
 
 
 def test_each_kind_is_loaded_as_its_base() -> None:
@@ -117,21 +117,21 @@ def test_each_kind_is_loaded_as_its_base() -> None:
 
 def test_an_installed_plugin_is_found_by_its_name(site: Site) -> None:
     site.install("my-tide", {"tide": "my_tide:Tide"}, my_tide=EXPERT.format("Tide"))
-    assert "tide" in names("expert")
+    assert "tide" in list_names("expert")
     loaded = load("expert", "tide")
     assert (loaded.__module__, loaded.__name__) == ("my_tide", "Tide")
 
 
 def test_a_plugin_of_one_kind_is_none_of_another(site: Site) -> None:
     site.install("my-tide", {"tide": "my_tide:Tide"}, my_tide=EXPERT.format("Tide"))
-    assert "tide" not in names("optimizer")
+    assert "tide" not in list_names("optimizer")
     with pytest.raises(PluginError, match="no optimizer is called 'tide'"):
         load("optimizer", "tide")
 
 
 def test_listing_names_imports_nothing(site: Site) -> None:
     site.install("my-tide", {"tide": "my_tide:Tide"}, my_tide="raise RuntimeError('imported')")
-    assert "tide" in names("expert")
+    assert "tide" in list_names("expert")
     assert "my_tide" not in sys.modules
 
 
@@ -180,7 +180,7 @@ def test_a_broken_plugin_gives_one_named_error_and_the_others_still_load(
     message = str(refused.value)
     assert message.startswith(f"expert 'tide' ({value}) cannot be loaded: ")
     assert complaint in message
-    assert {"tide", "buoy", "truth"} <= set(names("expert"))
+    assert {"tide", "buoy", "truth"} <= set(list_names("expert"))
     assert load("expert", "buoy").__name__ == "Buoy"
     assert issubclass(load("expert", "truth"), Expert)
 
@@ -194,7 +194,7 @@ def test_two_distributions_that_claim_one_name_are_both_named(site: Site) -> Non
         "expert 'tide' is claimed twice: my_tide:Tide (my-tide), our_tide:Tide (our-tide); "
         "uninstall or rename one"
     )
-    assert names("expert").count("tide") == 1
+    assert list_names("expert").count("tide") == 1
 
 
 def test_two_distributions_that_claim_one_class_by_one_name_are_an_error(site: Site) -> None:
@@ -325,7 +325,7 @@ def test_a_fixed_point_outside_the_domain_is_refused(point: tuple[float, ...], t
 
 def test_the_plural_of_a_kind_is_answered_with_the_singular() -> None:
     plural: Any = "experts"
-    for call in (lambda: load(plural, "truth"), lambda: names(plural)):
+    for call in (lambda: load(plural, "truth"), lambda: list_names(plural)):
         with pytest.raises(PluginError, match="called 'experts': did you mean 'expert'"):
             call()
 

@@ -70,8 +70,8 @@ def test_the_expert_of_the_readme_knows_nothing_of_what_fills_a_gap(
 
 
 def test_every_plugin_is_in_the_readme() -> None:
-    from sparq_sim.plugin.registry import names
+    from sparq_sim.plugin.registry import list_names
 
     text = README.read_text(encoding="utf-8")
-    for name in (*names("environment"), *names("expert"), *names("optimizer")):
+    for name in (*list_names("environment"), *list_names("expert"), *list_names("optimizer")):
         assert f"`{name}`" in text, name

@@ -27,7 +27,7 @@ from sparq_sim.optimizers.gp_ucb import GPUCB
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.optimizers.tv_gp_ucb import TVGPUCB
 from sparq_sim.optimizers.uniform import Uniform
-from sparq_sim.plugin.registry import names
+from sparq_sim.plugin.registry import list_names
 from sparq_sim.scenario.files import bundled, dotted, lines, undotted
 from sparq_sim.scenario.model import MOST_SETTINGS, Engaged, Scenario, environment, schema
 
@@ -608,7 +608,7 @@ def test_the_last_override_wins_and_reaches_into_lists() -> None:
         ("acces=past", "acces: 'past': no such field; did you mean 'access'?"),
         (
             "experts.senzor.channel.loss=0.3",
-            f"experts.senzor.kind: missing; say which expert: {', '.join(names('expert'))}; "
+            f"experts.senzor.kind: missing; say which expert: {', '.join(list_names('expert'))}; "
             "or did you mean 'sensor'?",
         ),
         ("rounds", "expected FIELD=VALUE, as in seed=3"),

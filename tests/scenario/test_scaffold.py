@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sparq_sim.errors import SparqError
-from sparq_sim.plugin.field_docs import field_docs
+from sparq_sim.plugin.field_docs import read_field_docs
 from sparq_sim.plugin.registry import Kind, load
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.scenario.scaffold import LONGEST_NAME, NewKind, new
@@ -116,7 +116,7 @@ def test_each_field_of_a_new_plug_in_has_a_sentence(
     new(kind, f"told-{kind}", tmp_path)
     monkeypatch.syspath_prepend(tmp_path / f"told-{kind}")
     model = load(kind, f"told_{kind}:Told{kind.title()}", allow_import=True)
-    assert field_docs(model).keys() == model.model_fields.keys()
+    assert read_field_docs(model).keys() == model.model_fields.keys()
 
 
 def test_an_empty_folder_is_filled(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from sparq_environments.sensor_network import SensorNetwork
 from sparq_sim.analysis.summary import paired, summary
 from sparq_sim.cli.main import app
 from sparq_sim.gp.kernels import SquaredExponential
-from sparq_sim.landscapes.drift import drift
+from sparq_sim.landscapes.drift import measure_drift
 from sparq_sim.messages import REWARD, Query
 from sparq_sim.optimizers.r_gp_ucb import RGPUCB
 from sparq_sim.optimizers.shared.lengths import VariationLength
@@ -70,7 +70,7 @@ def test_figure_1_is_played_with_the_numbers_of_the_paper() -> None:
 
 def test_the_budget_that_baselines_are_told_is_the_true_one() -> None:
     scenario = paper("synthetic")
-    measured = drift(scenario.environment.start(rng()), np.arange(501.0)).budget
+    measured = measure_drift(scenario.environment.start(rng()), np.arange(501.0)).budget
     assert measured == pytest.approx(BUDGET, abs=0.05)
     told = scenario.optimizers
     assert isinstance(told["r-gp-ucb"], RGPUCB)

@@ -35,7 +35,7 @@ from sparq_sim.messages import Reply
 from sparq_sim.optimizers.fixed import Fixed
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.plugin.contract import Agent, Answering, Landscape
-from sparq_sim.plugin.frames import account
+from sparq_sim.plugin.frames import describe_error
 from sparq_sim.report.environment import portray
 from sparq_sim.report.html.replay import replays
 from sparq_sim.report.terminal import levels
@@ -215,7 +215,7 @@ def test_a_start_that_fails_leaves_what_was_entered_before(played: Played) -> No
 def test_who_could_not_be_started_is_named(played: Played) -> None:
     with pytest.raises(OSError, match="no such device") as caught:
         played(**parts(fails_in="start"))
-    assert account(caught.value).endswith("; expert 'two' (Holding) could not be started")
+    assert describe_error(caught.value).endswith("; expert 'two' (Holding) could not be started")
 
 
 class Undecorated(Teller):
@@ -257,7 +257,7 @@ def test_what_cannot_be_closed_does_not_hide_why_the_play_failed(played: Played)
     with pytest.raises(ZeroDivisionError, match="a bug of the agent") as caught:
         played(**parts(fails_in="close") | {"optimizer": HeldAsker(fails_at=2.0)})
     assert LOG[-1] == "world left by ZeroDivisionError"
-    told = account(caught.value)
+    told = describe_error(caught.value)
     assert told.startswith("ZeroDivisionError: a bug of the agent")
     assert "; expert 'two' (Holding) could not be closed: OSError: the disk is full" in told
 

@@ -13,8 +13,8 @@ from sparq_sim.fields import Positive
 from sparq_sim.gp.kernels import Kernel, Matern12, Matern32, Matern52
 from sparq_sim.plugin.briefing import Briefing
 from sparq_sim.plugin.model import Model
-from sparq_sim.plugin.parts import Open, broken, is_whole
-from sparq_sim.plugin.promises import Promises
+from sparq_sim.plugin.parts import PartChoice, is_whole, result_error
+from sparq_sim.plugin.result_checks import ResultChecks
 
 Share = Annotated[float, Field(gt=0, lt=1)]
 
@@ -24,13 +24,13 @@ _SMOOTHNESS: dict[type[Kernel], float] = {Matern12: 0.5, Matern32: 1.5, Matern52
 def _rounds(length: Length, given: Any, kernel: Kernel, briefing: Briefing) -> int:
     if is_whole(given) and given >= 1:
         return int(given)
-    raise broken(length, "its rounds", given, "a whole number from 1 on")
+    raise result_error(length, "its rounds", given, "a whole number from 1 on")
 
 
 class Length(Model):
     """A number of rounds."""
 
-    _promises: ClassVar[Promises] = {"__call__": _rounds}
+    _result_checks: ClassVar[ResultChecks] = {"__call__": _rounds}
 
     @abstractmethod
     def __call__(self, kernel: Kernel, briefing: Briefing) -> int:
@@ -115,6 +115,8 @@ def require_rounds(briefing: Briefing) -> int:
 
 AnyLength: TypeAlias = Annotated[
     Length,
-    Open("length", GivenLength, ForgettingLength, VariationLength, number=("given", "rounds")),
+    PartChoice(
+        "length", GivenLength, ForgettingLength, VariationLength, number=("given", "rounds")
+    ),
 ]
 """A length as a field: a number of rounds, a table with a `kind`, or a model."""

@@ -16,8 +16,8 @@ from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.fields import Amount, Positive
 from sparq_sim.plugin.briefing import SourceTerms
 from sparq_sim.plugin.model import Model
-from sparq_sim.plugin.parts import Open, broken, is_whole
-from sparq_sim.plugin.promises import Promises
+from sparq_sim.plugin.parts import PartChoice, is_whole, result_error
+from sparq_sim.plugin.result_checks import ResultChecks
 
 Routes: TypeAlias = dict[str, list[int]]
 """Which rows of the points each expert is asked about."""
@@ -57,7 +57,7 @@ def _check_routes(
     names = [offer.name for offer in offers]
     expected = f"rows by expert, of {', '.join(names)}"
     if not isinstance(given, Mapping) or not given.keys() <= set(names):
-        raise broken(routing, "routes", given, expected)
+        raise result_error(routing, "routes", given, expected)
     return {name: _rows(routing, name, rows, len(covariance)) for name, rows in given.items()}
 
 
@@ -65,13 +65,13 @@ def _rows(routing: Routing, name: str, given: object, count: int) -> list[int]:
     rows = given.tolist() if isinstance(given, np.ndarray) else given
     if isinstance(rows, Sequence) and all(is_whole(row) and 0 <= row < count for row in rows):
         return [int(row) for row in rows]
-    raise broken(routing, f"the routes to {name!r}", given, f"rows from 0 to {count - 1}")
+    raise result_error(routing, f"the routes to {name!r}", given, f"rows from 0 to {count - 1}")
 
 
 class Routing(Model):
     """A way to share the points of a round among the experts of a play."""
 
-    _promises: ClassVar[Promises] = {"route": _check_routes}
+    _result_checks: ClassVar[ResultChecks] = {"route": _check_routes}
 
     @abstractmethod
     def route(self, offers: Sequence[Offer], covariance: Matrix) -> Routes:
@@ -195,5 +195,7 @@ class Information(Routing):
         return found
 
 
-AnyRouting: TypeAlias = Annotated[Routing, Open("routing", Shares, Cheapest, Fastest, Information)]
+AnyRouting: TypeAlias = Annotated[
+    Routing, PartChoice("routing", Shares, Cheapest, Fastest, Information)
+]
 """A routing as a field: a table with a `kind`, or a model."""

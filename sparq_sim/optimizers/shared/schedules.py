@@ -12,18 +12,18 @@ from pydantic import NonNegativeInt, PositiveInt
 
 from sparq_sim.fields import Positive
 from sparq_sim.plugin.model import Model
-from sparq_sim.plugin.parts import Open, number
-from sparq_sim.plugin.promises import Promises
+from sparq_sim.plugin.parts import PartChoice, check_number
+from sparq_sim.plugin.result_checks import ResultChecks
 
 
 def _check_asked(schedule: "Schedule", given: object, round_number: int) -> float:
-    return number(schedule, f"the queries of round {round_number}", given)
+    return check_number(schedule, f"the queries of round {round_number}", given)
 
 
 class Schedule(Model, ABC):
     """A number of queries for each round; below 0 there are none."""
 
-    _promises: ClassVar[Promises] = {"asked": _check_asked}
+    _result_checks: ClassVar[ResultChecks] = {"asked": _check_asked}
 
     @abstractmethod
     def asked(self, round_number: int) -> float:
@@ -122,7 +122,7 @@ class GuaranteedSchedule(Schedule):
 
 QuerySchedule: TypeAlias = Annotated[
     Schedule,
-    Open(
+    PartChoice(
         "schedule",
         LogarithmicSchedule,
         LogarithmicPowerSchedule,

@@ -15,8 +15,8 @@ from sparq_sim.gp.kernels import Kernel
 from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.messages import Answer
 from sparq_sim.plugin.model import Model
-from sparq_sim.plugin.parts import Open, broken, number
-from sparq_sim.plugin.promises import Promises
+from sparq_sim.plugin.parts import PartChoice, check_number, result_error
+from sparq_sim.plugin.result_checks import ResultChecks
 
 Chance = Annotated[float, Field(gt=0, lt=1)]
 
@@ -38,7 +38,7 @@ class Occasion:
 
 
 def _width(width: Width, given: object, occasion: Occasion) -> float:
-    return number(width, f"beta in round {occasion.round}", given, least=0.0)
+    return check_number(width, f"beta in round {occasion.round}", given, least=0.0)
 
 
 def _check_prepared(
@@ -46,13 +46,13 @@ def _check_prepared(
 ) -> Width:
     if isinstance(given, Width):
         return given
-    raise broken(width, "prepare", given, "a width")
+    raise result_error(width, "prepare", given, "a width")
 
 
 class Width(Model):
     """A width beta_t; the bound is mean + beta_t std."""
 
-    _promises: ClassVar[Promises] = {"__call__": _width, "prepare": _check_prepared}
+    _result_checks: ClassVar[ResultChecks] = {"__call__": _width, "prepare": _check_prepared}
 
     @property
     def theoretical(self) -> bool:
@@ -205,7 +205,7 @@ class FiniteWidth(Width):
 
 AnyWidth: TypeAlias = Annotated[
     Width,
-    Open(
+    PartChoice(
         "width",
         *(ConstantWidth, LogarithmicWidth, PaperWidth),
         *(ChowdhuryGopalanWidth, SrinivasWidth, FiniteWidth),

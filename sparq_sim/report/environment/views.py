@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sparq_sim.arrays import Matrix, Points, Values
 from sparq_sim.domain import Box
 from sparq_sim.errors import SparqError
-from sparq_sim.landscapes.drift import drift
+from sparq_sim.landscapes.drift import measure_drift
 from sparq_sim.plugin.environment import Landscape
 
 FRAMES = 20  # Where the slider of a page stops.
@@ -87,7 +87,7 @@ def sample(landscape: Landscape, horizon: float, *, name: str = "") -> Portrait:
         best_points=points,
         best_rewards=np.array([value for _, value in bests]),
         mean_rewards=np.array(means),
-        drift=drift(landscape, times).per_unit_time,
+        drift=measure_drift(landscape, times).per_unit_time,
         view=_view(landscape, times, points),
     )
 

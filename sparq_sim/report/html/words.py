@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from sparq_sim.analysis.summary import Difference, Summary
 from sparq_sim.errors import PluginError
-from sparq_sim.plugin.registry import Kind, kind_written, load
+from sparq_sim.plugin.registry import Kind, kind_to_write, load
 from sparq_sim.study.settings import Setting, shown
 
 Data: TypeAlias = Mapping[str, Any]
@@ -108,7 +108,7 @@ def _with(about: str, name: str, given: Sequence[str]) -> str:
 def _differing(part: BaseModel, usual: object = None, path: str = "") -> Iterator[str]:
     """Tell the fields that are not as in *usual*, or by default where that is another kind."""
     same = type(usual) is type(part)
-    kind = kind_written(part) or getattr(part, "kind", None)
+    kind = kind_to_write(part) or getattr(part, "kind", None)
     tagged = bool(path) and not same and kind is not None
     if tagged:
         yield f"{path}kind {kind}"

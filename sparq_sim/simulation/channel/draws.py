@@ -18,23 +18,23 @@ from pydantic import (
 from sparq_sim.arrays import Values
 from sparq_sim.fields import Amount, Positive
 from sparq_sim.plugin.model import Model
-from sparq_sim.plugin.parts import Open, number, numbers
-from sparq_sim.plugin.promises import Promises
+from sparq_sim.plugin.parts import PartChoice, check_number, check_numbers
+from sparq_sim.plugin.result_checks import ResultChecks
 
 
 def _amounts(draw: Draw, given: object, rng: Generator, count: int) -> Values:
-    return numbers(draw, "sample", given, count=count, least=max(0.0, draw.least))
+    return check_numbers(draw, "sample", given, count=count, least=max(0.0, draw.least))
 
 
 def _expected(draw: Draw, given: object) -> float:
     # Where the tail is heavy there may be no mean.
-    return math.inf if given == math.inf else number(draw, "expected", given, least=0.0)
+    return math.inf if given == math.inf else check_number(draw, "expected", given, least=0.0)
 
 
 class Draw(Model):
     """A quantity that is never negative: a duration in clock units, or a cost."""
 
-    _promises: ClassVar[Promises] = {"sample": _amounts, "expected": _expected}
+    _result_checks: ClassVar[ResultChecks] = {"sample": _amounts, "expected": _expected}
 
     @property
     @abstractmethod
@@ -256,7 +256,7 @@ def _probe(draw: Draw) -> object:
 
 AnyDraw: TypeAlias = Annotated[
     Draw,
-    Open(
+    PartChoice(
         "draw",
         *(Constant, Uniform, Exponential, Lognormal, Gamma, Pareto, Empirical),
         number=("constant", "value"),

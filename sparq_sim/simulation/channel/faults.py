@@ -13,9 +13,9 @@ from sparq_sim.fields import Amount, Positive, Probability
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.plugin.expert import World
 from sparq_sim.plugin.model import Model
-from sparq_sim.plugin.parts import Open, number
-from sparq_sim.plugin.promises import Promises
+from sparq_sim.plugin.parts import PartChoice, check_number
 from sparq_sim.plugin.registry import name_of
+from sparq_sim.plugin.result_checks import ResultChecks
 from sparq_sim.simulation.clock.protocol import AGENT
 
 FaultKind: TypeAlias = Literal[
@@ -37,11 +37,11 @@ FaultKind: TypeAlias = Literal[
 
 
 def _held_back(fault: FaultModel, given: object) -> float:
-    return number(fault, "held_back", given, least=0.0)
+    return check_number(fault, "held_back", given, least=0.0)
 
 
 def _claimed_share(fault: FaultModel, given: object) -> float:
-    return number(fault, "claimed_share", given, least=0.0)
+    return check_number(fault, "claimed_share", given, least=0.0)
 
 
 class FaultModel(Model):
@@ -50,7 +50,10 @@ class FaultModel(Model):
     One of your own overrides what it changes; by default nothing goes wrong.
     """
 
-    _promises: ClassVar[Promises] = {"held_back": _held_back, "claimed_share": _claimed_share}
+    _result_checks: ClassVar[ResultChecks] = {
+        "held_back": _held_back,
+        "claimed_share": _claimed_share,
+    }
 
     share: Probability = 0.1
     """Of the queries, or of their points where the channel splits."""
@@ -215,5 +218,5 @@ def _measured_at(estimate: Estimate, world: World) -> float:
     return world.clock.now if estimate.measured_at is None else estimate.measured_at
 
 
-AnyFault: TypeAlias = Annotated[FaultModel, Open("fault", Fault)]
+AnyFault: TypeAlias = Annotated[FaultModel, PartChoice("fault", Fault)]
 """A fault as a field: a table with a `kind`, or a model."""

@@ -14,23 +14,23 @@ from pydantic import Field, FiniteFloat, model_validator
 from sparq_sim.arrays import Points, Values
 from sparq_sim.fields import Amount, Positive, Probability
 from sparq_sim.plugin.model import Model
-from sparq_sim.plugin.parts import Open, broken, number, numbers
-from sparq_sim.plugin.promises import Promises
+from sparq_sim.plugin.parts import PartChoice, check_number, check_numbers, result_error
+from sparq_sim.plugin.result_checks import ResultChecks
 from sparq_sim.simulation.channel.draws import PROBES
 
 
 def _units(noise: Noise, given: object, rng: Generator, count: int) -> Values:
-    return numbers(noise, "units", given, count=count)
+    return check_numbers(noise, "units", given, count=count)
 
 
 def _stds(noise: Noise, given: object, points: Points, values: Values) -> Values | float:
     if isinstance(given, np.ndarray) and given.ndim:
-        return numbers(noise, "stds", given, count=len(points), least=0.0)
-    return number(noise, "stds", given, least=0.0)
+        return check_numbers(noise, "stds", given, count=len(points), least=0.0)
+    return check_number(noise, "stds", given, least=0.0)
 
 
 def _expected_std(noise: Noise, given: object) -> float:
-    return number(noise, "expected_std", given, least=0.0)
+    return check_number(noise, "expected_std", given, least=0.0)
 
 
 class Noise(Model):
@@ -39,7 +39,7 @@ class Noise(Model):
     *claimed* is the std that the answer tells; by default the true one.
     """
 
-    _promises: ClassVar[Promises] = {
+    _result_checks: ClassVar[ResultChecks] = {
         "units": _units,
         "stds": _stds,
         "expected_std": _expected_std,
@@ -171,10 +171,10 @@ class Chances(Protocol):
 
 def _chances(loss: Loss, given: object, rng: Generator) -> Chances:
     if not callable(given):
-        raise broken(loss, "start", given, "a function of the moment that gives a chance")
+        raise result_error(loss, "start", given, "a function of the moment that gives a chance")
 
     def chance(moment: float) -> float:
-        return number(loss, f"the chance at {moment:g}", given(moment), least=0.0, most=1.0)
+        return check_number(loss, f"the chance at {moment:g}", given(moment), least=0.0, most=1.0)
 
     return chance
 
@@ -182,7 +182,7 @@ def _chances(loss: Loss, given: object, rng: Generator) -> Chances:
 class Loss(Model):
     """How answers get lost on the road."""
 
-    _promises: ClassVar[Promises] = {"start": _chances}
+    _result_checks: ClassVar[ResultChecks] = {"start": _chances}
 
     @property
     def lossless(self) -> bool:
@@ -277,7 +277,7 @@ def _probe_loss(loss: Loss) -> object:
 
 AnyNoise: TypeAlias = Annotated[
     Noise,
-    Open(
+    PartChoice(
         "noise",
         *(Gaussian, StudentT, Bounded, ValueDependent, DistanceDependent),
         number=("gaussian", "std"),
@@ -287,6 +287,6 @@ AnyNoise: TypeAlias = Annotated[
 """Noise as a field: a std, a table with a `kind`, or a model."""
 
 AnyLoss: TypeAlias = Annotated[
-    Loss, Open("loss", Random, Bursts, number=("random", "probability"), probe=_probe_loss)
+    Loss, PartChoice("loss", Random, Bursts, number=("random", "probability"), probe=_probe_loss)
 ]
 """Loss as a field: a probability, a table with a `kind`, or a model."""

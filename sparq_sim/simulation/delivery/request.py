@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sparq_sim.arrays import Values
 from sparq_sim.errors import ProgramError, Unavailable
 from sparq_sim.messages import Answer, Estimate, Failure, Notes, Query, Reply
-from sparq_sim.plugin.frames import place
+from sparq_sim.plugin.frames import locate_error
 from sparq_sim.simulation.channel.faults import FaultModel
 from sparq_sim.simulation.channel.noise import Noise
 from sparq_sim.simulation.clock.protocol import Process
@@ -72,7 +72,7 @@ def raised(error: Exception) -> str:
     """Return what a source did that raised *error*, and where in its own files."""
     # Of a program, the end tells most: what it wrote last.
     length = 400 if isinstance(error, ProgramError) else 80
-    return f"raised {type(error).__name__}: {_shown(error, str, length)}{place(error)}"
+    return f"raised {type(error).__name__}: {_shown(error, str, length)}{locate_error(error)}"
 
 
 def _shown(given: object, show: Callable[[object], str], length: int = 80) -> str:

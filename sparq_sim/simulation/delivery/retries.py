@@ -11,7 +11,7 @@ from math import inf, nan
 import numpy as np
 from numpy.typing import NDArray
 
-from sparq_sim.arrays import Point, all_rows, frozen_array
+from sparq_sim.arrays import Point, all_rows, freeze_array
 from sparq_sim.messages import AGENT_NAME, Answer, Failure, Notes, Query, Reply
 from sparq_sim.simulation.channel.policy import Policy, Rate
 from sparq_sim.simulation.clock.protocol import DEADLINE, Clock
@@ -360,8 +360,8 @@ def _answer(taker: _Follower, known: _Known, now: float) -> Answer:
     return Answer(
         query=asked,
         rows=np.array([taker.row], dtype=np.intp),
-        values=frozen_array([known.value]),
-        stds=frozen_array([known.std]),
+        values=freeze_array([known.value]),
+        stds=freeze_array([known.std]),
         asked_at=asked.asked_at,
         measured_at=known.measured_at,
         arrived_at=now,

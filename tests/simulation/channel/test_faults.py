@@ -30,7 +30,7 @@ from sparq_sim.optimizers.shared.routing import Cheapest, Fastest, Information, 
 from sparq_sim.optimizers.shared.ucb import UCBAgent
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.plugin.contract import Agent
-from sparq_sim.plugin.registry import load, names
+from sparq_sim.plugin.registry import list_names, load
 from sparq_sim.simulation.channel.faults import Fault, FaultKind
 from sparq_sim.simulation.channel.policy import Policy
 from sparq_sim.simulation.records import Fate
@@ -343,7 +343,7 @@ COVER = LANDSCAPE.domain.cover(16)
 
 def test_the_matrix_has_every_optimizer_that_queries() -> None:
     asking = set()
-    for name in names("optimizer"):
+    for name in list_names("optimizer"):
         model = load("optimizer", name)
         fields = {"point": (0.5,)} if "point" in model.model_fields else {}
         trace = play(

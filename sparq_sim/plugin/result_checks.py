@@ -9,18 +9,18 @@ from functools import wraps
 from types import FunctionType
 from typing import Any, TypeAlias
 
-Promise: TypeAlias = Callable[..., Any]
+ResultCheck: TypeAlias = Callable[..., Any]
 """Takes a part, what its method gave, and the arguments of the call.
 
 It returns what is used of that, or raises a HookError.
 """
-Promises: TypeAlias = Mapping[str, Promise]
+ResultChecks: TypeAlias = Mapping[str, ResultCheck]
 """By the method or property that each is about."""
 
-_looked_at: ContextVar[bool] = ContextVar("looked_at", default=True)
+_checking: ContextVar[bool] = ContextVar("looked_at", default=True)
 
 
-def watch(model: type, promises: Promises) -> None:
+def check_results(model: type, promises: ResultChecks) -> None:
     """Have all that methods and properties of a *model* give looked at.
 
     A method that it inherits is looked at as well: what it gives may depend on new fields.
@@ -30,29 +30,29 @@ def watch(model: type, promises: Promises) -> None:
         if getattr(member, "__isabstractmethod__", False):
             continue
         if isinstance(member, property) and member.fget is not None:
-            setattr(model, name, property(_watched(model, name, member.fget, promise)))
+            setattr(model, name, property(_checked_method(model, name, member.fget, promise)))
         elif isinstance(member, FunctionType):
-            setattr(model, name, _watched(model, name, member, promise))
+            setattr(model, name, _checked_method(model, name, member, promise))
 
 
-def _watched(
-    model: type, name: str, method: Callable[..., Any], promise: Promise
+def _checked_method(
+    model: type, name: str, method: Callable[..., Any], promise: ResultCheck
 ) -> Callable[..., Any]:
     @wraps(method)
     def watched(part: Any, /, *args: Any, **options: Any) -> Any:
         given = method(part, *args, **options)
         # Of another class it is only what that makes its own of, by super().
-        looked_at = type(part) is model and _looked_at.get()
+        looked_at = type(part) is model and _checking.get()
         return promise(part, given, *args, **options) if looked_at else given
 
     return watched
 
 
 @contextmanager
-def unwatched() -> Iterator[None]:
+def without_result_checks() -> Iterator[None]:
     """Look at nothing in this context: for laws, which find out themselves what is wrong."""
-    before = _looked_at.set(False)
+    before = _checking.set(False)
     try:
         yield
     finally:
-        _looked_at.reset(before)
+        _checking.reset(before)
