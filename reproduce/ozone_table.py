@@ -18,7 +18,7 @@ from sparq_environments.sensor_network import SensorNetwork
 from sparq_sim.domain import Sites
 from sparq_sim.plugin.contract import Landscape
 from sparq_sim.simulation.lifetime import open_landscape
-from sparq_sim.simulation.measures import references
+from sparq_sim.simulation.references import compute_references
 
 DAYS, SEEDS = 731, 10
 APART = ((0, 25), (25, 50), (50, 100), (150, 250))
@@ -35,7 +35,7 @@ def figures(landscape: Landscape, days: int = DAYS) -> dict[str, float]:
     anomalies = values - means[:, None]
     tied = values == values.max(axis=1, keepdims=True)
     chances = tied / tied.sum(axis=1, keepdims=True)
-    levels = references(landscape, range(days))
+    levels = compute_references(landscape, range(days))
     found = {
         "mean": values.mean(),
         "std": values.std(),

@@ -21,7 +21,7 @@ from sparq_sim import Scenario
 from sparq_sim.analysis.summary import Spread, spread, summary
 from sparq_sim.errors import SparqError
 from sparq_sim.simulation.lifetime import open_landscape
-from sparq_sim.simulation.measures import references
+from sparq_sim.simulation.references import compute_references
 from sparq_sim.study.executors import Processes
 from sparq_sim.study.store import Found, canonical, write_whole
 from sparq_sim.study.study import Study, label
@@ -130,7 +130,7 @@ def levels(scenario: Scenario) -> list[dict[str, Any]]:
             found = []
             for number in range(one.replications):
                 with open_landscape(one.environment, one.seed, number) as landscape:
-                    found.append(references(landscape, times))
+                    found.append(compute_references(landscape, times))
         means = {name: float(np.mean([getattr(f, name) for f in found])) for name in LEVELS}
         worlds[world] = {"setting": setting, **means}
     return list(worlds.values())

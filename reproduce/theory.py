@@ -49,8 +49,9 @@ from sparq_sim.optimizers.shared.ucb import (
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.plugin.contract import Agent, Belief, Landscape
 from sparq_sim.simulation.lifetime import open_landscape
-from sparq_sim.simulation.measures import average_regret, exponent, references, regret
+from sparq_sim.simulation.measures import average_regret, exponent, regret
 from sparq_sim.simulation.randomness import Streams
+from sparq_sim.simulation.references import compute_references
 
 DELTA = 0.05
 
@@ -449,7 +450,7 @@ def _grown(place: Place, width: str, effort: Effort, gains: Values) -> Row:
     regrets, kept = regret(trace), trace.rounds["note_kept"]
     whole, tail = exponent(regrets), tail_exponent(regrets)
     seconds, asked = trace.rounds["wall"], trace.rounds["note_queries"]
-    levels = references(landscape, np.arange(rounds - rounds // 20, rounds + 1.0))
+    levels = compute_references(landscape, np.arange(rounds - rounds // 20, rounds + 1.0))
     row: Row = {"world": place.name, "width": width, "rounds": rounds}
     row |= {"exponent": whole.value, "low": whole.low, "high": whole.high}
     row |= {"tail": tail.value, "tail_low": tail.low, "tail_high": tail.high}

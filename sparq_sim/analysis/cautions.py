@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from sparq_sim.analysis.summary import grouped, summary
-from sparq_sim.simulation.measures import HALF
+from sparq_sim.simulation.measures import LOW_ANSWERED
 from sparq_sim.simulation.records import Fate
 from sparq_sim.study.store import Found, canonical
 from sparq_sim.study.study import Label, Study
@@ -135,7 +135,9 @@ def _unanswered(rows: Mapping[Label, Sequence[Found]]) -> Iterable[Caution]:
         for source in dict.fromkeys(name for play in plays for name in play.experts):
             told = _of_expert(plays, source)
             asked_in[source] += 1
-            if told[Fate.ANSWERED] < HALF * told["asked"] and not _all_useless(plays, source):
+            if told[Fate.ANSWERED] < LOW_ANSWERED * told["asked"] and not _all_useless(
+                plays, source
+            ):
                 bad.setdefault(source, {})[row] = told
     for source, by_row in bad.items():
         total = sum(by_row.values(), Counter())

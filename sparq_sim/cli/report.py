@@ -13,7 +13,7 @@ from sparq_sim.cli.output import print_notes, say
 from sparq_sim.errors import SparqError
 
 if TYPE_CHECKING:
-    from sparq_sim.simulation.measures import References
+    from sparq_sim.simulation.references import References
     from sparq_sim.study.study import Study
 
 __all__ = ["REPORT", "compact", "export", "plot", "report", "write_report"]

@@ -22,7 +22,7 @@ from sparq_sim.plugin.frames import describe_error
 
 if TYPE_CHECKING:
     from sparq_sim.report.terminal import Level
-    from sparq_sim.simulation.measures import References
+    from sparq_sim.simulation.references import References
     from sparq_sim.study.study import Study
 
 __all__ = ["run"]

@@ -26,8 +26,8 @@ from rich.text import Text
 
 from sparq_sim.errors import visible
 from sparq_sim.simulation.lifetime import open_landscape
-from sparq_sim.simulation.measures import HALF, References, references
-from sparq_sim.simulation.measures import Watch as WatchLevels
+from sparq_sim.simulation.measures import LOW_ANSWERED
+from sparq_sim.simulation.references import References, WatchLevels, compute_references
 from sparq_sim.study.settings import brief, in_words, swept
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def levels(
     Args:
         scenario: Where its `levels` is false, there are none.
         known: Levels found before, by world; what is found is added, so as not to find it twice.
-        watch: Hears how far each has come, as by `references`.
+        watch: Hears how far each has come, as by `compute_references`.
     """
     known = {} if known is None else known
     found: dict[str, Level] = {}
@@ -68,7 +68,7 @@ def levels(
             times = [t * rules.period for t in range(1, rules.most_rounds + 1)]
             budget = environment.level_evaluations
             with open_landscape(environment, one.seed) as landscape:
-                known[world] = references(landscape, times, budget=budget, watch=watch)
+                known[world] = compute_references(landscape, times, budget=budget, watch=watch)
         found[world] = setting, known[world]
     return list(found.values())
 
@@ -167,7 +167,7 @@ def _headings(summaries: Sequence[Summary]) -> Iterator[str]:
     if any(each.idle > 0 for each in summaries):
         yield "idle"
     yield from ("exponent", "asked")
-    if any(each.answered < HALF for each in summaries):
+    if any(each.answered < LOW_ANSWERED for each in summaries):
         yield "answered"
     if any(each.retries_per_round > 0 for each in summaries):
         yield "retries"

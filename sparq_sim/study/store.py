@@ -168,7 +168,7 @@ def provenance(
         "record": scenario.record,
         "measures": measured(trace),
         "broken": broken(trace),
-        "experts": measures.by_expert(trace),
+        "experts": measures.count_by_expert(trace),
         "warnings": list(warnings),
     }
 

@@ -16,8 +16,8 @@ from sparq_sim import Rules, play
 from sparq_sim.messages import Move, Query, Reply
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.plugin.contract import Agent, Briefing, Optimizer
-from sparq_sim.simulation.measures import references
 from sparq_sim.simulation.records import Fate
+from sparq_sim.simulation.references import compute_references
 from tests.environments.ozone import ozone_file
 
 DAYS, SITES = 40, 5
@@ -149,7 +149,7 @@ def test_patterns_gather_files_and_none_is_read_twice(table: Path) -> None:
     pattern, again = str(table.parent / "part?.csv"), str(table.parent / "part1.csv")
     whole, parts = begin(table), Recorded(files=(pattern, again)).start(rng())
     assert parts.repairs == whole.repairs
-    assert references(parts, range(DAYS)) == references(whole, range(DAYS))
+    assert compute_references(parts, range(DAYS)) == compute_references(whole, range(DAYS))
 
 
 def test_a_file_is_read_once_until_it_changes(table: Path) -> None:
@@ -193,7 +193,7 @@ def test_single_names_and_years_need_no_brackets() -> None:
 def test_simple_policies_lose_what_was_measured_on_real_ozone() -> None:
     landscape = begin(ozone_file())
     assert (landscape.steps, len(landscape.domain.points)) == (731, 28)
-    levels = references(landscape, range(731))
+    levels = compute_references(landscape, range(731))
     assert (levels.uniform, levels.fixed, levels.late) == pytest.approx(
         (9.82, 6.01, 5.50), abs=0.03
     )

@@ -14,7 +14,7 @@ from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.plugin.contract import Landscape
 from sparq_sim.report import terminal as console
 from sparq_sim.report.terminal import OPTIONAL, estimates, levels, summary_table
-from sparq_sim.simulation.measures import References
+from sparq_sim.simulation.references import References
 from sparq_sim.study.executors import InProcess
 from sparq_sim.study.store import StoreError
 from sparq_sim.study.study import Study

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sparq_sim.analysis.summary import Band, Spread, Summary, spread
 from sparq_sim.errors import visible
 from sparq_sim.fields import is_number
-from sparq_sim.simulation.measures import References
+from sparq_sim.simulation.references import References
 from sparq_sim.study.settings import Setting, agree, brief, in_words, shown, swept, values_of
 from sparq_sim.study.store import Found, canonical
 

@@ -36,8 +36,9 @@ from sparq_sim.report.html.charts import (
 from sparq_sim.report.html.embed import embedded
 from sparq_sim.report.html.words import Paragraph, Verdict, number
 from sparq_sim.simulation import measures
-from sparq_sim.simulation.measures import References, cumulative_regret
+from sparq_sim.simulation.measures import cumulative_regret
 from sparq_sim.simulation.records import Fate
+from sparq_sim.simulation.references import References
 from sparq_sim.simulation.trace import NOTE, Columns, Trace
 from sparq_sim.study import store
 from sparq_sim.study.settings import Setting, agree, brief, fullest, in_words, shown, swept
@@ -372,11 +373,11 @@ def _quantities(trace: Trace) -> Iterator[tuple[str, NDArray[np.float64]]]:
     if not trace.replies:
         return
     replies, rounds = trace.replies, len(trace)
-    asked = measures.asked_points(trace)
+    asked = measures.mark_asked(trace)
     for name, counted in (
         ("asked", asked),
-        ("retries", measures.retried_points(trace)),
-        ("pushed", measures.pushed_points(trace)),
+        ("retries", measures.mark_retried(trace)),
+        ("pushed", measures.mark_pushed(trace)),
     ):
         if counted.any():
             yield name, _by_round(replies, counted, rounds)
