@@ -173,7 +173,7 @@ def test_list_names_what_is_installed() -> None:
     ("sort", "name", "about"),
     [
         ("scenarios", "synthetic", "The paper's synthetic function"),
-        ("experts", "truth", "Knows the reward as it is"),
+        ("experts", "truth", "Knows the current reward"),
         ("draws", "constant", "The same *value* each time."),
         ("losses", "bursts", "Loss in bursts"),
         ("kernels", "matern-1/2", "Rough rewards"),

@@ -58,7 +58,7 @@ def test_a_scenario_says_what_drifts_who_answers_how_fast_and_how_dear() -> None
     assert "synthetic" in told["What drifts"]
     assert told["Rules"].startswith("30 rounds, one a unit of time.")
     assert told["Observations"] == "The reward is seen at once, with gaussian noise of std 0.1."
-    assert "Knows the reward as it is" in told["Expert: sage"]
+    assert "Knows the current reward" in told["Expert: sage"]
     assert (
         "after 1.5 on the way, with gaussian noise of std 0.1; costing 0.1 a query."
         in (told["Expert: sage"])
