@@ -1,7 +1,7 @@
-"""Transport: finite volumes on a grid, and smooth random functions of time.
+"""Transport by finite volumes on a grid, and smooth random functions of time.
 
-What the simulators of a plume and of a rod share. Each scheme conserves what it moves and keeps
-it from becoming negative, whatever the wind, the diffusion and the step.
+The solvers of `plume` and `rod` share them. Each scheme conserves what it moves and keeps it from
+becoming negative, for any wind, diffusion and step.
 """
 
 from __future__ import annotations
@@ -16,9 +16,21 @@ from numpy.random import Generator
 from sparq_sim.arrays import Values
 from sparq_sim.landscapes.snapshots import CellGrid, State
 
+__all__ = ["Diffusion", "Waves", "advect", "average_normal", "count_steps"]
 
-def bump(grid: CellGrid, axis: int, middle: float, width: float) -> Values:
-    """Average over each cell along *axis* a normal density with this *middle* and std."""
+
+def average_normal(grid: CellGrid, axis: int, middle: float, width: float) -> Values:
+    """Return the average of a normal density over each cell along an axis.
+
+    Args:
+        grid: The cells.
+        axis: The number of the axis.
+        middle: The mean of the density, in length units.
+        width: Its std, in length units.
+
+    Returns:
+        The averages, per length unit, (cells,).
+    """
     from scipy.special import erf
 
     below = erf((grid.faces[axis] - middle) / (math.sqrt(2.0) * width))
@@ -27,13 +39,20 @@ def bump(grid: CellGrid, axis: int, middle: float, width: float) -> Values:
 
 
 def advect(state: State, travel: float, links: State) -> State:
-    """Carry *state* (cells, lines) along its lines by *travel* cells, forth or, if negative, back.
+    """Carry a state along its lines.
 
-    *links* (cells - 1, lines) is 1 between cells that are joined and 0 where a wall stands, which
-    stops what is carried against it. Each cell holds a linear profile with van Leer's slope (1974,
-    J. Comput. Phys. 14), and what crosses a face in the step is moved: second order where the
-    state is smooth, less at its peaks. A travel of many cells needs no smaller step: profiles are
-    not negative, and moving what is not negative leaves it so.
+    Each cell holds a linear profile with van Leer's slope (1974, J. Comput. Phys. 14), and what
+    crosses a face in the step is moved: second order where the state is smooth, less at its peaks.
+    A travel of many cells needs no smaller step: profiles are not negative, and stay so.
+
+    Args:
+        state: What is carried, in each cell, (cells, lines).
+        travel: How far it is carried, in cells; negative for the other direction.
+        links: 1 between cells that are joined, and 0 where a wall stands, which stops what is
+            carried against it, (cells - 1, lines).
+
+    Returns:
+        The state after the step, (cells, lines).
     """
     if travel < 0.0:
         return advect(state[::-1], -travel, links[::-1])[::-1]
@@ -42,14 +61,14 @@ def advect(state: State, travel: float, links: State) -> State:
     width = max(1, 8192 // len(state))
     for begin in range(0, state.shape[1], width):
         strip = slice(begin, begin + width)
-        moved = _moved(state[:, strip], travel, links[:, strip])
+        moved = _move(state[:, strip], travel, links[:, strip])
         after[:-1, strip] -= moved
         after[1:, strip] += moved
     return np.maximum(after, 0.0, out=after)  # Rounding may leave -1e-17.
 
 
-def _moved(state: State, travel: float, links: State) -> State:
-    """Give what crosses each face between cells: (cells - 1, lines)."""
+def _move(state: State, travel: float, links: State) -> State:
+    """Return what crosses each face between cells, (cells - 1, lines)."""
     whole = int(travel)
     part = travel - whole
     differences = np.diff(state, axis=0)
@@ -76,17 +95,23 @@ def _moved(state: State, travel: float, links: State) -> State:
 
 
 class Diffusion:
-    """One *step* of c_i' = g_i (c_{i+1} - c_i) + g_{i-1} (c_{i-1} - c_i) - l_i c_i along a line.
+    """One implicit step of diffusion along a line of cells; call it with the line.
 
-    *links* g (cells - 1,) are diffusion / spacing^2, 0 where a wall stands; *leaks* l (cells,)
-    are what the ends lose. Many lines are one line with walls between them. With L the matrix of
-    the right side and gamma = 1 - 1 / sqrt(2), the step is that of Alexander (1977, SIAM J. Numer.
-    Anal. 14), of second order and stable for any step:
+        c_i' = g_i (c_{i+1} - c_i) + g_{i-1} (c_{i-1} - c_i) - l_i c_i
 
-    c <- (I + (1 - 2 gamma) step L) (I - gamma step L)^-2 c
+    With L the matrix of the right side and gamma = 1 - 1 / sqrt(2), the step is that of Alexander
+    (1977, SIAM J. Numer. Anal. 14), of second order and stable for any length:
 
-    The inverse is never negative. Where what follows would take more from a cell than it holds,
-    which happens to states that are rough on the grid, it takes what there is.
+        c <- (I + (1 - 2 gamma) step L) (I - gamma step L)^-2 c
+
+    The inverse is never negative. Where the explicit factor would take more from a cell than it
+    holds, which happens if the state is rough on the grid, it takes all that the cell holds.
+
+    Args:
+        links: The g: diffusion / spacing^2, and 0 where a wall stands, (cells - 1,). Several
+            lines are one line with walls between them.
+        step: The length of the step, in clock units.
+        leaks: The l: the rate at which each cell loses to the outside, (cells,); by default 0.
     """
 
     def __init__(self, links: Values, step: float, *, leaks: Values | None = None) -> None:
@@ -104,14 +129,14 @@ class Diffusion:
         self._solve: Callable[..., tuple[Any, int]] = dpttrs
 
     def __call__(self, line: Values) -> Values:
-        """Give *line* (cells,) one step later."""
+        """Return *line* (cells,) one step later."""
         smooth: Values = line.copy()
         for _ in range(2):
             smooth, _ = self._solve(self._diagonal, self._beside, smooth, overwrite_b=True)
         flows = np.diff(smooth)
         flows *= self._links  # To the left.
         leaked = None if self._leaks is None else self._leaks * smooth
-        after = _after(smooth, flows, leaked)
+        after = _apply(smooth, flows, leaked)
         if after.min() < 0.0:
             left, right = np.maximum(flows, 0.0), np.maximum(-flows, 0.0)
             taken = np.full(len(line), 1e-300) if leaked is None else leaked + 1e-300
@@ -119,13 +144,13 @@ class Diffusion:
             taken[:-1] += right
             shares = np.minimum(1.0, smooth / taken)
             flows = left * shares[1:] - right * shares[:-1]
-            after = _after(smooth, flows, None if leaked is None else leaked * shares)
+            after = _apply(smooth, flows, None if leaked is None else leaked * shares)
             np.maximum(after, 0.0, out=after)  # Rounding may leave -1e-17.
         return after
 
 
-def _after(line: Values, flows: Values, leaked: Values | None) -> Values:
-    """Give *line* after *flows* to the left, and what leaked."""
+def _apply(line: Values, flows: Values, leaked: Values | None) -> Values:
+    """Return *line* after *flows* to the left and after what leaked."""
     after = line.copy() if leaked is None else line - leaked
     after[:-1] += flows
     after[1:] -= flows
@@ -133,31 +158,48 @@ def _after(line: Values, flows: Values, leaked: Values | None) -> Values:
 
 
 class Waves:
-    """A smooth random function of time with mean 0 and variance 1, within -4 and 4.
+    """A smooth random function of time with mean 0 and variance 1, between -4 and 4.
 
-    w(t) = sqrt(2 / 8) sum_{j=1}^{8} sin(omega_j t + phi_j), with angular frequencies drawn about
-    2 pi / *cycle* (half to one and a half times as high): the spectral representation of Shinozuka
-    and Deodatis (1991).
+        w(t) = sqrt(2 / 8) sum_{j=1}^{8} sin(omega_j t + phi_j)
+
+    The angular frequencies are uniform from 0.5 to 1.5 times 2 pi / cycle, the phases uniform: the
+    spectral representation of Shinozuka and Deodatis (1991).
+
+    Args:
+        cycle: The typical period, in clock units.
+        rng: The generator to draw frequencies and phases from.
     """
 
     BOUND = 4.0
+    """No value exceeds this, nor lies below its negative."""
 
     def __init__(self, cycle: float, rng: Generator) -> None:
         self._frequencies = 2.0 * math.pi / cycle * rng.uniform(0.5, 1.5, 8)
         self._phases = rng.uniform(0.0, 2.0 * math.pi, 8)
 
     def at(self, time: float) -> float:
-        """Give the function at *time*."""
+        """Return the function at *time* (clock units)."""
         return 0.5 * float(np.sin(self._frequencies * time + self._phases).sum())
 
     def integral(self, begin: float, end: float) -> float:
-        """Give the integral from *begin* to *end*."""
+        """Return the integral from *begin* to *end* (clock units)."""
         cosines = [np.cos(self._frequencies * time + self._phases) for time in (begin, end)]
         return 0.5 * float(((cosines[0] - cosines[1]) / self._frequencies).sum())
 
 
-def whole_steps(step: float, snapshot: float) -> int:
-    """Give how many times *step* fits into *snapshot*, or refuse it."""
+def count_steps(step: float, snapshot: float) -> int:
+    """Return how many steps of a solver make one snapshot.
+
+    Args:
+        step: The length of a step, in clock units.
+        snapshot: The time between two snapshots, in clock units.
+
+    Returns:
+        The number of steps.
+
+    Raises:
+        ValueError: A snapshot is not a whole number of steps.
+    """
     steps = round(snapshot / step)
     if steps < 1 or abs(steps * step - snapshot) > 1e-9 * snapshot:
         raise ValueError(

@@ -12,25 +12,19 @@ from hypothesis import strategies as st
 from numpy.random import Generator, Philox
 from numpy.testing import assert_allclose
 from pydantic import ValidationError
-from scipy.integrate import quad
 
-from sparq_environments._transport import bump
+from sparq_environments._plume_solver import PlumeSolver
+from sparq_environments._transport import average_normal
 from sparq_environments.plume import (
     Circle,
     Cycle,
     Fixed,
-    Flow,
     Gusts,
-    Line,
     Plume,
-    PlumeSolver,
-    Rotating,
     Source,
     Spells,
     Steady,
-    Switch,
     Wall,
-    Wind,
 )
 from sparq_sim.arrays import Values
 from sparq_sim.landscapes.snapshots import CellGrid, InterpolatedLandscape, State
@@ -57,9 +51,9 @@ def started(model: Plume, seed: int = 0) -> InterpolatedLandscape:
 
 def solver(model: Plume, seed: int = 0) -> PlumeSolver:
     rng = stream(seed)
-    flows = tuple(wind.drawn(rng) for wind in model.wind)
+    flows = tuple(wind.draw(rng) for wind in model.wind)
     sources = tuple(
-        (source, source.path.drawn(rng), source.schedule.drawn(rng)) for source in model.sources
+        (source, source.path.draw(rng), source.schedule.draw(rng)) for source in model.sources
     )
     return PlumeSolver(model, flows, sources, CellGrid(model.domain(), model.cells))
 
@@ -87,8 +81,8 @@ def puff(cells: int, *, wind: tuple[float, float], step: float) -> float:
 
     def exact(time: float) -> State:
         width = math.sqrt(2 * 0.01 * (10.0 + time))
-        along = bump(run.grid, 0, 4.0 + wind[0] * time, width)
-        across = bump(run.grid, 1, 4.5 + wind[1] * time, width)
+        along = average_normal(run.grid, 0, 4.0 + wind[0] * time, width)
+        across = average_normal(run.grid, 1, 4.5 + wind[1] * time, width)
         return math.exp(-0.05 * time) * np.outer(along, across)
 
     return float(abs(run.advance(exact(0.0), 0.0) - exact(10.0)).mean())
@@ -237,49 +231,7 @@ def test_a_resolution_that_is_no_share_is_refused(resolution: float) -> None:
         started(SMALL).coarse(resolution)
 
 
-# Winds, paths and schedules
-
-
-@pytest.mark.parametrize(
-    ("wind", "velocity"),
-    [
-        (Steady(velocity=(0.3, -0.1)), lambda t: (0.3, -0.1)),
-        (
-            Rotating(speed=0.4, cycle=20.0, phase=0.25),
-            lambda t: (-0.4 * math.sin(0.1 * math.pi * t), 0.4 * math.cos(0.1 * math.pi * t)),
-        ),
-    ],
-    ids=["steady", "rotating"],
-)
-def test_air_travels_as_far_as_its_velocity_takes_it(wind: Wind, velocity: Any) -> None:
-    travel = wind.drawn(stream()).travel(3.0, 9.5)
-    expected = [quad(lambda t, axis=axis: velocity(t)[axis], 3.0, 9.5)[0] for axis in (0, 1)]
-    assert_allclose(travel, expected, atol=1e-9)
-
-
-@pytest.mark.parametrize("wind", [Steady(), Rotating(), Gusts()], ids=lambda wind: wind.kind)
-def test_no_wind_is_faster_than_it_says_and_travels_add_up(wind: Wind) -> None:
-    flow: Flow = wind.drawn(stream())
-    for begin in np.linspace(-50.0, 500.0, 300):
-        first, second = (np.array(flow.travel(begin + k, begin + k + 1)) for k in (0.0, 1.0))
-        assert np.linalg.norm(first) <= wind.fastest * (1 + 1e-12)
-        assert_allclose(first + second, flow.travel(begin, begin + 2.0), atol=1e-12)
-
-
-@pytest.mark.parametrize("schedule", [Cycle(on=7.0, off=3.0), Spells(length=5.0, share=0.7)])
-def test_a_source_is_on_for_its_share_of_the_time(schedule: Cycle | Spells) -> None:
-    switch: Switch = schedule.drawn(stream())
-    assert switch.lasting(-100.0, 19_900.0) == pytest.approx(14_000.0, rel=0.03)
-    pieces = [switch.lasting(0.3 * k, 0.3 * (k + 1)) for k in range(-50, 200)]
-    assert sum(pieces) == pytest.approx(switch.lasting(-15.0, 60.0))
-    assert {round(piece, 9) for piece in pieces} >= {0.0, 0.3}
-
-
-def test_paths_come_back_after_a_cycle_and_reach_what_they_should() -> None:
-    line = Line(begin=(1.0, 2.0), end=(5.0, 4.0), cycle=10.0, phase=0.0)
-    circle = Circle(centre=(5.0, 5.0), radius=2.0, cycle=8.0, phase=0.25)
-    assert_allclose([line.at(0.0), line.at(5.0), line.at(10.0)], [[1, 2], [5, 4], [1, 2]])
-    assert_allclose([circle.at(0.0), circle.at(2.0)], [[5, 7], [3, 5]])
+# Schedules
 
 
 def test_gaps_in_the_schedule_let_the_field_decay() -> None:

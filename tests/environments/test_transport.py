@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.linalg import expm
 
-from sparq_environments._transport import Diffusion, Waves, advect, bump
+from sparq_environments._transport import Diffusion, Waves, advect, average_normal
 from sparq_sim.arrays import Values
 from sparq_sim.domain import Box
 from sparq_sim.landscapes.snapshots import CellGrid, State
@@ -84,11 +84,11 @@ def test_advection_is_second_order_in_the_mean(travel: float) -> None:
     errors = []
     for cells in (64, 128, 256, 512):
         grid = CellGrid(Box(0.0, 10.0), cells)
-        state = column(bump(grid, 0, 3.0, 0.5))
+        state = column(average_normal(grid, 0, 3.0, 0.5))
         steps = round(0.4 * cells / travel)
         for _ in range(steps):
             state = advect(state, travel, np.ones((cells - 1, 1)))
-        exact = bump(grid, 0, 3.0 + steps * travel * 10.0 / cells, 0.5)
+        exact = average_normal(grid, 0, 3.0 + steps * travel * 10.0 / cells, 0.5)
         errors.append(float(abs(state[:, 0] - exact).mean()))
     assert (orders(errors) > 1.8).all(), orders(errors)
 
@@ -163,10 +163,10 @@ def test_diffusion_is_second_order_in_space_and_time_against_the_puff(share: flo
         diffusion, begin, end = 0.02, 10.0, 20.0
         links = np.full(cells - 1, diffusion / grid.spacings[0] ** 2)
         diffuse = Diffusion(links, (end - begin) / steps)
-        state = bump(grid, 0, 5.0, (2 * diffusion * begin) ** 0.5)
+        state = average_normal(grid, 0, 5.0, (2 * diffusion * begin) ** 0.5)
         for _ in range(steps):
             state = diffuse(state)
-        exact = bump(grid, 0, 5.0, (2 * diffusion * end) ** 0.5)
+        exact = average_normal(grid, 0, 5.0, (2 * diffusion * end) ** 0.5)
         errors.append(float(abs(state - exact).max()))
     assert (orders(errors) > 1.9).all(), orders(errors)
 
@@ -181,7 +181,7 @@ def test_a_bump_is_the_average_of_the_normal_density_over_each_cell() -> None:
         return float(np.exp(-((x - 1.0) ** 2) / 0.5) / np.sqrt(0.5 * np.pi))
 
     expected = [quad(density, 0.75 * i, 0.75 * (i + 1))[0] / 0.75 for i in range(4)]
-    assert_allclose(bump(grid, 0, 1.0, 0.5), expected, rtol=1e-10)
+    assert_allclose(average_normal(grid, 0, 1.0, 0.5), expected, rtol=1e-10)
 
 
 # Waves
