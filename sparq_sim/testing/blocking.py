@@ -14,54 +14,57 @@ from unittest.mock import patch
 
 from sparq_sim.simulation.delivery.link import Connection, QueryWorld
 
+__all__ = ["record_blocking_calls"]
+
 _ANSWERING = {Connection._carry.__code__, Connection._broadcasting.__code__}
 _ALLOWED = QueryWorld.compute.__code__
 
-SLEEPS = "await world.clock.sleep, not time.sleep"
-WAITS = "it runs a program and waits for it in real time; write `await world.run([...])`"
+_SLEEPS = "await world.clock.sleep, not time.sleep"
+_WAITS = "it runs a program and waits for it in real time; write `await world.run([...])`"
 
 
 @contextmanager
-def noting_blocks() -> Iterator[dict[str, str]]:
-    """Note what blocks others while an expert answers: sleeping, and waiting for programs.
+def record_blocking_calls() -> Iterator[dict[str, str]]:
+    """Record what blocks others while an expert answers: sleeping, and waiting for programs.
 
-    What runs by `world.compute` or `world.run` blocks nobody. Who sleeps is not waited for.
+    What runs by `world.compute` or `world.run` blocks nobody. In this context `time.sleep` returns
+    at once where an expert calls it.
 
     Yields:
-        What was seen, by the remedy; nothing at first.
+        What was seen, by the remedy; empty at first.
     """
-    noted: dict[str, str] = {}
+    seen: dict[str, str] = {}
     sleep = time.sleep
 
-    def slumber(seconds: float) -> None:
+    def record_sleep(seconds: float) -> None:
         if not _is_answering() or _is_called_by_subprocess():
             sleep(seconds)
         else:
-            noted.setdefault(SLEEPS, f"time.sleep({seconds})")
+            seen.setdefault(_SLEEPS, f"time.sleep({seconds})")
 
-    def noting(method: Callable[..., Any]) -> Callable[..., Any]:
+    def recording(method: Callable[..., Any]) -> Callable[..., Any]:
         def wait(child: subprocess.Popen[Any], *arguments: Any, **named: Any) -> Any:
             if _is_answering():
-                noted.setdefault(WAITS, f"subprocess: {child.args!r:.80}")
+                seen.setdefault(_WAITS, f"subprocess: {child.args!r:.80}")
             return method(child, *arguments, **named)
 
         return wait
 
     system = os.system
 
-    def shell(command: str) -> int:
+    def record_shell(command: str) -> int:
         if _is_answering():
-            noted.setdefault(WAITS, f"os.system({command!r:.80})")
+            seen.setdefault(_WAITS, f"os.system({command!r:.80})")
         return system(command)
 
     popen = subprocess.Popen
     with (
-        patch("time.sleep", slumber),
-        patch("os.system", shell),
-        patch.object(popen, "wait", noting(popen.wait)),
-        patch.object(popen, "communicate", noting(popen.communicate)),
+        patch("time.sleep", record_sleep),
+        patch("os.system", record_shell),
+        patch.object(popen, "wait", recording(popen.wait)),
+        patch.object(popen, "communicate", recording(popen.communicate)),
     ):
-        yield noted
+        yield seen
 
 
 def _is_answering() -> bool:

@@ -66,8 +66,8 @@ def starts_of_landscapes(tree: ast.Module) -> list[str]:
 def test_a_landscape_is_started_in_one_place() -> None:
     assert starts_of_landscapes(ast.parse("a = self.environment.start(rng)"))
     places = {module for module, tree in TREES.items() if starts_of_landscapes(tree)}
-    # The laws of plug-ins look at `start` itself.
-    assert places == {"sparq_sim.simulation.lifetime", "sparq_sim.testing.laws_of_plugins"}
+    # The laws of environments look at `start` itself.
+    assert places == {"sparq_sim.simulation.lifetime", "sparq_sim.testing.laws_of_environments"}
 
 
 # Chance comes from a generator that is handed in.
@@ -121,7 +121,7 @@ def test_chance_from_elsewhere_is_found(text: str) -> None:
 @pytest.mark.parametrize("module", sorted(SOURCES))
 def test_no_module_takes_chance_from_elsewhere(module: str) -> None:
     found = list(chances(TREES[module]))
-    if module == "sparq_sim.testing.checks":  # It looks whether others do.
+    if module == "sparq_sim.testing.laws_of_optimizers":  # It looks whether others do.
         found = [line for line in found if not line.endswith("np.random.get_state")]
     assert not found
 
