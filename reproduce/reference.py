@@ -1,15 +1,18 @@
 """The reference: each public name with its signature and its sentence, as the source has them.
 
-reproduce/pages.py writes it into docs/reference.md, between these markers:
+Public are the names in the `__all__` of each module whose path has no underscore at the start of a
+part. `python -m reproduce --render-only` writes them into docs/reference.md, between these markers:
 
 `<!-- names: MODULE -->`
-    the public names of a module: those of its `__all__`, or else its classes, functions and types
-    with a docstring; but for those that `sparq_sim` itself has. Or as `<!-- names: MODULE | a; b
-    -->` only these, in this order.
+    the names of a module; or as `<!-- names: MODULE | a; b -->` only these, in this order.
+`<!-- room: PACKAGE -->`
+    the names of a package, and those of each module within under a heading.
 `<!-- plugins: KIND -->`
     the environments, experts or optimizers that come with sparq-sim.
 
-In the built documentation docs/conf.py has whole docstrings in the place of sentences.
+Each thing is listed once: not again where it comes from if `sparq_sim`, or a package above, has it,
+nor where a plug-in is defined. In the built documentation docs/conf.py has whole docstrings in the
+place of sentences.
 """
 
 from __future__ import annotations
@@ -23,15 +26,34 @@ from importlib import import_module
 from importlib.metadata import distribution
 from inspect import cleandoc, getsource, isclass, isfunction
 from itertools import pairwise
+from pkgutil import walk_packages
 from typing import Any
 
-import sparq_sim
 from reproduce import DOCS
 from sparq_sim.errors import SparqError, did_you_mean
 
 PAGE = DOCS / "reference.md"
 HOME = "sparq_sim"
-MARKERS = ("names", "plugins")
+MARKERS = ("names", "room", "plugins")
+PACKAGES = (HOME, "sparq_experts", "sparq_environments")
+KINDS = ("environment", "expert", "optimizer")
+INNER = (
+    "sparq_sim.cli",
+    # Plug-ins import what these define from `sparq_sim.plugin.contract`.
+    "sparq_sim.plugin.briefing",
+    "sparq_sim.plugin.environment",
+    "sparq_sim.plugin.expert",
+    "sparq_sim.plugin.model",
+    "sparq_sim.plugin.optimizer",
+    "sparq_sim.pytest_plugin",
+    "sparq_sim.report.html",
+    "sparq_sim.simulation.delivery",
+    "sparq_sim.testing.blocking",
+    "sparq_sim.testing.checks",
+    "sparq_sim.testing.laws_of_parts",
+    "sparq_sim.testing.laws_of_plugins",
+)
+"""What other modules use, and users do not: it is not listed."""
 _SPANS = re.compile(r"`[^`]+`|(?<![\w*])\*\w[\w -]*\*(?![\w*])")
 _MARKUP = re.compile(r"([\\*_<\[|$~`])")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -59,8 +81,28 @@ class Entry:
 # What is listed
 
 
+def modules() -> list[str]:
+    """List the public modules, and the packages that have names of their own."""
+    found = []
+    for package in PACKAGES:
+        roots = import_module(package).__path__
+        within = walk_packages(roots, f"{package}.")
+        names = [package, *sorted(each.name for each in within)]
+        found += [name for name in names if not re.search(r"(^|\.)_", name) and _has_names(name)]
+    return found
+
+
+def _has_names(module: str) -> bool:
+    return any(not isinstance(node, ast.Expr | ast.ImportFrom) for node in _tree(module).body)
+
+
+def is_inner(module: str) -> bool:
+    """Return whether a *module* is for other modules only."""
+    return any(module == room or module.startswith(f"{room}.") for room in INNER)
+
+
 def public(module: str) -> list[str]:
-    """List the public names of a module, in the order of its source."""
+    """List the public names of a *module*: its `__all__`, or else all without an underscore."""
     loaded = import_module(module)
     if (given := getattr(loaded, "__all__", None)) is not None:
         return list(given)
@@ -73,9 +115,11 @@ def public(module: str) -> list[str]:
 
 
 def entries(marker: str, given: str) -> list[Entry]:
-    """List what a marker of the page stands for."""
+    """List what a *marker* of the page stands for, with what is *given* in it."""
     if marker == "plugins":
-        return _bundled(given)
+        return list(_bundled(given))
+    if marker == "room":
+        return [entry for module in _room(given) for entry in entries("names", module)]
     module, _, names = (part.strip() for part in given.partition("|"))
     known = public(module)
     wanted = [name.strip() for name in names.split(";") if name.strip()]
@@ -83,8 +127,16 @@ def entries(marker: str, given: str) -> list[Entry]:
         if name not in known:
             raise SparqError(f"{module} has no public {name!r}: {did_you_mean(name, known)}")
     if not wanted:
-        wanted = [name for name in known if module == HOME or not _is_public(module, name)]
+        wanted = [name for name in known if not _is_elsewhere(module, name)]
     return [Entry(module, name) for name in wanted]
+
+
+def _room(package: str) -> list[str]:
+    """Return the public modules of a package that users need, itself among them."""
+    within = [name for name in modules() if f"{name}.".startswith(f"{package}.")]
+    if not within:
+        raise SparqError(f"there is no package {package!r} with public modules")
+    return [name for name in within if not is_inner(name)]
 
 
 def listed(page: str) -> list[Entry]:
@@ -93,16 +145,27 @@ def listed(page: str) -> list[Entry]:
     return [entry for marker, given in found for entry in entries(marker, given)]
 
 
-def _is_public(module: str, name: str) -> bool:
+def _is_elsewhere(module: str, name: str) -> bool:
+    """Return whether a package above has the same thing, or the list of plug-ins."""
     value = getattr(import_module(module), name)
-    return name in sparq_sim.__all__ and getattr(sparq_sim, name) is value
+    if any(value is entry.value for kind in KINDS for entry in _bundled(kind)):
+        return True
+    parts = module.split(".")
+    above = {HOME, *(".".join(parts[:size]) for size in range(1, len(parts)))} - {module}
+    return any(
+        name in getattr(import_module(each), "__all__", ())
+        and getattr(import_module(each), name) is value
+        for each in above
+    )
 
 
-def _bundled(kind: str) -> list[Entry]:
+@cache
+def _bundled(kind: str) -> tuple[Entry, ...]:
     found = distribution("sparq-sim").entry_points.select(group=f"{HOME}.{kind}s")
     if not found:
         raise SparqError(f"sparq-sim has no plug-ins of the kind {kind!r}")
-    return sorted((Entry(e.module, e.attr, e.name) for e in found), key=lambda entry: entry.kind)
+    plugins = (Entry(e.module, e.attr, e.name) for e in found)
+    return tuple(sorted(plugins, key=lambda entry: entry.kind))
 
 
 # As Markdown, which reads as it stands
@@ -110,6 +173,12 @@ def _bundled(kind: str) -> list[Entry]:
 
 def markdown(marker: str, given: str) -> str:
     """Write a part of the reference."""
+    if marker == "room":
+        return "\n\n".join(
+            f"### {module}\n\n{markdown('names', module)}"
+            for module in _room(given)
+            if entries("names", module)
+        )
     lines = [line for entry in entries(marker, given) for line in _lines(entry)]
     about = "" if marker == "plugins" or "|" in given else _summary(_tree(given)) + "\n\n"
     return about + "\n".join(lines)
@@ -119,9 +188,9 @@ def _lines(entry: Entry) -> Iterator[str]:
     """Yield the line of a name, and those of its fields and methods."""
     value = entry.value
     if not (isclass(value) or isfunction(value)):
-        yield _item(entry.name, _escaped(_aliases(entry.module).get(entry.name, "")))
+        yield _item(entry.name, _escaped(_sentence_below(entry.module, entry.name)))
         return
-    node = _node(value)
+    node = find_node(value)
     if not isclass(value):
         yield _item(_signature(node), _summary(node))
         return
@@ -143,11 +212,11 @@ def _class_line(entry: Entry, node: ast.ClassDef) -> str:
 
 def _members(owner: type) -> Iterator[tuple[str, str]]:
     """Yield the line of each own field and method of a class, by its name."""
-    for inner, after in pairwise([*_node(owner).body, ast.Pass()]):
+    for inner, after in pairwise([*find_node(owner).body, ast.Pass()]):
         match inner:
             case ast.AnnAssign(target=ast.Name(id=name)):
-                if not name.startswith("_") and (name != "kind" or _literal(after)):
-                    yield name, _item(_field(name, inner), _escaped(_literal(after)))
+                if not name.startswith("_") and (name != "kind" or find_literal(after)):
+                    yield name, _item(_field(name, inner), _escaped(find_literal(after)))
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 if ast.get_docstring(inner) and _is_new(owner, name):
                     yield name, _item(_signature(inner, method=True), _summary(inner))
@@ -158,7 +227,7 @@ def _tag(node: ast.ClassDef) -> str:
     for inner, after in pairwise([*node.body, ast.Pass()]):
         match inner:
             case ast.AnnAssign(target=ast.Name(id="kind"), value=ast.Constant(value=str() as tag)):
-                return "" if _literal(after) else tag
+                return "" if find_literal(after) else tag
     return ""
 
 
@@ -257,13 +326,14 @@ def _tree(module: str) -> ast.Module:
     return ast.parse(getsource(import_module(module)))
 
 
-def _node(value: Any) -> Any:
+def find_node(value: Any) -> Any:
     """Return where a class or a function is defined; of an overloaded one, the last."""
     nodes = _tree(value.__module__).body
     return [node for node in nodes if getattr(node, "name", "") == value.__name__][-1]
 
 
-def _literal(node: ast.AST) -> str:
+def find_literal(node: ast.AST) -> str:
+    """Return the text of a string that stands alone, such as a sentence below a field."""
     match node:
         case ast.Expr(value=ast.Constant(value=str() as text)):
             return cleandoc(text)
@@ -277,9 +347,17 @@ def _aliases(module: str) -> dict[str, str]:
     for node, after in pairwise(_tree(module).body):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
-                if not name.isupper() and _literal(after):
-                    found[name] = _literal(after)
+                if find_literal(after):
+                    found[name] = find_literal(after).partition("\n\n")[0]
     return found
+
+
+def _sentence_below(module: str, name: str) -> str:
+    """Return what stands below a type or a constant, in the module that defines it."""
+    for node in _tree(module).body:
+        if isinstance(node, ast.ImportFrom) and name in (alias.name for alias in node.names):
+            return _sentence_below(str(node.module), name)
+    return _aliases(module).get(name, "")
 
 
 # As directives, by which Sphinx shows whole docstrings
@@ -287,6 +365,12 @@ def _aliases(module: str) -> dict[str, str]:
 
 def directives(marker: str, given: str) -> str:
     """Write a part of the reference for Sphinx."""
+    if marker == "room":
+        return "\n\n".join(
+            f"### {module}\n\n{directives('names', module)}"
+            for module in _room(given)
+            if entries("names", module)
+        )
     about = "" if marker == "plugins" or "|" in given else _summary(_tree(given))
     lines = [line for entry in entries(marker, given) for line in _directive(entry)]
     return "\n".join([about, "", "```{eval-rst}", *lines, "```"])
