@@ -21,9 +21,10 @@ from hypothesis import strategies as st
 
 from sparq_sim import Channel, Estimate, Expert, Query, Rules, World, play, play_live
 from sparq_sim.errors import LiveOnlyError, PluginError, StuckError
+from sparq_sim.simulation.clock.blocking import BlockingWarning
 from sparq_sim.simulation.clock.lent import LentClock, NotAwaitedWarning
 from sparq_sim.simulation.clock.protocol import AGENT, ARRIVAL, DEADLINE, Clock
-from sparq_sim.simulation.clock.realtime import BlockingWarning, LiveClock
+from sparq_sim.simulation.clock.realtime import LiveClock
 from sparq_sim.simulation.clock.virtual import SimClock
 from sparq_sim.testing import Asker, Slope, WaitlessLoop
 from tests.conftest import PATIENCE, Run, on_live_clock, on_sim_clock
@@ -888,7 +889,7 @@ def complaints(expert: Expert) -> list[str]:
 
 
 def test_an_expert_that_blocks_all_others_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sparq_sim.simulation.clock.realtime.BLOCKING", 0.04)
+    monkeypatch.setattr("sparq_sim.simulation.clock.blocking._BLOCKING", 0.04)
     told = r"expert 'slow' \(Blocker\).answer held up all others for \d+\.\d s; expected to await"
     assert any(re.match(told, said) for said in complaints(Blocker()))
 
@@ -914,7 +915,7 @@ def crowd() -> Iterator[None]:
 def test_an_expert_that_gets_no_processor_is_not_said_to_block(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("sparq_sim.simulation.clock.realtime.BLOCKING", 0.3)
+    monkeypatch.setattr("sparq_sim.simulation.clock.blocking._BLOCKING", 0.3)
     assert complaints(Crowded()) == []
 
 

@@ -12,10 +12,13 @@ T = TypeVar("T")
 
 
 class RoundedClock:
-    """Moments that know the rounds: one within a billionth of a round's start is that start.
+    """The base of both clocks: moments within a billionth of the start of a round are that start.
 
     A transit of exactly three periods of 0.1 must arrive with the third round from now, though
     0.1 + 0.3 is not 0.4 in binary.
+
+    Args:
+        period: How long a round lasts, in clock units; by default there are no rounds.
     """
 
     def __init__(self, period: float | None = None) -> None:
@@ -24,7 +27,7 @@ class RoundedClock:
         self._period = period
 
     def align(self, moment: float) -> float:
-        """Give *moment*, or the start of the round that it was meant to be."""
+        """Return *moment*, or the start of the round that it was meant to be."""
         period = self._period
         if period is None or not moment < 2**52 * period:  # Beyond, rounds have no digits left.
             return moment
@@ -33,7 +36,10 @@ class RoundedClock:
 
 
 def check_duration(duration: float) -> float:
-    """Return *duration*, in clock units.
+    """Return *duration* if it is one.
+
+    Args:
+        duration: In clock units; infinity included.
 
     Raises:
         ValueError: If it is negative or not a number.
@@ -44,7 +50,12 @@ def check_duration(duration: float) -> float:
 
 
 def call_with(function: Callable[[float], T], now: float) -> T:
-    """Call *function*; a StopIteration, which no future takes, becomes a RuntimeError."""
+    """Call *function* with *now*, and return what it returns.
+
+    Raises:
+        RuntimeError: In place of a StopIteration, which neither a coroutine nor a future can pass
+            on.
+    """
     try:
         return function(now)
     except StopIteration as error:

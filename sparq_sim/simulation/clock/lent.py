@@ -23,17 +23,21 @@ __all__ = ["LentClock", "NotAwaitedWarning"]
 T = TypeVar("T")
 
 _MOST_FORGOTTEN = 1000
-"""So many waits that nobody awaits, and a source is refused more: it may go round for ever."""
+"""After so many waits that nobody awaits, a source is refused more: it may never stop."""
 
 
 class NotAwaitedWarning(UserWarning):
-    """Somebody made a wait, and did not wait for it."""
+    """A source calls `clock.sleep` or `clock.until` without `await`, so that no time passes."""
 
 
 class LentClock:
-    """A clock as it is lent to a source, called *who*: waits that it does not await are noticed.
+    """A clock as a source gets it, which counts the waits that the source does not await.
 
-    A call of `sleep` without `await` does nothing at all, in virtual time without any sign of it.
+    A call of `sleep` without `await` does nothing at all, and in virtual time nothing shows it.
+
+    Args:
+        clock: The clock of the play.
+        who: The source, as warnings and errors name it.
     """
 
     __slots__ = ("_clock", "_who", "forgotten")
@@ -42,7 +46,7 @@ class LentClock:
         self._clock = clock
         self._who = who
         self.forgotten = 0
-        """How many waits nobody has awaited."""
+        """How many waits have gone without being awaited."""
 
     @property
     def now(self) -> float:
@@ -90,7 +94,7 @@ class LentClock:
         return self._clock.watched(work, who)
 
     def warn_of_forgotten(self) -> None:
-        """Warn of waits that nobody awaits."""
+        """Warn, by a NotAwaitedWarning, that the source does not await its waits."""
         warnings.warn(self._reproach, NotAwaitedWarning, stacklevel=2)
 
     @property
@@ -102,7 +106,7 @@ class LentClock:
 
 
 class _Wait(Coroutine[Any, Any, None]):
-    """A wait that counts as forgotten if it goes without having been awaited."""
+    """A wait that counts as forgotten if it is deleted without having been awaited."""
 
     __slots__ = ("_clock", "_lent", "_moment", "_order", "_under_way")
 

@@ -28,7 +28,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 SimPyFunction: TypeAlias = "Callable[[simpy.Environment], Generator[simpy.Event, Any, T]]"
-"""A classic process function of SimPy, waiting for its environment."""
+"""A classic process function of SimPy: a generator function of a `simpy.Environment`."""
 
 Order = NewType("Order", int)
 """The rank of what happens at one instant: the lower comes first. SimPy's own events have 1."""
@@ -39,38 +39,43 @@ AGENT = Order(3)
 
 
 class Signal(Protocol):
-    """Something that happens once, and can be awaited, by several and also afterwards."""
+    """Something that happens once, and that any number of processes may await, also afterwards."""
 
     def set(self, value: Any = None) -> None:
-        """Make it happen now; one that has happened keeps its value."""
+        """Make it happen now, and wake all who wait for it.
+
+        Args:
+            value: What they get. A signal that has happened keeps its first value.
+        """
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        """Wait for it; give its value."""
+        """Wait for it, and return its value."""
 
 
 class Process(Protocol[T_co]):
-    """A coroutine under way; awaiting it gives its result, or None where it was cancelled.
+    """A coroutine that runs beside others, as `Clock.start` returns it.
 
-    One that catches CancelledError goes on, and has a result. One that raises an error ends the
-    whole run, so that nobody gets its result.
+    It begins within the instant in which it is started, and ends by returning a result, by being
+    cancelled, or by an error. One that catches CancelledError goes on, and has a result. An error
+    ends the whole run, so that nobody gets a result.
     """
 
     def cancel(self) -> None:
-        """Have CancelledError raised where it waits, or will wait next, within this instant.
+        """Raise CancelledError in the process where it waits, or will wait next.
 
-        It is raised after the caller has gone on to its own next wait. A process that has not
-        begun never runs; one that has ended is left as it is.
+        It is raised within this instant, after the caller has gone on to its own next wait. A
+        process that has not begun never runs; one that has ended is left as it is.
         """
 
     def __await__(self) -> Generator[Any, Any, T_co | None]:
-        """Wait for its end."""
+        """Wait for its end, and return its result, or None where it was cancelled."""
 
 
 class Clock(Protocol):
-    """Time, and what one may do with it.
+    """Time, and what processes may do with it. All moments and durations are in clock units.
 
     At one instant arrivals come first, deadlines next, agents last, each in the order in which
-    they were scheduled; an instant is over when nobody is left who stirs in it.
+    they were scheduled; an instant is over when no process has anything left to do in it.
     """
 
     @property
@@ -78,40 +83,101 @@ class Clock(Protocol):
         """The present moment; a play begins at 0."""
 
     def until(self, moment: float, order: Order = ARRIVAL) -> Awaitable[None]:
-        """Wait until *moment*; one that has come is not waited for, except to let others first."""
+        """Wait until a moment.
+
+        Args:
+            moment: When to go on. A moment that has passed is now, and infinity never comes.
+            order: When within the instant. To await now returns at once as an `ARRIVAL`; by
+                another order, what comes first at this instant goes first.
+        """
 
     def sleep(self, duration: float) -> Awaitable[None]:
-        """Wait for a *duration*, infinity included."""
+        """Wait for some time.
+
+        Args:
+            duration: How long; infinity never ends.
+
+        Raises:
+            ValueError: If *duration* is negative or not a number.
+        """
 
     def call_at(self, moment: float, action: Callable[[], None], order: Order = ARRIVAL) -> None:
-        """Call *action* at *moment*."""
+        """Call a function at a moment.
+
+        Args:
+            moment: When. A moment that has passed is now, and infinity never comes.
+            action: The function. An error that it raises ends the whole run.
+            order: When within the instant.
+        """
 
     def signal(self) -> Signal:
-        """Make a signal that has not happened yet."""
+        """Return a new signal, which has not happened yet."""
 
     def start(self, process: Coroutine[Any, Any, T]) -> Process[T]:
-        """Let a process run beside this one; a crash in it ends the whole run."""
+        """Start a process that runs beside this one.
+
+        Args:
+            process: The coroutine to run. An error that it raises ends the whole run.
+
+        Returns:
+            The process, which may be awaited or cancelled, and need not be.
+        """
 
     def gate(self, capacity: int) -> Gate:
-        """Make a gate that lets *capacity* processes through at a time."""
+        """Return a new gate.
+
+        Args:
+            capacity: How many processes may be within the gate at a time; at least 1.
+        """
 
     def compute(
         self, function: Callable[[float], T], now: float, *, still: bool = False
     ) -> Awaitable[T]:
-        """Call *function*, which thinks but does not wait, with the moment *now*.
+        """Call a function that computes, and does not wait.
 
-        In virtual time that takes no time; in real time it does, unless time is to stand *still*.
+        In virtual time it takes no time. In real time it runs in a thread, so that others go on.
+
+        Args:
+            function: What is called with *now*.
+            now: The moment that it is told.
+            still: Whether real time stands still meanwhile, as it does for the first move.
+
+        Returns:
+            What *function* returns.
         """
 
     def follow(self, function: SimPyFunction[T]) -> Awaitable[T]:
-        """Run a classic SimPy process function to its end; virtual time only."""
+        """Run a classic SimPy process function to its end, in virtual time.
+
+        Args:
+            function: Called with the `simpy.Environment` of the clock.
+
+        Returns:
+            What the generator returns.
+
+        Raises:
+            LiveOnlyError: In real time, where SimPy's events do not happen.
+        """
 
     def watched(self, work: Awaitable[T], who: str) -> Awaitable[T]:
-        """Do the *work* of somebody; in real time, warn if it holds up all others."""
+        """Return *work*, watched in real time by what warns of a step that holds up all others.
+
+        Args:
+            work: What is to be awaited.
+            who: Whose work it is, as the warning names it.
+        """
 
 
 class Gate:
-    """Lets a limited number of processes through at a time, first come, first served."""
+    """A limited number of slots, served in the order of coming.
+
+    A process takes a slot by `enter` and gives it back by `leave`, or does both by an
+    `async with`. One that is cancelled while it waits takes no slot.
+
+    Args:
+        clock: The clock by which processes wait.
+        capacity: How many slots there are; at least 1.
+    """
 
     def __init__(self, clock: Clock, capacity: int) -> None:
         if capacity < 1:
@@ -121,7 +187,7 @@ class Gate:
         self._queue: deque[Signal] = deque()
 
     async def enter(self) -> None:
-        """Wait for a slot and take it."""
+        """Wait for a free slot, and take it."""
         if self._free:
             self._free -= 1
             return
@@ -137,7 +203,7 @@ class Gate:
             raise
 
     def leave(self) -> None:
-        """Hand the slot to the next in line, or free it."""
+        """Give the slot to the next in line, or free it where nobody waits."""
         if self._queue:
             self._queue.popleft().set()
         else:

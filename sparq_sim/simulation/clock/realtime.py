@@ -1,11 +1,13 @@
-"""Real time on asyncio."""
+"""Real time on asyncio.
+
+`LiveClock` is long because it has all that the protocol asks for; each method is short.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import concurrent.futures
 import threading
-import types
 import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextvars import copy_context
@@ -13,11 +15,11 @@ from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 from math import inf, isfinite, nextafter
-from time import perf_counter
 from typing import Any, TypeVar
 
 from sparq_sim.errors import LiveOnlyError
 from sparq_sim.simulation.clock.base import RoundedClock, call_with, check_duration
+from sparq_sim.simulation.clock.blocking import watch_steps
 from sparq_sim.simulation.clock.protocol import (
     ARRIVAL,
     Gate,
@@ -27,16 +29,9 @@ from sparq_sim.simulation.clock.protocol import (
     SimPyFunction,
 )
 
-__all__ = ["BlockingWarning", "LiveClock", "SlowStartWarning"]
+__all__ = ["LiveClock", "SlowStartWarning"]
 
 T = TypeVar("T")
-
-BLOCKING = 1.0
-"""Seconds: who does not wait for so long holds up all others in real time."""
-
-
-class BlockingWarning(UserWarning):
-    """Somebody computes or sleeps where nobody else can go on meanwhile."""
 
 
 class SlowStartWarning(UserWarning):
@@ -44,7 +39,7 @@ class SlowStartWarning(UserWarning):
 
 
 class _LiveSignal:
-    """An asyncio event with a value, that stirs its clock."""
+    """An asyncio event with a value, which tells its clock that the instant is not over."""
 
     def __init__(self, clock: LiveClock) -> None:
         self._clock = clock
@@ -67,14 +62,14 @@ class _LiveSignal:
 
 
 class _LiveProcess:
-    """A task of the clock's."""
+    """A task that the clock has started."""
 
     def __init__(self, clock: LiveClock, task: asyncio.Task[Any]) -> None:
         self._clock = clock
         self._task = task
 
     def cancel(self) -> None:
-        """Have CancelledError raised where it waits."""
+        """Raise CancelledError where it waits."""
         self._task.cancel()
 
     def __await__(self) -> Generator[Any, Any, Any]:
@@ -89,7 +84,7 @@ class _LiveProcess:
 
 
 class _Threads(concurrent.futures.Executor):
-    """A thread for each call: in a pool, who computes for long would hold up the others."""
+    """A thread for each call: in a pool, a long computation would hold up the others."""
 
     def submit(
         self, function: Callable[..., T], /, *arguments: Any, **named: Any
@@ -111,35 +106,84 @@ class _Threads(concurrent.futures.Executor):
         return future
 
 
-class LiveClock(RoundedClock):
-    """Real time on asyncio: one clock unit lasts *seconds*.
+class _Stopwatch:
+    """The time of an event loop in clock units of some *seconds* each; it can stand still."""
 
-    asyncio fires equal timers in no order, so the clock keeps an agenda of its own.
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._epoch = 0.0
+        self._still_at: float | None = None
+        self._still_since = 0.0
+
+    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Count from now on."""
+        self._loop = loop
+        self._epoch, self._still_at = loop.time(), None
+
+    @property
+    def now(self) -> float:
+        if self._still_at is not None:
+            return self._still_at
+        return (self._loop.time() - self._epoch) / self.seconds
+
+    @property
+    def stands_still(self) -> bool:
+        return self._still_at is not None
+
+    def stop(self) -> None:
+        """Stand still from now on."""
+        self._still_since, self._still_at = self._loop.time(), self.now
+
+    def go_on(self) -> float:
+        """Go on from the moment of the stop; return for how many seconds time stood still."""
+        held, moment, self._still_at = self._loop.time() - self._still_since, self._still_at, None
+        assert moment is not None
+        if held:
+            self._epoch += held
+            while self.now < moment:  # By rounding.
+                self._epoch = nextafter(self._epoch, -inf)
+        return held
+
+    def due(self, moment: float) -> float:
+        """Return the time of the loop at which *moment* has come, also by the sum of `now`."""
+        due = self._epoch + moment * self.seconds
+        # A loop whose time stands still until the next timer would wait for ever otherwise.
+        while (due - self._epoch) / self.seconds < moment:
+            due = nextafter(due, inf)
+        return due
+
+
+class LiveClock(RoundedClock):
+    """Real time on asyncio.
+
+    asyncio fires equal timers in no order, so the clock keeps an agenda of its own. An instant is
+    over after some turns of the loop in which no process has done anything.
+
+    Args:
+        period: How long a round lasts, in clock units; by default there are no rounds.
+        seconds: How long a clock unit lasts.
     """
 
-    # So many turns of the loop without a stir, and an instant is over.
+    # After so many turns of the loop without a stir, an instant is over.
     _QUIET_TURNS = 8
 
     def __init__(self, period: float | None = None, *, seconds: float = 1.0) -> None:
         super().__init__(period)
         if not (seconds > 0 and isfinite(seconds)):
             raise ValueError(f"a clock unit must last some seconds, not {seconds!r}")
-        self._seconds = seconds
+        self._time = _Stopwatch(seconds)
         self._agenda: list[tuple[float, int, int, Callable[[], None]]] = []
         self._numbers = count()
-        self._epoch = 0.0
-        self._still_at: float | None = None  # Since when time stands still, if it does.
         self._tasks: dict[asyncio.Task[Any], None] = {}
         self._crash: BaseException | None = None
         self._over = False
         self.stirs = 0
+        """How often a process has done something that others may react to at this instant."""
 
     @property
     def now(self) -> float:
         """The present moment."""
-        if self._still_at is not None:
-            return self._still_at
-        return (self._loop.time() - self._epoch) / self._seconds
+        return self._time.now
 
     async def until(self, moment: float, order: Order = ARRIVAL) -> None:
         """Wait until *moment*."""
@@ -180,13 +224,17 @@ class LiveClock(RoundedClock):
         self.stirs += 1
         self._tasks.pop(task, None)
         error = None if task.cancelled() else task.exception()
-        # Who goes on to wait when the run is over leaves by GeneratorExit.
+        # A process that goes on to wait when the run is over ends by GeneratorExit.
         if not (error is None or (self._over and isinstance(error, GeneratorExit))):
             self._crash = self._crash or error
             self._ended.set()
 
     def refuse_if_over(self) -> None:
-        """Raise GeneratorExit, as in a coroutine that is closed, where no moment comes any more."""
+        """Raise GeneratorExit, as in a coroutine that is closed, if the run is over.
+
+        Raises:
+            GeneratorExit: If so, since what is awaited then never comes.
+        """
         if self._over:
             raise GeneratorExit
 
@@ -201,64 +249,39 @@ class LiveClock(RoundedClock):
     async def compute(
         self, function: Callable[[float], T], now: float, *, still: bool = False
     ) -> T:
-        """Call *function* in a thread, so that thinking holds up no reply."""
+        """Call *function* in a thread, so that it holds up no reply."""
         if not still:
             return await self._in_thread(function, now)
-        began, self._still_at = self._loop.time(), self.now
+        self._time.stop()
         result = await self._in_thread(function, now)  # Should it fail, the run is over.
-        held, moment, self._still_at = self._loop.time() - began, self._still_at, None
-        if held:
-            self._epoch += held
-            while self.now < moment:  # By rounding.
-                self._epoch = nextafter(self._epoch, -inf)
+        held = self._time.go_on()
         self._changed.set()
-        self._warn_of_slow_start(held)
+        if self._period is not None and held > (lasts := self._period * self._time.seconds):
+            _warn_of_slow_start(held, lasts)
         return result
 
-    def _warn_of_slow_start(self, held: float) -> None:
-        if self._period is not None and held > (lasts := self._period * self._seconds):
-            warnings.warn(
-                f"the agent's first move took {held:.3g} s, and a round lasts {lasts:.3g} s; the "
-                "clock stood still meanwhile, but it will not for later moves: one that takes "
-                "longer than a round misses rounds",
-                SlowStartWarning,
-                stacklevel=2,
-            )
-
     async def follow(self, function: SimPyFunction[T]) -> T:
-        """Refuse: SimPy's events happen in virtual time only."""
+        """Raise LiveOnlyError: SimPy's events happen in virtual time only."""
         raise LiveOnlyError(
             "a SimPy process function runs in virtual time only; "
             "make it an `async def` that awaits the clock to play it live"
         )
 
-    @types.coroutine
-    def watched(self, work: Awaitable[T], who: str) -> Generator[Any, Any, T]:
-        """Do the work, step by step, and warn of a step that blocks the loop."""
-        steps = work.__await__()
-        step: Callable[[Any], Any] = steps.send
-        given: Any = None
-        while True:
-            began, starved = perf_counter(), _starved()
-            try:
-                happening = step(given)
-            except StopIteration as end:
-                result: T = end.value
-                return result
-            finally:
-                held = perf_counter() - began
-                # A busy machine is nobody's fault; asked for last, since it is seldom needed.
-                if held > BLOCKING and (held := held - _starved() + starved) > BLOCKING:
-                    _warn_of_blocking(who, held)
-            try:
-                given, step = (yield happening), steps.send
-            except BaseException as error:
-                given, step = error, steps.throw
+    def watched(self, work: Awaitable[T], who: str) -> Awaitable[T]:
+        """Do the *work*, and warn of each step that holds up all others."""
+        return watch_steps(work, who)
 
     async def run(self, main: Coroutine[Any, Any, T]) -> T:
-        """Run *main* to its end; what is then still under way is cancelled."""
+        """Run a coroutine to its end, and cancel what is still under way then.
+
+        Args:
+            main: The first process.
+
+        Returns:
+            What *main* returns.
+        """
         self._loop = asyncio.get_running_loop()
-        self._epoch = self._loop.time()
+        self._time.begin(self._loop)
         self._changed, self._ended = asyncio.Event(), asyncio.Event()
         self._crash, self._over = None, False
         self._begin(self._pace())
@@ -284,27 +307,20 @@ class LiveClock(RoundedClock):
             await asyncio.sleep(0)  # For what is called when they are done.
 
     async def _pace(self) -> None:
+        """Call the actions of the agenda as their moments come."""
         while True:
             self._changed.clear()
-            if not self._agenda or self._still_at is not None:
+            if not self._agenda or self._time.stands_still:
                 await self._changed.wait()
                 continue
             moment, order, _, action = self._agenda[0]
             if moment > self.now:
-                timer = self._loop.call_at(self._due(moment), self._changed.set)
+                timer = self._loop.call_at(self._time.due(moment), self._changed.set)
                 await self._changed.wait()
                 timer.cancel()
             elif order == ARRIVAL or await self._quiet():
                 heappop(self._agenda)
                 action()
-
-    def _due(self, moment: float) -> float:
-        """Return the time of the loop at which *moment* has come, also by the clock's own sums."""
-        due = self._epoch + moment * self._seconds
-        # A loop whose time stands still until the next timer would wait for ever otherwise.
-        while (due - self._epoch) / self._seconds < moment:
-            due = nextafter(due, inf)
-        return due
 
     async def _quiet(self) -> bool:
         """Turn the loop until somebody stirs, or so often that the instant must be over."""
@@ -316,23 +332,11 @@ class LiveClock(RoundedClock):
         return True
 
 
-def _starved() -> float:
-    """Return the seconds for which this thread was ready to run and got no processor.
-
-    Only Linux tells; elsewhere, 0.
-    """
-    try:
-        with open("/proc/thread-self/schedstat", "rb") as file:
-            return int(file.read().split()[1]) / 1e9
-    except (OSError, IndexError):
-        return 0.0
-
-
-def _warn_of_blocking(who: str, seconds: float) -> None:
+def _warn_of_slow_start(held: float, lasts: float) -> None:
     warnings.warn(
-        f"{who} held up all others for {seconds:.1f} s; expected to await: "
-        "`await world.clock.sleep(...)` instead of time.sleep, an asynchronous client instead of a "
-        "blocking one, and `await world.compute(...)` for long computing",
-        BlockingWarning,
+        f"the agent's first move took {held:.3g} s, and a round lasts {lasts:.3g} s; the clock "
+        "stood still meanwhile, but it will not for later moves: one that takes longer than a "
+        "round misses rounds",
+        SlowStartWarning,
         stacklevel=2,
     )

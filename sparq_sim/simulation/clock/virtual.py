@@ -29,18 +29,18 @@ T = TypeVar("T")
 
 
 class _Agenda(simpy.Environment):
-    """SimPy's environment, able to schedule at a moment: now + (m - now) misses m at times."""
+    """SimPy's environment, able to schedule at a moment m: now + (m - now) is not always m."""
 
     # SimPy has a type of its own for the order.
     _queue: list[tuple[float, Order, int, simpy.Event]]  # type: ignore[assignment]
 
     def schedule_at(self, event: simpy.Event, moment: float, order: Order) -> None:
-        """Let a triggered *event* be processed at *moment*."""
+        """Schedule a triggered *event* for *moment*."""
         heappush(self._queue, (moment, order, next(self._eid), event))
 
 
 class _Happening(simpy.Event):
-    """An event that is triggered from the beginning; only its moment is to come."""
+    """An event that is triggered from the beginning, and processed when its moment comes."""
 
     _ok = True
     _value = None
@@ -59,7 +59,7 @@ class _SimSignal(simpy.Event):
 
 
 class _SimProcess:
-    """Drives a coroutine from one SimPy event to the next.
+    """A process that takes a coroutine from one SimPy event to the next.
 
     simpy.Process would do, but it copies exceptions by their arguments, and interrupts with an
     Exception, which a careless `except Exception` in an expert would swallow.
@@ -72,7 +72,7 @@ class _SimProcess:
         self._clock = clock
         self._coroutine = coroutine
         self._ended: _SimSignal | None = None
-        self._cancelled = False  # And has yet to hear of it.
+        self._cancelled = False  # Whether it is, and CancelledError has yet to be raised in it.
         self.done = False
         self.result: Any = None
         # What it waits for; None while it runs.
@@ -137,7 +137,7 @@ class _SimProcess:
             self._ended.set(result)
 
     def cancel(self) -> None:
-        """Have CancelledError raised where it waits."""
+        """Raise CancelledError where it waits."""
         if self.done or self._cancelled:
             return
         self._cancelled = True
@@ -153,10 +153,10 @@ class _SimProcess:
     def _schedule_cancellation(self) -> None:
         # At once would be simpler, but is impossible in real time.
         self._target = event = self._failed(CancelledError())
-        event.callbacks.append(self._hear_of_cancellation)
+        event.callbacks.append(self._raise_cancellation)
         self._clock.agenda.schedule_at(event, self._clock.agenda._now, ARRIVAL)
 
-    def _hear_of_cancellation(self, event: simpy.Event) -> None:
+    def _raise_cancellation(self, event: simpy.Event) -> None:
         event.defused = True
         if not self.done:
             self._cancelled = False
@@ -179,7 +179,11 @@ class _SimProcess:
 
 
 class SimClock(RoundedClock):
-    """Virtual time: a discrete-event simulation on SimPy, with rounds of one *period* if given."""
+    """Virtual time: a discrete-event simulation on SimPy, which runs as fast as it computes.
+
+    Args:
+        period: How long a round lasts, in clock units; by default there are no rounds.
+    """
 
     def __init__(self, period: float | None = None) -> None:
         super().__init__(period)
@@ -232,11 +236,11 @@ class SimClock(RoundedClock):
     async def compute(
         self, function: Callable[[float], T], now: float, *, still: bool = False
     ) -> T:
-        """Call *function* on the spot: virtual time stands still while it thinks."""
+        """Call *function* at once: virtual time stands still while it computes."""
         return call_with(function, now)
 
     def watched(self, work: Awaitable[T], who: str) -> Awaitable[T]:
-        """Do the work: in virtual time nobody is held up."""
+        """Return *work* as it is: in virtual time nobody is held up."""
         return work
 
     @types.coroutine
@@ -253,7 +257,17 @@ class SimClock(RoundedClock):
         return result
 
     def run(self, main: Coroutine[Any, Any, T]) -> T:
-        """Run *main* to its end; what is then still under way is cancelled."""
+        """Run a coroutine to its end, and cancel what is still under way then.
+
+        Args:
+            main: The first process.
+
+        Returns:
+            What *main* returns.
+
+        Raises:
+            StuckError: If *main* waits, and nothing is left that could happen.
+        """
         process = _SimProcess(self, main)
         step = self.agenda.step
         try:
