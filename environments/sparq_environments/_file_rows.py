@@ -1,4 +1,4 @@
-"""Cells: the rows of CSV and Parquet files as text, and the times that cells tell."""
+"""Rows of CSV and Parquet files as text, and the dates and times that their cells hold."""
 
 from __future__ import annotations
 
@@ -12,16 +12,37 @@ from typing import TypeAlias
 
 from sparq_sim.errors import SparqError
 
+__all__ = [
+    "ReadingError",
+    "Row",
+    "normalize_header",
+    "parse_american_day",
+    "parse_day",
+    "parse_time",
+    "read_csv_rows",
+    "read_parquet_rows",
+]
+
 Row: TypeAlias = tuple[int, list[str]]
-"""The line of a row in its file, and its cells."""
+"""The number of the line in the file, from 1, and the cells of the row."""
 
 
 class ReadingError(SparqError):
-    """A file of readings that cannot be used: says the file, the line and the column."""
+    """A file of readings cannot be used; the message names the file, the line and the column."""
 
 
-def csv_rows(file: Path) -> Iterator[Row]:
-    """Give the rows, stripped of space."""
+def read_csv_rows(file: Path) -> Iterator[Row]:
+    """Read the rows of a CSV file, the header included.
+
+    Args:
+        file: The file, in UTF-8.
+
+    Yields:
+        Each row, its cells without surrounding spaces.
+
+    Raises:
+        ReadingError: The file cannot be read.
+    """
     try:
         with file.open(encoding="utf-8-sig", newline="") as lines:
             reader = csv.reader(lines)
@@ -33,8 +54,18 @@ def csv_rows(file: Path) -> Iterator[Row]:
         raise ReadingError(f"{file}: cannot be read: {error}") from error
 
 
-def parquet_rows(file: Path) -> Iterator[Row]:
-    """Give the rows as text; the first row of values is line 2, as in a CSV file."""
+def read_parquet_rows(file: Path) -> Iterator[Row]:
+    """Read the rows of a Parquet file as text, the names of the columns first.
+
+    Args:
+        file: The file.
+
+    Yields:
+        Each row; the first row of values is line 2, as in a CSV file.
+
+    Raises:
+        ReadingError: The file cannot be read.
+    """
     import pyarrow  # Loaded when a file is read, not when a scenario is checked.
     from pyarrow import parquet
 
@@ -47,14 +78,27 @@ def parquet_rows(file: Path) -> Iterator[Row]:
         yield line, ["" if cell is None else str(cell).strip() for cell in cells]
 
 
-def plain(name: str) -> str:
-    """Write both of EPA's headers alike: SITE_LATITUDE as Site Latitude."""
+def normalize_header(name: str) -> str:
+    """Return a column's name in lower case with single spaces.
+
+    EPA's two headers become the same: `SITE_LATITUDE` and `Site Latitude`.
+
+    Args:
+        name: The name as it stands in the file.
+    """
     return " ".join(name.lower().replace("_", " ").split())
 
 
 @lru_cache(maxsize=20_000)
-def american_day(text: str) -> float:
-    """Give the number of a day written MM/DD/YYYY."""
+def parse_american_day(text: str) -> float:
+    """Return the ordinal number of a day.
+
+    Args:
+        text: The day, as MM/DD/YYYY.
+
+    Raises:
+        ValueError: The text is not such a date.
+    """
     try:
         month, day, year = text.split("/")
         return float(date(int(year), int(month), int(day)).toordinal())
@@ -63,8 +107,15 @@ def american_day(text: str) -> float:
 
 
 @lru_cache(maxsize=20_000)
-def day(text: str) -> float:
-    """Give the number of a day written YYYY-MM-DD."""
+def parse_day(text: str) -> float:
+    """Return the ordinal number of a day.
+
+    Args:
+        text: The day, as YYYY-MM-DD.
+
+    Raises:
+        ValueError: The text is not such a date.
+    """
     try:
         # Parquet files may hold midnights instead of days.
         return float(date.fromisoformat(text.removesuffix(" 00:00:00")).toordinal())
@@ -72,8 +123,15 @@ def day(text: str) -> float:
         raise ValueError(f"{text!r} is not a date as YYYY-MM-DD") from None
 
 
-def moment(text: str) -> float:
-    """Give a number as it is, and a time as seconds."""
+def parse_time(text: str) -> float:
+    """Return a time as a number: a number as it is, a date and time in seconds since 1970.
+
+    Args:
+        text: A number, or a time as YYYY-MM-DD HH:MM; UTC, unless it names a time zone.
+
+    Raises:
+        ValueError: The text is neither.
+    """
     try:
         number = float(text)
     except ValueError:

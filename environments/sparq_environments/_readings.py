@@ -1,4 +1,4 @@
-"""Readings: what monitors recorded, read from files row by row, each row checked."""
+"""Readings of monitors from files: EPA's daily CSV, tidy CSV or Parquet, each row checked."""
 
 from __future__ import annotations
 
@@ -11,36 +11,43 @@ from pathlib import Path
 
 from sparq_environments._file_rows import (
     ReadingError,
-    american_day,
-    csv_rows,
-    day,
-    moment,
-    parquet_rows,
-    plain,
+    normalize_header,
+    parse_american_day,
+    parse_day,
+    parse_time,
+    read_csv_rows,
+    read_parquet_rows,
 )
 from sparq_sim.errors import did_you_mean
 
-TIDY = ("date", "site", "lat", "lon", "value")
-EPA = ("date", "site id", "site latitude", "site longitude", "units")
-NOTHING = frozenset({"", "na", "nan", "null", "none"})
-"""What stands in a cell where there is no reading."""
-UNITS = {"ppm": 1000.0, "ppb": 1.0, "ug/m3": 1.0, "ug/m3 lc": 1.0, "ug/m3 sc": 1.0}
-"""By what a value in EPA's units is multiplied: gases come in ppb, particles as they are."""
-SAME_PLACE = 0.01
-"""Degrees by which a site may move between rows and still be the same (about 1 km)."""
+__all__ = ["Choice", "Reading", "Readings", "read"]
+
+_TIDY = ("date", "site", "lat", "lon", "value")
+_EPA = ("date", "site id", "site latitude", "site longitude", "units")
+_EMPTY = frozenset({"", "na", "nan", "null", "none"})
+"""The contents of a cell, in lower case, that mean that there is no reading."""
+_UNITS = {"ppm": 1000.0, "ppb": 1.0, "ug/m3": 1.0, "ug/m3 lc": 1.0, "ug/m3 sc": 1.0}
+"""The factor for each of EPA's units: gases become ppb, particles stay as they are."""
+_SAME_PLACE = 0.01
+"""The degrees by which the place of a site may differ between rows (about 1 km)."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which readings are wanted; empty tuples want all."""
+    """Which readings to keep; an empty tuple keeps all."""
 
     pollutant: str = "Ozone"
+    """The pollutant that EPA's files must hold."""
     years: tuple[int, ...] = ()
+    """The years that all rows must be of."""
     states: tuple[str, ...] = ()
+    """The states whose sites are kept."""
     counties: tuple[str, ...] = ()
+    """The counties whose sites are kept."""
     sites: tuple[str, ...] = ()
+    """The sites that are kept, by name."""
     limits: tuple[float, float] = (-inf, inf)
-    """The lowest and the highest value that can be believed."""
+    """The lowest and the highest value that is plausible; any other is an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,35 +55,50 @@ class Reading:
     """One value at one site and time."""
 
     site: str
+    """The name of the site."""
     place: tuple[float, float]
     """Latitude and longitude, in degrees."""
     time: float
     """A day number, seconds, or the file's own numbers: see `Readings.clock`."""
     value: float
-    """NaN where the cell is empty."""
+    """The value; NaN where the cell is empty."""
     observed: bool
+    """Whether the value was read, not filled in by whoever made the file."""
     rank: int
-    """EPA's POC, which tells the instruments of a site apart; 0 where there is none."""
+    """EPA's POC, the number of the instrument at a site; 0 where there is none."""
     source: str
-    """File and line."""
+    """The file and the line that it comes from."""
 
 
 @dataclass
 class Readings:
-    """All that was read: one reading for each site and time, and the repairs that made it so."""
+    """All readings, one for each site and time, and what was repaired to make them so."""
 
     clock: str = ""
-    """What times count: days ("date"), or what the files count ("time"): seconds, or numbers."""
+    """The column that times come from: "date" for days, "time" for seconds or plain numbers."""
     rows: dict[tuple[str, float], Reading] = field(default_factory=dict)
+    """The readings, by site and time."""
     places: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """The latitude and longitude of each site, in degrees."""
     repairs: Counter[str] = field(default_factory=Counter)
+    """How often each repair was made."""
 
 
 def read(files: tuple[Path, ...], choice: Choice) -> Readings:
-    """Read *files*, each by what its header says it is: EPA daily CSV, tidy CSV or Parquet.
+    """Read files of readings; the header tells the format: EPA daily CSV, tidy CSV or Parquet.
 
     Of several instruments (POC) at a site and day, the lowest POC counts. A row that repeats
-    another is left out; one that contradicts another is refused.
+    another is left out; a row that contradicts another is an error.
+
+    Args:
+        files: The files; all must count time in the same way.
+        choice: Which readings to keep.
+
+    Returns:
+        The readings that are kept, and what was repaired.
+
+    Raises:
+        ReadingError: A file cannot be read, a cell makes no sense, or nothing is left.
     """
     readings = Readings()
     seen: dict[str, set[str]] = {"state": set(), "county": set(), "site": set()}
@@ -91,18 +113,18 @@ def read(files: tuple[Path, ...], choice: Choice) -> Readings:
         for name in wanted:
             if name.lower() not in {known.lower() for known in seen[what]}:
                 raise ReadingError(
-                    f"no row of {_listed(files)} has {what} {name!r}: "
+                    f"no row of {_join(files)} has {what} {name!r}: "
                     f"{did_you_mean(name, seen[what])}"
                 )
     if not readings.rows:
-        raise ReadingError(f"there are no readings in {_listed(files)}")
+        raise ReadingError(f"there are no readings in {_join(files)}")
     return readings
 
 
 def _add(reading: Reading, readings: Readings) -> None:
     place = readings.places.setdefault(reading.site, reading.place)
     if place != reading.place:
-        if max(abs(a - b) for a, b in zip(place, reading.place, strict=True)) > SAME_PLACE:
+        if max(abs(a - b) for a, b in zip(place, reading.place, strict=True)) > _SAME_PLACE:
             raise ReadingError(
                 f"{reading.source}, latitude and longitude: site {reading.site!r} lies at "
                 f"{reading.place}, but at {place} before; give one of the two another name"
@@ -128,20 +150,24 @@ def _add(reading: Reading, readings: Readings) -> None:
 
 
 class _File:
-    """One file: which of its columns mean what, and how its cells are read."""
+    """One file: the meaning of its columns, and how its cells are read."""
 
     def __init__(self, file: Path, choice: Choice, seen: Mapping[str, set[str]]) -> None:
         self._file = file
         self._choice = choice
         self._seen = seen
         self._rows = (
-            parquet_rows(file) if file.suffix.lower() in (".parquet", ".pq") else csv_rows(file)
+            read_parquet_rows(file)
+            if file.suffix.lower() in (".parquet", ".pq")
+            else read_csv_rows(file)
         )
         try:
             self._line, self._header = next(self._rows)
         except StopIteration:
             raise ReadingError(f"{file}: the file is empty; expected a header") from None
-        self._columns = {plain(name): i for i, name in reversed([*enumerate(self._header)])}
+        self._columns = {
+            normalize_header(name): i for i, name in reversed([*enumerate(self._header)])
+        }
         self._parse_time: Callable[[str], float]
         epa = {"site id", "site latitude", "aqs parameter code"} & self._columns.keys()
         self._take = self._epa() if epa else self._tidy()
@@ -153,7 +179,7 @@ class _File:
         self._wanted_sites = frozenset(name.lower() for name in choice.sites)
 
     def readings(self, readings: Readings) -> Iterator[Reading]:
-        """Give the readings that are wanted, and count the repairs."""
+        """Yield the readings that are kept, and count the repairs."""
         if readings.clock not in ("", self._clock):
             raise ReadingError(
                 f"{self._file}, line 1, column {self._clock!r}: other files count time by "
@@ -180,19 +206,19 @@ class _File:
         self._seen[what].add(cells[column])
         return cells[column].lower() in wanted
 
-    # The two formats: each finds its columns once and gives what reads a row.
+    # The two formats: each finds its columns once and returns a function that reads a row.
 
     def _epa(self) -> Callable[[list[str]], Reading]:
-        date_, site, latitude, longitude, units = (self._column(name) for name in EPA)
+        date_, site, latitude, longitude, units = (self._column(name) for name in _EPA)
         value = self._epa_value()
         rank = self._columns.get("poc")
-        self._clock, self._parse_time = "date", american_day
+        self._clock, self._parse_time = "date", parse_american_day
 
         def take(cells: list[str]) -> Reading:
-            factor = UNITS.get(cells[units].lower())
+            factor = _UNITS.get(cells[units].lower())
             if factor is None:
                 raise self._error(
-                    self._header[units], f"{cells[units]!r} is none of {', '.join(UNITS)}"
+                    self._header[units], f"{cells[units]!r} is none of {', '.join(_UNITS)}"
                 )
             return Reading(
                 site=self._text(cells, site),
@@ -207,7 +233,7 @@ class _File:
         return take
 
     def _epa_value(self) -> int:
-        """Find the column of the wanted pollutant, whose name tells which it is."""
+        """Find the column of the pollutant, by its name."""
         found = [
             name for name in self._columns if name.startswith("daily ") and "concentration" in name
         ]
@@ -224,12 +250,12 @@ class _File:
     def _tidy(self) -> Callable[[list[str]], Reading]:
         timed = "date" not in self._columns and "time" in self._columns
         time, site, latitude, longitude, value = (
-            self._column(name) for name in (("time" if timed else "date"), *TIDY[1:])
+            self._column(name) for name in (("time" if timed else "date"), *_TIDY[1:])
         )
         observed = self._columns.get("observed")
-        self._clock, self._parse_time = "date", day
+        self._clock, self._parse_time = "date", parse_day
         if timed:
-            self._clock, self._parse_time = "time", moment
+            self._clock, self._parse_time = "time", parse_time
 
         def take(cells: list[str]) -> Reading:
             return Reading(
@@ -262,7 +288,7 @@ class _File:
         return number
 
     def _value(self, cells: list[str], column: int, factor: float) -> float:
-        if cells[column].lower() in NOTHING:
+        if cells[column].lower() in _EMPTY:
             return nan
         # Rounded, so that 0.041 ppm is 41 ppb and ties stay ties.
         value = round(factor * self._number(cells, column), 9)
@@ -299,7 +325,7 @@ class _File:
                 )
         return time
 
-    # Where things are
+    # Places in the file, and errors that name them
 
     @property
     def _source(self) -> str:
@@ -322,5 +348,5 @@ class _File:
         return ReadingError(f"{self._source}{where}: {what}")
 
 
-def _listed(files: tuple[Path, ...]) -> str:
+def _join(files: tuple[Path, ...]) -> str:
     return ", ".join(map(str, files))

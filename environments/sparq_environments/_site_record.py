@@ -1,4 +1,4 @@
-"""Gaps: a complete record of every site at every time, made from readings, with flags."""
+"""A complete record of every site at every step, built from readings, its gaps filled."""
 
 from __future__ import annotations
 
@@ -13,40 +13,58 @@ from numpy.typing import NDArray
 
 from sparq_environments._file_rows import ReadingError
 from sparq_environments._readings import Reading, Readings
-from sparq_environments._resampling import Resampling, remedy, usual_distance
+from sparq_environments._resampling import Resampling, measure_spacing, suggest_resampling
 from sparq_sim.arrays import Matrix, Values, freeze_array
 
+__all__ = ["Rule", "SiteRecord", "build_record"]
+
 Rule: TypeAlias = Literal["interpolate", "carry", "anomaly"]
-MOST_CELLS = 20_000_000
-"""Of a record: 160 MB; times that lie on no even grid would need more."""
+"""How gaps are filled; see `build_record`."""
+
+_MOST_VALUES = 20_000_000
+"""The largest size of a record, 160 MB; times on no even grid would need more."""
 
 
 @dataclass(frozen=True, eq=False)
-class Record:
-    """Values of all sites (sites,) at all steps (steps, sites), without gaps."""
+class SiteRecord:
+    """The values of all sites at all steps, without gaps."""
 
     sites: tuple[str, ...]
+    """The names of the sites."""
     places: Matrix
-    """Latitude and longitude of each site, in degrees: (sites, 2)."""
+    """The latitude and longitude of each site, in degrees, (sites, 2)."""
     values: Matrix
+    """The value of each site at each step, (steps, sites)."""
     observed: NDArray[np.bool_]
-    """Where a value was read, not filled in: (steps, sites)."""
+    """Whether each value was read, not filled in, (steps, sites)."""
     repairs: tuple[str, ...]
-    """All that was done to the readings, a sentence each."""
+    """Everything that was done to the readings, a sentence each."""
 
 
-def complete(
+def build_record(
     readings: Readings, *, gaps: Rule, coverage: float, resampling: Resampling | None = None
-) -> Record:
+) -> SiteRecord:
     """Put readings on an even grid of times, leave out poor sites, and fill the gaps.
 
-    Times that lie on no even grid are moved to one by *resampling*. A site stays if it was read at
-    a share of at least *coverage* of all steps. Gaps are filled by one of these rules, and flagged:
+    Gaps are filled, and flagged as not observed, by one of these rules:
 
-    interpolate: linearly between the site's neighbours in time; its ends by the nearest value;
-    carry: by the site's last value before; its beginning by its first;
-    anomaly: by the mean of the sites read at that step, plus the site's mean distance from it
-    (steps at which no site was read by interpolation).
+    - interpolate: linearly in time between the values of the site; before its first and after its
+      last value by the nearest one;
+    - carry: by the last value of the site; before its first value by the first;
+    - anomaly: by the mean of the sites that were read at that step, plus the site's mean distance
+      from that mean; the mean of a step without any reading is interpolated.
+
+    Args:
+        readings: The readings, one for each site and time.
+        gaps: The rule by which gaps are filled.
+        coverage: The share of all steps at which a site must have been read to be kept.
+        resampling: How uneven times are moved to an even grid; by default they are not.
+
+    Returns:
+        The record, with everything that was done to the readings.
+
+    Raises:
+        ReadingError: Times lie on no even grid, or no two sites can be compared.
     """
     repairs = [f"{count} {what}" for what, count in sorted(readings.repairs.items())]
     rows = [row for row in readings.rows.values() if row.value == row.value]
@@ -54,7 +72,7 @@ def complete(
         raise ReadingError("all values are empty")
     resampling = resampling or Resampling()
     grid = _Grid(resampling.apply(rows, repairs), readings.clock, resampling.step)
-    values, observed, names = _covered(grid, coverage, repairs)
+    values, observed, names = _select_sites(grid, coverage, repairs)
     if not (observed.sum(axis=1) > 1).any():
         spans = "; ".join(_span(name, readings) for name in names[:6])
         hint = f"; {grid.too_fine}" if grid.too_fine else ""
@@ -72,14 +90,16 @@ def complete(
         silent = int(missing.all(axis=1).sum())
         if silent:
             repairs.append(f"{silent} steps have no reading at all")
-        values = FILLS[gaps](values)
+        values = _FILLS[gaps](values)
     flags = observed.copy()
     flags.setflags(write=False)
-    return Record(tuple(names), freeze_array(places), freeze_array(values), flags, tuple(repairs))
+    return SiteRecord(
+        tuple(names), freeze_array(places), freeze_array(values), flags, tuple(repairs)
+    )
 
 
 class _Grid:
-    """Readings at even steps from the first on: values and whether they were read, by site."""
+    """Readings on an even grid of times: values, and whether they were read, by step and site."""
 
     def __init__(self, rows: Sequence[Reading], clock: str, step: float | None) -> None:
         times = np.array(sorted({row.time for row in rows}))
@@ -91,10 +111,10 @@ class _Grid:
             self._step = float(np.diff(times).min())
         self.names = sorted({row.site for row in rows})
         steps = round((times[-1] - times[0]) / self._step) + 1
-        if steps * len(self.names) > MOST_CELLS:
+        if steps * len(self.names) > _MOST_VALUES:
             raise ReadingError(
                 f"{len(self.names)} sites from time {times[0]:.10g} to {times[-1]:.10g} in steps "
-                f"of {self._step:g}, their smallest distance, are more than {MOST_CELLS} values; "
+                f"of {self._step:g}, their smallest distance, are more than {_MOST_VALUES} values; "
                 f"{self._remedy}"
             )
         number = {name: i for i, name in enumerate(self.names)}
@@ -117,22 +137,22 @@ class _Grid:
 
     @property
     def too_fine(self) -> str:
-        """Why a site may seem to be read too seldom: it is, beside the steps; with a remedy."""
-        distance = usual_distance(self._rows)
+        """A remedy for sites that are read at few of the steps; empty if steps are long enough."""
+        distance = measure_spacing(self._rows)
         if not distance > 1.5 * self._step:
             return ""
         return f"a step is {self._step:g}, and {self._remedy}"
 
     @property
     def _remedy(self) -> str:
-        distance = usual_distance(self._rows)
+        distance = measure_spacing(self._rows)
         if distance != distance:
             return "put them on an even grid"
         told = f"a site is read about every {distance:g}"
-        return f"{told}: {remedy(distance, self._clock)}"
+        return f"{told}: {suggest_resampling(distance, self._clock)}"
 
 
-def _covered(
+def _select_sites(
     grid: _Grid, coverage: float, repairs: list[str]
 ) -> tuple[Matrix, NDArray[np.bool_], list[str]]:
     values, observed, names = grid.values, grid.observed, grid.names
@@ -167,8 +187,8 @@ def _check_places(names: list[str], places: Matrix) -> None:
             )
 
 
-def _interpolated(values: Matrix) -> Matrix:
-    """Fill each column linearly between neighbours in time, its ends by the nearest value."""
+def _interpolate(values: Matrix) -> Matrix:
+    """Fill each column linearly in time, and its ends by the nearest value."""
     filled = values.copy()
     steps = np.arange(len(values), dtype=float)
     for column in filled.T:
@@ -177,8 +197,8 @@ def _interpolated(values: Matrix) -> Matrix:
     return filled
 
 
-def _carried(values: Matrix) -> Matrix:
-    """Fill each column by the value before, its beginning by its first."""
+def _carry(values: Matrix) -> Matrix:
+    """Fill each column by the value before, and its beginning by its first value."""
     known = ~np.isnan(values)
     steps = np.arange(len(values))[:, None]
     latest = np.maximum.accumulate(np.where(known, steps, -1), axis=0)
@@ -186,21 +206,21 @@ def _carried(values: Matrix) -> Matrix:
     return np.take_along_axis(values, source, axis=0)
 
 
-def _by_anomaly(values: Matrix) -> Matrix:
-    """Fill by the network mean of the step plus the site's mean distance from it."""
+def _fill_by_anomaly(values: Matrix) -> Matrix:
+    """Fill by the mean of all sites at the step plus the site's mean distance from it."""
     known = ~np.isnan(values)
     counts = known.sum(axis=1)
     sums = np.where(known, values, 0.0).sum(axis=1)
     means: Values = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
-    means = _interpolated(means[:, None])[:, 0]
+    means = _interpolate(means[:, None])[:, 0]
     distances = np.where(known, values - means[:, None], 0.0).sum(axis=0) / known.sum(axis=0)
     return np.where(known, values, means[:, None] + distances)
 
 
-FILLS: dict[Rule, Callable[[Matrix], Matrix]] = {
-    "interpolate": _interpolated,
-    "carry": _carried,
-    "anomaly": _by_anomaly,
+_FILLS: dict[Rule, Callable[[Matrix], Matrix]] = {
+    "interpolate": _interpolate,
+    "carry": _carry,
+    "anomaly": _fill_by_anomaly,
 }
 
 

@@ -1,4 +1,4 @@
-"""Recorded: the replay of what monitors read."""
+"""The environment `recorded`: readings of real monitors, played again."""
 
 from __future__ import annotations
 
@@ -16,78 +16,83 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from sparq_environments._file_rows import ReadingError
 from sparq_environments._readings import Choice, read
 from sparq_environments._resampling import How, Resampling
-from sparq_environments._site_record import Record, Rule, complete
+from sparq_environments._site_record import Rule, SiteRecord, build_record
 from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Sites
 from sparq_sim.fields import Positive, Probability
 from sparq_sim.plugin.contract import Environment
 
+__all__ = ["ReadingError", "Recorded", "RecordedLandscape"]
 
-def _several(given: Any) -> Any:
+
+def _as_tuple(given: Any) -> Any:
     return (given,) if isinstance(given, str | int) else given
 
 
-Names = Annotated[
-    tuple[str, ...], BeforeValidator(_several, json_schema_input_type=str | tuple[str, ...])
+_Names = Annotated[
+    tuple[str, ...], BeforeValidator(_as_tuple, json_schema_input_type=str | tuple[str, ...])
 ]
 
 
 class Recorded(Environment):
     """Recorded values of monitors at named sites with latitude and longitude, played again.
 
-    f(site, t) = the value of step floor(t), where step 0 is the first day of the record: a design
-    at time 0 sees the first day and round t of a period of 1 plays day t + 1, so N days serve
-    N - 1 rounds. The record ends at time N, which still counts to the last day; later times are
-    refused. Nothing is left to chance: all replications play the same values.
+        f(site, t) = the value of step floor(t)
+
+    Use it where the drift should be real. Step 0 is the first day of the record: a design at time
+    0 sees the first day, and round t of a period of 1 plays day t + 1, so that N days are enough
+    for N - 1 rounds. The record ends at time N, which still belongs to the last day; later times
+    are an error. Nothing is random: all replications play the same values.
 
     The files are EPA's daily CSV as users download it (either header, https://www.epa.gov/
-    outdoor-air-quality-data/download-daily-data), a day a step; or tidy CSV or Parquet with
-    columns date (or time), site, lat, lon, value and, if wanted, observed (0 where the value was
-    filled in). Times in a time column must lie on an even grid, whose step is the clock unit, or
-    are put on one by *round_to* or *step*. Files are read when a play starts, once in a process as
-    long as they do not change.
+    outdoor-air-quality-data/download-daily-data), with a day as the step; or tidy CSV or Parquet
+    with the columns date (or time), site, lat, lon, value and, optionally, observed (0 where the
+    value was filled in). Times in a time column must lie on an even grid, whose step is the clock
+    unit, or are moved to one by *round_to* or *step*. Files are read when a play starts, and once
+    in a process while they do not change.
 
-    For worlds whose drift is real. `repairs` of the landscape says what was done to the readings,
-    `available` which values were filled in.
+    The landscape's `repairs` list what was done to the readings, and its `available` tells which
+    values were read and not filled in.
     """
 
     level_evaluations = 5_000_000
 
-    files: Annotated[Names, Field(min_length=1)]
-    """Paths, or patterns such as `data/ad_viz_*.csv`. A relative one is one from the working
-    directory, or, in a scenario file, from that file's; `~` is home."""
+    files: Annotated[_Names, Field(min_length=1)]
+    """Paths, or patterns such as `data/ad_viz_*.csv`. A relative path starts from the working
+    directory or, in a scenario file, from the folder of that file; `~` is the home directory."""
     pollutant: str = "Ozone"
-    """What EPA's files must hold, as in `Daily Max 8-hour Ozone Concentration`; gases in ppb."""
+    """The pollutant that EPA's files must hold, as in `Daily Max 8-hour Ozone Concentration`;
+    gases are converted to ppb."""
     years: Annotated[
-        tuple[int, ...], BeforeValidator(_several, json_schema_input_type=int | tuple[int, ...])
+        tuple[int, ...], BeforeValidator(_as_tuple, json_schema_input_type=int | tuple[int, ...])
     ] = ()
-    """The years that rows may be of, or else there is an error; empty: any."""
-    states: Names = ()
-    """States whose sites are wanted, by name; empty: all."""
-    counties: Names = ()
-    """Counties whose sites are wanted, by name; empty: all."""
-    sites: Names = ()
-    """Sites that are wanted, by EPA's Site ID or the name in a tidy file; empty: all."""
+    """The years that all rows must be of; a row of another year is an error. Empty: any year."""
+    states: _Names = ()
+    """The states whose sites are kept, by name; empty: all."""
+    counties: _Names = ()
+    """The counties whose sites are kept, by name; empty: all."""
+    sites: _Names = ()
+    """The sites that are kept, by EPA's Site ID or by the name in a tidy file; empty: all."""
     limits: tuple[float, float] = (0.0, 500.0)
-    """The lowest and highest value that can be believed; a value beyond is an error."""
+    """The lowest and the highest plausible value; a value outside is an error."""
     gaps: Rule = "interpolate"
-    """How gaps are filled: `interpolate` in time, `carry` forward, or by the network's mean of
-    the day plus the site's mean `anomaly`."""
+    """How gaps are filled: `interpolate` linearly in time, `carry` the last value forward, or
+    `anomaly`: the mean of all sites on that day plus the site's mean difference from it."""
     coverage: Probability = 0.75
-    """Share of all days at which a site must have been read, or it is left out."""
+    """The share of all days on which a site must have been read; other sites are left out."""
 
     step: Positive | None = None
-    """The clock unit, in the unit of the files: seconds for times such as 2024-05-01 13:00, days
-    for dates, or what their numbers count. Of all readings of a site from one multiple of it to
-    the next one value is made, which counts for the whole step. Without it, a step is the smallest
-    distance between two times."""
+    """The length of a step, which is the clock unit, in the time unit of the files: seconds for
+    times such as 2024-05-01 13:00, days for dates, or what their numbers count. All readings of a
+    site from one multiple of it to the next become one value, which holds for the whole step. By
+    default a step is the smallest distance between two times."""
     round_to: Positive | None = None
-    """Before all else, each time is moved to the nearest multiple of this, in the unit of the
-    files, for loggers that are a little early or late. So a reading may count before it was made,
-    by at most half of this."""
+    """The multiple to which each time is rounded first, in the time unit of the files, for loggers
+    that are a little early or late. A reading may then count before it was made, by at most half
+    of this."""
     resample: How = "mean"
-    """What counts of several readings of a site in one step: their `mean`, or the `last` or the
-    `first` of them."""
+    """Which value represents several readings of a site in one step: their `mean`, the `last` or
+    the `first`."""
 
     @model_validator(mode="after")
     def _resamples(self) -> Self:
@@ -107,7 +112,14 @@ class Recorded(Environment):
         return limits
 
     def check_play(self, until: float) -> None:
-        """Refuse files that are missing or cannot be read, and a record that ends before then."""
+        """Check that the files can be read and that the record is long enough.
+
+        Args:
+            until: The time at which the play ends, in clock units.
+
+        Raises:
+            ReadingError: A file is missing or cannot be read, or the record ends earlier.
+        """
         steps = len(self._read().values)
         if until > steps * (1 + 1e-9):
             raise ReadingError(
@@ -116,11 +128,18 @@ class Recorded(Environment):
             )
 
     def start(self, rng: Generator) -> RecordedLandscape:
-        """Read the files, or remember them."""
+        """Read the files, unless this process has read them before.
+
+        Args:
+            rng: Not used, because nothing is random.
+
+        Raises:
+            ReadingError: A file is missing or cannot be read.
+        """
         return RecordedLandscape(self._read())
 
-    def _read(self) -> Record:
-        stamps = tuple((file, *_stamp(file)) for file in _found(self.files))
+    def _read(self) -> SiteRecord:
+        stamps = tuple((file, *_stamp(file)) for file in _find_files(self.files))
         choice = Choice(
             pollutant=self.pollutant,
             years=self.years,
@@ -130,13 +149,19 @@ class Recorded(Environment):
             limits=self.limits,
         )
         resampling = Resampling(self.step, self.round_to, self.resample)
-        return _record(stamps, choice, self.gaps, self.coverage, resampling)
+        return _read_record(stamps, choice, self.gaps, self.coverage, resampling)
 
 
 class RecordedLandscape:
-    """A record, step by step; *repairs* says what was done to make it complete."""
+    """The landscape of a record.
 
-    def __init__(self, record: Record) -> None:
+    Its `repairs` list what was done to the readings, a sentence each.
+
+    Args:
+        record: The values of all sites at all steps.
+    """
+
+    def __init__(self, record: SiteRecord) -> None:
         self.domain = Sites(record.places, record.sites, ["lat", "lon"])
         self.repairs = record.repairs
         self._values = record.values
@@ -145,22 +170,28 @@ class RecordedLandscape:
 
     @property
     def steps(self) -> int:
-        """How many steps there are; the record ends at this time."""
+        """The number of steps; the record ends at this time."""
         return len(self._values)
 
     def rewards(self, points: Points, time: float) -> Values:
-        """Give the value of the step at each site."""
         values: Values = self._values[self._step(time), self.domain.index(points)]
         return values
 
     def best(self, time: float) -> tuple[Point, float]:
-        """Give the first site of the highest value, exactly."""
         step = self._step(time)
         site = self._best[step]
         return self.domain.points[site], float(self._values[step, site])
 
     def available(self, points: Points, time: float) -> NDArray[np.bool_]:
-        """Tell for each site whether its value was read, not filled in: (n,)."""
+        """Return whether the value at each site was read, not filled in.
+
+        Args:
+            points: Sites, (n, 2).
+            time: The time, in clock units.
+
+        Returns:
+            True where the value was read, (n,).
+        """
         flags: NDArray[np.bool_] = self._observed[self._step(time), self.domain.index(points)]
         return flags
 
@@ -173,8 +204,8 @@ class RecordedLandscape:
         return min(int(time), self.steps - 1)
 
 
-def _found(patterns: tuple[str, ...]) -> list[Path]:
-    """Give the files of all *patterns*, each once."""
+def _find_files(patterns: tuple[str, ...]) -> list[Path]:
+    """Return the files of all *patterns*, each once."""
     files: dict[Path, None] = {}
     for pattern in patterns:
         path = str(Path(pattern).expanduser())
@@ -198,13 +229,13 @@ def _stamp(file: Path) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=4)
-def _record(
+def _read_record(
     stamps: tuple[tuple[Path, int, int], ...],
     choice: Choice,
     gaps: Rule,
     coverage: float,
     resampling: Resampling,
-) -> Record:
-    """Read and complete a record; with the same files unchanged, the same once more."""
+) -> SiteRecord:
+    """Read and complete a record; remembered while the files do not change."""
     readings = read(tuple(file for file, _, _ in stamps), choice)
-    return complete(readings, gaps=gaps, coverage=coverage, resampling=resampling)
+    return build_record(readings, gaps=gaps, coverage=coverage, resampling=resampling)

@@ -4,14 +4,13 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 from sparq_environments._file_rows import ReadingError
 from sparq_environments._readings import Choice, read
-from sparq_environments._site_record import Record, Rule, complete
+from sparq_environments._site_record import Rule, SiteRecord, build_record
 
 OLD = (
     "Date,Source,Site ID,POC,Daily Max 8-hour Ozone Concentration,UNITS,DAILY_AQI_VALUE,Site Name,"
@@ -66,11 +65,11 @@ def tidy(file: Path, *rows: str, header: str = "date,site,lat,lon,value") -> Pat
 
 def record(
     *files: Path, choice: Choice = LIMITS, gaps: Rule = "carry", least: float = 0.0
-) -> Record:
-    return complete(read(files, choice), gaps=gaps, coverage=least)
+) -> SiteRecord:
+    return build_record(read(files, choice), gaps=gaps, coverage=least)
 
 
-def values(made: Record) -> dict[str, list[float]]:
+def values(made: SiteRecord) -> dict[str, list[float]]:
     return dict(zip(made.sites, made.values.T.tolist(), strict=True))
 
 
@@ -312,55 +311,6 @@ def test_a_file_that_is_no_table_is_named(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"\xff\xfe\x00\x01" * 9)
     with pytest.raises(ReadingError, match=name):
         read((tmp_path / name,), LIMITS)
-
-
-# Gaps
-
-GAPPY = (
-    *("2020-01-01,a,1,2,10", "2020-01-02,a,1,2,20", "2020-01-05,a,1,2,50"),
-    *("2020-01-02,b,3,4,24", "2020-01-03,b,3,4,34", "2020-01-05,b,3,4,54"),
-)
-
-
-@pytest.mark.parametrize(
-    ("gaps", "a", "b"),
-    [
-        ("interpolate", [10, 20, 30, 40, 50], [24, 24, 34, 44, 54]),
-        ("carry", [10, 20, 20, 20, 50], [24, 24, 34, 34, 54]),
-        # Network means 10, 22, 34, (43), 52; mean distances -4/3 and 4/3.
-        (
-            "anomaly",
-            [10, 20, 34 - 4 / 3, 43 - 4 / 3, 50],
-            [10 + 4 / 3, 24, 34, 43 + 4 / 3, 54],
-        ),
-    ],
-)
-def test_gaps_are_filled_by_the_rule_and_flagged(
-    tmp_path: Path, gaps: Rule, a: list[float], b: list[float]
-) -> None:
-    made = record(tidy(tmp_path / "t.csv", *GAPPY), gaps=gaps)
-    np.testing.assert_allclose(made.values, np.transpose([a, b]), rtol=1e-12)
-    assert made.observed.T.tolist() == [
-        [True, True, False, False, True],
-        [False, True, True, False, True],
-    ]
-    assert made.repairs == (
-        f"4 of 10 values (40.0 %) are gaps, filled by '{gaps}'",
-        "1 steps have no reading at all",
-    )
-
-
-def test_sites_read_too_seldom_are_left_out_and_told(tmp_path: Path) -> None:
-    file = tidy(tmp_path / "t.csv", *GAPPY, "2020-01-03,c,5,6,1")
-    made = record(file, least=0.6)
-    assert made.sites == ("a", "b")
-    assert made.repairs[0] == "1 sites below coverage 0.6 left out: c (0.20)"
-
-
-def test_too_few_sites_left_are_refused_with_their_shares(tmp_path: Path) -> None:
-    told = r"0 of 2 sites .* at least 0.7 of the 5 steps.*a \(0.60\), b \(0.60\).*lower coverage"
-    with pytest.raises(ReadingError, match=told):
-        record(tidy(tmp_path / "t.csv", *GAPPY), least=0.7)
 
 
 def test_a_site_that_moved_a_little_keeps_its_first_place(tmp_path: Path) -> None:
