@@ -1,4 +1,4 @@
-"""Moving peaks: hills or cones whose heights, widths and places wander."""
+"""The environment `moving-peaks`: hills or cones whose heights, widths and places change."""
 
 from __future__ import annotations
 
@@ -10,36 +10,39 @@ from numpy.random import Generator, Philox
 from numpy.typing import NDArray
 from pydantic import PositiveFloat, PositiveInt, model_validator
 
-from sparq_sim.arrays import Matrix, Point, Points, Values
+from sparq_environments._geometry import compute_squared_distances, reflect
+from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box
 from sparq_sim.fields import Amount, Positive, Probability
 from sparq_sim.plugin.contract import Environment, Landscape
 
-Range = tuple[PositiveFloat, PositiveFloat]
+__all__ = ["MovingPeaks", "MovingPeaksLandscape", "Peaks"]
 
-_BLOCK = 256
+_Range = tuple[PositiveFloat, PositiveFloat]
+
+_BLOCK = 256  # changes that are drawn together
 
 
 class MovingPeaks(Environment):
     """The moving peaks benchmark of Branke (1999), on [0, side]^d.
 
-    f(x, t) = max_i H_i - W_i |x - p_i|          for cones (Branke's scenario 2)
-    f(x, t) = max_i H_i / (1 + W_i |x - p_i|^2)  for hills (his scenario 1)
+        f(x, t) = max_i H_i - W_i |x - p_i|          for cones (Branke's scenario 2)
+        f(x, t) = max_i H_i / (1 + W_i |x - p_i|^2)  for hills (his scenario 1)
 
     At each change every peak moves by *move_length* in the direction of
-    (1 - correlation) r + correlation (last direction), with r uniform on the sphere; its height
-    and its width take a normal step. All are reflected at their bounds.
+    (1 - correlation) r + correlation (last direction), with r uniform on the sphere; its height H
+    and its width W take a normal step. All are reflected at their bounds.
 
-    It is the common test of optimisers that must follow one of several optima, and leave it when
-    another grows higher. The defaults are the standard settings of scenario 2 (10 cones, heights
-    30 to 70, widths 1 to 12, severities 7 and 1, moves of 1, no correlation; Blackwell and Branke
-    2006), in 2 dimensions instead of 5, and with clock time instead of 5,000 evaluations between
-    changes. Two things differ: heights begin anywhere in their range and not all at 50, so that
-    the first rounds are like all others, and directions are uniform on the sphere, where Branke
-    normalises a point of the cube.
+    It is the common test of optimizers that must follow one of several optima, and leave it when
+    another one becomes higher. The defaults are the standard settings of scenario 2 (10 cones,
+    heights 30 to 70, widths 1 to 12, severities 7 and 1, moves of 1, no correlation; Blackwell and
+    Branke 2006), in 2 dimensions instead of 5, and with clock time instead of 5,000 evaluations
+    between changes. Two things differ: heights begin anywhere in their range and not all at 50,
+    so that the first rounds are like all others; and directions are uniform on the sphere, where
+    Branke normalises a point of the cube.
 
-    Unless smooth, all drift falls on the changes. Cones reach deep below 0 far from all peaks, and
-    drift most there. How fast: the table of drifts in the guide to environments.
+    Unless the movement is smooth, all drift is in the changes. Cones reach far below 0 away from
+    all peaks, and drift most there. The guide to environments has a table of drifts.
     """
 
     level_evaluations = 5_000_000
@@ -47,29 +50,30 @@ class MovingPeaks(Environment):
     dimensions: PositiveInt = 2
     """How many coordinates a point has."""
     side: Positive = 100.0
-    """The domain reaches from 0 to here in each coordinate."""
+    """The upper bound of each coordinate; the lower bound is 0."""
     peaks: PositiveInt = 10
     """How many peaks there are."""
     shape: Literal["cone", "hill"] = "cone"
-    """What a peak looks like: a `cone`, or a `hill`."""
-    heights: Range = (30.0, 70.0)
-    """Lowest and highest height, in reward units."""
-    widths: Range | None = None
-    """Lowest and highest W; large is narrow. By default 1 to 12 for cones, in reward units per
-    unit of length, and 0.0001 to 0.2 for hills, per squared unit of length."""
+    """The shape of a peak: a `cone` or a `hill`."""
+    heights: _Range = (30.0, 70.0)
+    """The lowest and the highest height H, in reward units."""
+    widths: _Range | None = None
+    """The smallest and the largest W; a large W makes a narrow peak. By default 1 to 12 for cones,
+    in reward units per unit of length, and 0.0001 to 0.2 for hills, per squared unit of length."""
     every: Positive = 10.0
     """The time between two changes, in clock units."""
     movement: Literal["steps", "smooth"] = "steps"
-    """Whether peaks stand still between changes and then jump, or go straight to where the next
-    change takes them."""
+    """How peaks change: in `steps`, they stand still and then jump; `smooth`, they move on a
+    straight line to where the next change takes them."""
     move_length: Amount = 1.0
-    """How far a peak moves at a change, in units of the points: Branke's vlength."""
+    """How far a peak moves at a change, in units of the points (Branke's vlength)."""
     correlation: Probability = 0.0
-    """How much a move keeps the direction of the last one, Branke's lambda: 0 not, 1 for ever."""
+    """How much a move keeps the direction of the one before (Branke's lambda): 0 not at all, 1
+    entirely."""
     height_severity: Amount = 7.0
-    """Std of the change of a height, in reward units."""
+    """The std of the change of a height, in reward units."""
     width_severity: Amount | None = None
-    """Std of the change of W. By default 1 for cones and 0.01 for hills."""
+    """The std of the change of W; by default 1 for cones and 0.01 for hills."""
 
     @model_validator(mode="after")
     def _in_order(self) -> MovingPeaks:
@@ -79,17 +83,18 @@ class MovingPeaks(Environment):
         return self
 
     def start(self, rng: Generator) -> Landscape:
-        """Draw where the peaks begin, and the key to all their later steps."""
         return MovingPeaksLandscape(self, rng)
 
 
 class Peaks(NamedTuple):
-    """All peaks at one time, or before they are reflected at their bounds."""
+    """The peaks at one time, or their walk before it is reflected at the bounds."""
 
     places: NDArray[np.float64]
-    """(peaks, d)"""
+    """The centre of each peak, (peaks, d)."""
     heights: Values
+    """The height H of each peak, (peaks,)."""
     widths: Values
+    """The W of each peak, (peaks,)."""
 
 
 class _Checkpoint(NamedTuple):
@@ -98,11 +103,16 @@ class _Checkpoint(NamedTuple):
 
 
 class MovingPeaksLandscape:
-    """The started peaks.
+    """The landscape of moving peaks.
 
-    Peaks walk without bounds, and are folded into them when they are looked at: for steps that
-    are as likely forth as back, this is reflection. The walk is computed in blocks of 256
-    changes, each with a generator of its own, from the state that the block before ended in.
+    Peaks walk without bounds, and are reflected at the bounds when they are read; for steps whose
+    distribution is symmetric this is the same as reflecting each step. The walk is computed in
+    blocks of 256 changes, each with its own generator, from the state that the block before ended
+    in.
+
+    Args:
+        model: The fields of the environment.
+        rng: The generator to draw the first peaks and the key of all later steps from.
     """
 
     def __init__(self, model: MovingPeaks, rng: Generator) -> None:
@@ -118,14 +128,13 @@ class MovingPeaksLandscape:
             rng.uniform(*model.heights, model.peaks),
             rng.uniform(*self._widths, model.peaks),
         )
-        directions = _units(rng.standard_normal((model.peaks, model.dimensions)))
+        directions = _normalize(rng.standard_normal((model.peaks, model.dimensions)))
         self._checkpoints = [_Checkpoint(first, directions)]
         self._block = lru_cache(maxsize=4)(self._walk)
 
     def rewards(self, points: Points, time: float) -> Values:
-        """Give the height of the landscape at each point."""
         places, heights, widths = self.peaks(time)
-        squares = squared_distances(points, places)
+        squares = compute_squared_distances(points, places)
         if self._model.shape == "cone":
             values: Values = (heights - widths * np.sqrt(squares)).max(axis=1)
         else:
@@ -133,17 +142,17 @@ class MovingPeaksLandscape:
         return values
 
     def best(self, time: float) -> tuple[Point, float]:
-        """Give the centre of the highest peak and its height, exactly.
+        """Return the centre of the highest peak and its height, exactly.
 
-        No peak exceeds its height H_i, and it has it at its centre. So no point exceeds the
-        largest H_i, and the centre of that peak, which lies in the box, has it.
+        No peak exceeds its height H_i, which it has at its centre. So no point exceeds the largest
+        H_i, and the centre of that peak lies in the box.
         """
         places, heights, _ = self.peaks(time)
         highest = int(heights.argmax())
         return places[highest], float(heights[highest])
 
     def peaks(self, time: float) -> Peaks:
-        """Give all peaks as they are at *time*."""
+        """Return all peaks as they are at *time* (clock units)."""
         model = self._model
         changes, part = divmod(time / model.every, 1.0)
         number, row = divmod(int(changes), _BLOCK)
@@ -155,35 +164,35 @@ class MovingPeaksLandscape:
                 for here, values in zip(now, block, strict=True)
             ]
         return Peaks(
-            reflected(now[0], 0.0, model.side),
-            reflected(now[1], *model.heights),
-            reflected(now[2], *self._widths),
+            reflect(now[0], 0.0, model.side),
+            reflect(now[1], *model.heights),
+            reflect(now[2], *self._widths),
         )
 
     def _walk(self, number: int) -> Peaks:
-        """Give the unbounded walk in a block, before its first change and after each: (257, …)."""
+        """Return the unbounded walk of a block: before its first change and after each of them."""
         while len(self._checkpoints) <= number:
-            self._from_checkpoint(len(self._checkpoints) - 1)
-        return self._from_checkpoint(number)
+            self._walk_from(len(self._checkpoints) - 1)
+        return self._walk_from(number)
 
-    def _from_checkpoint(self, number: int) -> Peaks:
+    def _walk_from(self, number: int) -> Peaks:
         model = self._model
         (places, heights, widths), directions = self._checkpoints[number]
         rng = Generator(Philox(key=self._key, counter=[0, 0, number, 0]))
-        fresh = _units(rng.standard_normal((_BLOCK, *places.shape)))
+        fresh = _normalize(rng.standard_normal((_BLOCK, *places.shape)))
         turns = fresh
         if model.correlation:
             turns = np.empty_like(fresh)
             for row, direction in enumerate(fresh):
                 mixed = (1 - model.correlation) * direction + model.correlation * directions
-                # Opposite directions of equal weight cancel; then the new one decides.
+                # Opposite directions of equal weight cancel; then the new one is taken.
                 lost = (mixed**2).sum(axis=1, keepdims=True) < 1e-24
-                directions = turns[row] = _units(np.where(lost, direction, mixed))
+                directions = turns[row] = _normalize(np.where(lost, direction, mixed))
         steps = rng.standard_normal((2, _BLOCK, model.peaks))
         block = Peaks(
-            _sums(places, model.move_length * turns),
-            _sums(heights, model.height_severity * steps[0]),
-            _sums(widths, self._width_severity * steps[1]),
+            _accumulate(places, model.move_length * turns),
+            _accumulate(heights, model.height_severity * steps[0]),
+            _accumulate(widths, self._width_severity * steps[1]),
         )
         if len(self._checkpoints) == number + 1:
             end = Peaks(*(values[-1].copy() for values in block))
@@ -191,27 +200,10 @@ class MovingPeaksLandscape:
         return block
 
 
-def _units(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+def _normalize(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     units: NDArray[np.float64] = vectors / np.sqrt((vectors**2).sum(axis=-1, keepdims=True))
     return units
 
 
-def _sums(first: NDArray[np.float64], steps: NDArray[np.float64]) -> NDArray[np.float64]:
+def _accumulate(first: NDArray[np.float64], steps: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.cumsum(np.concatenate([first[None], steps]), axis=0)
-
-
-def squared_distances(points: Points, places: Points) -> Matrix:
-    """Give |x - p|^2 for each pair, exactly 0 where they meet: (n, m)."""
-    # By coordinates: an array of three axes takes six times as long.
-    squares: Matrix = (points[:, :1] - places[:, 0]) ** 2
-    for axis in range(1, places.shape[1]):
-        squares += (points[:, axis, None] - places[:, axis]) ** 2
-    return squares
-
-
-def reflected(values: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
-    """Fold *values* at both bounds as often as it takes to bring them between."""
-    width = high - low
-    if not width:
-        return np.full_like(values, low)
-    return np.clip(high - np.abs((values - low) % (2 * width) - width), low, high)

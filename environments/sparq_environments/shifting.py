@@ -1,8 +1,8 @@
-"""Shifting test functions: Branin, Ackley and Hartmann-6 with an optimum that travels."""
+"""The environment `shifting`: Branin, Ackley and Hartmann-6 with an optimum that moves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import e, exp, hypot, pi
 from typing import Annotated, Literal
@@ -11,45 +11,57 @@ import numpy as np
 from numpy.random import Generator
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
-from sparq_environments.moving_peaks import reflected
+from sparq_environments._geometry import reflect
 from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box
 from sparq_sim.fields import Amount
 from sparq_sim.plugin.contract import Environment, Landscape
 
+__all__ = [
+    "FUNCTIONS",
+    "ReferenceFunction",
+    "Shifting",
+    "ShiftingLandscape",
+    "ackley",
+    "branin",
+    "hartmann",
+]
+
 
 class Shifting(Environment):
-    """A test function of optimisation, turned over to be maximised, that moves in its box.
+    """A well-known test function of optimization, to be maximized, that moves in its box.
 
-    f(x, t) = (c - g(u)) / (c - g*),  where u is x brought back by the motion, and then to the
-    nearest point of the box that g is usually given on; g* is the lowest and c the highest value
-    there. So rewards lie from 0 to 1, and 1 is the best at all times: the motion keeps the
-    optimum in the box.
+        f(x, t) = (c - g(u)) / (c - g*)
 
-    - branin, on [-5, 10] x [0, 15]: three equal optima, of which (pi, 2.275) is the one that is
-      followed; c = 308.13, g* = 5 / (4 pi) (Dixon and Szegö 1978);
-    - ackley, on [-2.5, 7.5]^d: many small hills about a steep one, which lies at 0, away from the
+    Here g is the test function, u is x moved back by the motion and then to the nearest point of
+    the box that g is usually defined on, and g* and c are the lowest and the highest value of g
+    there. So rewards lie from 0 to 1, and the best is 1 at all times: the motion keeps the optimum
+    in the box. The functions are
+
+    - branin, on [-5, 10] x [0, 15]: three equal optima, of which (pi, 2.275) is the one whose
+      motion is prescribed; c = 308.13, g* = 5 / (4 pi) (Dixon and Szegö 1978);
+    - ackley, on [-2.5, 7.5]^d: many small hills around a steep one, which lies at 0, away from the
       centre of the box; c = 17.89, g* = 0 (Ackley 1987);
     - hartmann, on [0, 1]^6: a few hills in six dimensions; c = 0, g* = -3.32237 (Hartman 1973).
 
-    For comparing optimisers on shapes that everybody knows. Motions are measured in sides of the
-    box, whose coordinates may have units of their own.
+    Use it to compare optimizers on shapes that are widely known. Motions are measured in sides of
+    the box, because coordinates may have different units.
 
-    How fast each drifts: the table of drifts in the guide to environments.
+    The guide to environments has a table of drifts.
     """
 
     level_evaluations = 5_000_000
 
     function: Literal["branin", "ackley", "hartmann"] = "branin"
-    """Which test function it is."""
+    """The test function."""
     dimensions: PositiveInt | None = None
-    """How many coordinates Ackley's function has, 2 by default; the others have 2 and 6."""
+    """How many coordinates Ackley's function has, by default 2; Branin has 2 and Hartmann 6."""
     drift: Literal["line", "circle", "rotate"] = "circle"
-    """How the optimum travels: straight in a direction that is drawn, and reflected by the
-    bounds; on a circle about the centre, in the first two coordinates; or likewise, with the
-    whole function turning about the centre instead of keeping its orientation."""
+    """How the optimum moves: on a `line` in a random direction, reflected at the bounds; on a
+    `circle` about the centre, in the first two coordinates; or `rotate`: on a circle too, while
+    the whole function turns about the centre instead of keeping its orientation."""
     speed: Amount = 0.01
-    """How far the optimum travels in a unit of time, in sides of the box."""
+    """How far the optimum moves per clock unit, in sides of the box."""
     radius: Annotated[PositiveFloat, Field(le=0.5)] = 0.3
     """The radius of the circle, in sides of the box; at most 0.5."""
 
@@ -64,12 +76,16 @@ class Shifting(Environment):
         return self
 
     def start(self, rng: Generator) -> Landscape:
-        """Draw the direction in which the optimum sets out, or where on its circle it begins."""
         return ShiftingLandscape(self, rng)
 
 
 class ShiftingLandscape:
-    """The started function."""
+    """The landscape of a test function that moves.
+
+    Args:
+        model: The fields of the environment.
+        rng: The generator to draw the direction and the place on the circle from.
+    """
 
     def __init__(self, model: Shifting, rng: Generator) -> None:
         given = FUNCTIONS[model.function]
@@ -88,10 +104,9 @@ class ShiftingLandscape:
         self._phase = float(rng.uniform(0.0, 2 * pi))
 
     def rewards(self, points: Points, time: float) -> Values:
-        """Give f at each point."""
         unit = (points - self.domain.lower) / self._width
         if self._model.drift == "rotate":
-            unit = _turned(unit, -self._angle(time))
+            unit = _rotate(unit, -self._angle(time))
         else:
             unit = unit - (self._optimum(time) - self._home)
         given = self._given
@@ -99,23 +114,23 @@ class ShiftingLandscape:
         return (given.highest - values) / (given.highest - given.lowest)
 
     def best(self, time: float) -> tuple[Point, float]:
-        """Give the optimum that is followed, where the reward is 1 but for rounding (1e-12).
+        """Return the optimum whose motion is prescribed, with a reward of 1 to rounding (1e-12).
 
-        No reward exceeds 1, since u lies in the function's own box, where g* is the lowest value.
-        Of Branin's three optima, two stay in the box when it rotates: they lie 0.35 and 0.49
-        from the centre, and what lies within 0.5 never leaves.
+        No reward exceeds 1, because u lies in the function's own box, where g* is the lowest value.
+        Of Branin's three optima, two stay in the box when it rotates: they lie 0.35 and 0.49 from
+        the centre, and what lies within 0.5 stays in the box.
         """
         point = self.domain.lower + self._optimum(time) * self._width
         point = np.clip(point, self.domain.lower, self.domain.upper)
         return point, float(self.rewards(point[None], time)[0])
 
     def _optimum(self, time: float) -> Point:
-        """Give where the optimum is, in sides of the box."""
+        """Return the place of the optimum, in sides of the box."""
         model = self._model
         if model.drift == "line":
-            return reflected(self._home + model.speed * time * self._direction, 0.0, 1.0)
+            return reflect(self._home + model.speed * time * self._direction, 0.0, 1.0)
         if model.drift == "rotate":
-            turned: Point = _turned(self._home[None], self._angle(time))[0]
+            turned: Point = _rotate(self._home[None], self._angle(time))[0]
             return turned
         angle = self._phase + model.speed * time / model.radius
         place: Point = self._home.copy()
@@ -127,8 +142,8 @@ class ShiftingLandscape:
         return self._phase + self._model.speed * time / distance
 
 
-def _turned(unit: Points, angle: float) -> Points:
-    """Turn *unit* by *angle* about the centre, in the plane of the first two coordinates."""
+def _rotate(unit: Points, angle: float) -> Points:
+    """Rotate *unit* by *angle* about the centre, in the plane of the first two coordinates."""
     x, y = unit[:, 0] - 0.5, unit[:, 1] - 0.5
     cosine, sine = np.cos(angle), np.sin(angle)
     turned = unit.copy()
@@ -138,20 +153,28 @@ def _turned(unit: Points, angle: float) -> Points:
 
 
 @dataclass(frozen=True)
-class Benchmark:
-    """A function to be minimised, on its box; bounds of one number hold for all coordinates."""
+class ReferenceFunction:
+    """A function to be minimized, on its box; bounds of one number hold for all coordinates."""
 
     formula: Callable[[Points], Values]
+    """Computes the function at each point, from (n, d) to (n,)."""
     lower: tuple[float, ...]
+    """The lower bounds of the box."""
     upper: tuple[float, ...]
+    """The upper bounds of the box."""
     optimum: tuple[float, ...]
-    """The one that is followed."""
+    """The minimum whose motion is prescribed."""
     lowest: float
+    """The lowest value in the box."""
     highest: float
+    """The highest value in the box."""
 
 
 def branin(points: Points) -> Values:
-    """(y - 5.1 x^2 / (4 pi^2) + 5 x / pi - 6)^2 + 10 (1 - 1 / (8 pi)) cos x + 10."""
+    """Compute Branin's function at points (n, 2).
+
+    (y - 5.1 x^2 / (4 pi^2) + 5 x / pi - 6)^2 + 10 (1 - 1 / (8 pi)) cos x + 10
+    """
     x, y = points.T
     valley = y - 5.1 / (4 * pi**2) * x**2 + 5 / pi * x - 6
     values: Values = valley**2 + 10 * (1 - 1 / (8 * pi)) * np.cos(x) + 10
@@ -159,14 +182,20 @@ def branin(points: Points) -> Values:
 
 
 def ackley(points: Points) -> Values:
-    """20 + e - 20 exp(-0.2 sqrt(mean x_i^2)) - exp(mean cos(2 pi x_i))."""
+    """Compute Ackley's function at points (n, d).
+
+    20 + e - 20 exp(-0.2 sqrt(mean x_i^2)) - exp(mean cos(2 pi x_i))
+    """
     far = np.sqrt((points**2).mean(axis=1))
     values: Values = 20 + e - 20 * np.exp(-0.2 * far) - np.exp(np.cos(2 * pi * points).mean(axis=1))
     return values
 
 
 def hartmann(points: Points) -> Values:
-    """- sum_i a_i exp(- sum_j A_ij (x_j - P_ij)^2), in six dimensions."""
+    """Compute Hartmann's function at points (n, 6).
+
+    - sum_i a_i exp(- sum_j A_ij (x_j - P_ij)^2)
+    """
     squares = (points[:, None, :] - _CENTRES) ** 2
     values: Values = -np.exp(-(squares * _STEEPNESS).sum(axis=2)) @ _HEIGHTS
     return values
@@ -190,8 +219,8 @@ _CENTRES = 1e-4 * np.array(
     ]
 )
 
-FUNCTIONS = {
-    "branin": Benchmark(
+FUNCTIONS: Mapping[str, ReferenceFunction] = {
+    "branin": ReferenceFunction(
         branin,
         lower=(-5.0, 0.0),
         upper=(10.0, 15.0),
@@ -199,7 +228,7 @@ FUNCTIONS = {
         lowest=5 / (4 * pi),
         highest=float(branin(np.array([[-5.0, 0.0]]))[0]),
     ),
-    "ackley": Benchmark(
+    "ackley": ReferenceFunction(
         ackley,
         lower=(-2.5,),
         upper=(7.5,),
@@ -208,7 +237,7 @@ FUNCTIONS = {
         # In the far corner both terms are at their highest: cos(15 pi) = -1.
         highest=20 + e - 20 * exp(-1.5) - exp(-1.0),
     ),
-    "hartmann": Benchmark(
+    "hartmann": ReferenceFunction(
         hartmann,
         lower=(0.0,) * 6,
         upper=(1.0,) * 6,

@@ -1,4 +1,4 @@
-"""Abrupt switches: a reward that stands still, and then is another."""
+"""The environment `switching`: a reward that stays the same and is then replaced at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.random import Generator, Philox
 from numpy.typing import NDArray
 from pydantic import Field, PositiveInt, field_validator
 
-from sparq_environments.moving_peaks import squared_distances
+from sparq_environments._geometry import compute_squared_distances
 from sparq_sim.arrays import Matrix, Point, Points, Values
 from sparq_sim.domain import Box
 from sparq_sim.fields import Positive
@@ -19,20 +19,23 @@ from sparq_sim.landscapes.optima import OptimumSearch
 from sparq_sim.plugin.contract import Environment, Landscape
 from sparq_sim.simulation.channel.draws import AnyDraw, Constant, Draw
 
-_BLOCK = 256
-_SHORTEST = 0.001
+__all__ = ["Switching", "SwitchingLandscape"]
+
+_BLOCK = 256  # spells that are drawn together
+_SHORTEST = 0.001  # expected length of a spell, so that finding one does not take for ever
 
 
 class Switching(Environment):
     """One of several smooth functions on [0, 1]^d at a time, each for a while.
 
-    f(x, t) = g_k(t)(x),  g_k(x) = sum_j a_kj exp(-|x - c_kj|^2 / (2 width^2))
+        f(x, t) = g_k(t)(x),  g_k(x) = sum_j a_kj exp(-|x - c_kj|^2 / (2 width^2))
 
-    with a_kj uniform from 0.5 to 1 and c_kj uniform in the box. The switches make up all of the
-    drift, as for the windows and restarts of Zhou and Shroff (2021) and for tests that a change
-    is noticed. Functions come back: an optimiser that remembers them is better off.
+    The heights a_kj are uniform from 0.5 to 1 and the centres c_kj uniform in the box. All drift
+    is in the switches, as in the analysis of windows and restarts by Zhou and Shroff (2021). Use
+    it to test whether an optimizer notices a change. Functions return: an optimizer that
+    remembers them has an advantage.
 
-    How much a switch changes: the table of drifts in the guide to environments.
+    The guide to environments has a table of how much a switch changes.
     """
 
     level_evaluations = 5_000_000
@@ -40,16 +43,16 @@ class Switching(Environment):
     dimensions: PositiveInt = 2
     """How many coordinates a point has."""
     functions: Annotated[int, Field(ge=2)] = 3
-    """How many functions there are to switch between."""
+    """How many functions there are to switch between; at least 2."""
     bumps: PositiveInt = 8
     """How many bumps each function is a sum of."""
     width: Positive = 0.15
-    """The std of a bump, in sides of the box."""
+    """The std of a bump, as a share of the side of the box."""
     dwell: AnyDraw = Constant(value=50.0)
     """How long a function stays, in clock units: a number, or a draw such as
     `{ kind = "exponential", mean = 50 }`."""
     order: Literal["cycle", "random"] = "cycle"
-    """Whether functions follow each other in turn, or any of the others is drawn."""
+    """Which function comes next: the next one in a fixed `cycle`, or a `random` other one."""
 
     @field_validator("dwell")
     @classmethod
@@ -62,21 +65,25 @@ class Switching(Environment):
         return dwell
 
     def start(self, rng: Generator) -> Landscape:
-        """Draw the functions, and the key to all later switches."""
         return SwitchingLandscape(self, rng)
 
 
 class SwitchingLandscape:
-    """The started functions, and which of them is in force when."""
+    """The landscape of functions that replace each other.
+
+    Args:
+        model: The fields of the environment.
+        rng: The generator to draw the functions and the key of all switches from.
+    """
 
     def __init__(self, model: Switching, rng: Generator) -> None:
         self.domain = Box(np.zeros(model.dimensions), np.ones(model.dimensions))
         self._width = model.width
-        self._spells = Spells(model, rng.integers(2**64, size=2, dtype=np.uint64))
+        self._spells = _Spells(model, rng.integers(2**64, size=2, dtype=np.uint64))
         self._centres = rng.random((model.functions, model.bumps, model.dimensions))
         self._heights = rng.uniform(0.5, 1.0, (model.functions, model.bumps))
-        # Summits are kept for each function, whose number stands for the time.
-        self._summits = OptimumSearch(
+        # The best point is kept for each function, whose number stands for the time.
+        self._optima = OptimumSearch(
             self.domain,
             self._values,
             slopes=self._slopes,
@@ -85,19 +92,18 @@ class SwitchingLandscape:
         )
 
     def rewards(self, points: Points, time: float) -> Values:
-        """Give the function in force at each point."""
-        return self._values(points, self._spells.function(time))
+        return self._values(points, self.function(time))
 
     def best(self, time: float) -> tuple[Point, float]:
-        """Give the highest point of the function in force, to 1e-9 in the reward.
+        """Return the highest point of the current function, to 1e-9 in the reward.
 
-        A sum of bumps is high where bumps are: it is climbed from the highest of their centres
-        and of an even cover. This is a search and no proof; it was never seen to fail.
+        It is searched for from the highest centres of bumps and the highest points of an even
+        cover. There is no proof that this finds the maximum; it has never been seen to fail.
         """
-        return self._summits.best(float(self._spells.function(time)))
+        return self._optima.best(float(self.function(time)))
 
     def function(self, time: float) -> int:
-        """Give the number of the function in force, from 0."""
+        """Return the number of the function at *time* (clock units), from 0."""
         return self._spells.function(time)
 
     def _values(self, points: Points, number: float) -> Values:
@@ -111,23 +117,23 @@ class SwitchingLandscape:
         return slopes
 
     def _bumps(self, points: Points, number: int) -> Matrix:
-        squares = squared_distances(points, self._centres[number])
+        squares = compute_squared_distances(points, self._centres[number])
         bumps: Matrix = np.exp(squares / (-2 * self._width**2))
         return bumps
 
 
 class _Block(NamedTuple):
     ends: Values
-    """When each spell ends."""
+    """The time at which each spell ends."""
     functions: NDArray[np.int64]
-    """Which function it is of."""
+    """The number of the function of each spell."""
 
 
-class Spells:
-    """Which function is in force when; a pure function of time.
+class _Spells:
+    """Which function is current at each time.
 
-    Spells are drawn in blocks of 256, each with a generator of its own; what is kept for ever is
-    when a block begins and which function came before it.
+    Spells are drawn in blocks of 256, each with its own generator, so that the result does not
+    depend on the order of calls. For each block its beginning and the function before it are kept.
     """
 
     def __init__(self, model: Switching, key: NDArray[np.uint64]) -> None:
@@ -138,7 +144,7 @@ class Spells:
         self._block = lru_cache(maxsize=4)(self._draw)
 
     def function(self, time: float) -> int:
-        """Give the number of the function in force; a switch belongs to what it begins."""
+        """Return the number of the function at *time*; at a switch, that of the new one."""
         while self._begins[-1] <= time:
             block = self._block(len(self._begins) - 1)
             self._begins.append(float(block.ends[-1]))

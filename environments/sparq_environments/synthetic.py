@@ -1,4 +1,4 @@
-"""The paper's synthetic reward: a hill that sways over a wavy plain."""
+"""The environment `synthetic`: the function of the paper, a hill that moves over a wave."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box
 from sparq_sim.plugin.contract import Environment, Landscape
 
+__all__ = ["Synthetic", "SyntheticLandscape"]
+
 
 class Synthetic(Environment):
     """The function of Mauduit, Berthier and Simonetto (2025), on [-50, 50].
 
-    f(x, t) = exp(-0.05 (x - 5 sin(0.1 t))^2) + 0.5 cos(0.2 x) + 1.5
+        f(x, t) = exp(-0.05 (x - 5 sin(0.1 t))^2) + 0.5 cos(0.2 x) + 1.5
 
-    Its optimum sways within +-4.23 with a period of 62.8; the reward changes by at most 0.096 in
-    a unit of time.
+    A hill moves back and forth over a wave that stands still. The optimum stays within +-4.23, with
+    a period of 62.8; the reward changes by at most 0.096 per clock unit. Nothing is random.
     """
 
     level_evaluations = 5_000_000
 
     def start(self, rng: Generator) -> Landscape:
-        """Give the one landscape there is; nothing is left to chance."""
         return SyntheticLandscape()
 
 
 class SyntheticLandscape:
-    """The started function; best points are found once for each time."""
+    """The landscape of the function; the best point is computed once for each time."""
 
     domain = Box(-50.0, 50.0, ["x"])
 
@@ -37,9 +38,8 @@ class SyntheticLandscape:
         self._best: dict[float, tuple[Point, float]] = {}
 
     def rewards(self, points: Points, time: float) -> Values:
-        """Give f at each point."""
         x = points[:, 0]
-        values: Values = x - _centre(time)
+        values: Values = x - _find_centre(time)
         values *= values
         values *= -0.05
         np.exp(values, out=values)
@@ -48,13 +48,13 @@ class SyntheticLandscape:
         return values
 
     def best(self, time: float) -> tuple[Point, float]:
-        """Give the highest point, to 1e-12 in the reward.
+        """Return the highest point, to 1e-12 in the reward.
 
-        It lies between the top of the wave (0) and that of the hill (c), where both terms compete.
-        At 0.8 c f is concave for every |c| <= 5, and from there Newton's method finds it.
+        It lies between the top of the wave, 0, and that of the hill, c. At 0.8 c the function is
+        concave for every |c| <= 5, and from there Newton's method converges to it.
         """
         if time not in self._best:
-            centre = _centre(time)
+            centre = _find_centre(time)
             x = 0.8 * centre
             for _ in range(6):
                 beside = x - centre
@@ -62,11 +62,11 @@ class SyntheticLandscape:
                 slope = -0.1 * beside * hill - 0.1 * sin(0.2 * x)
                 bend = (0.01 * beside * beside - 0.1) * hill - 0.02 * cos(0.2 * x)
                 x -= slope / bend
-            # As `rewards` has it, to the last digit.
+            # The same operations as in `rewards`, so that the last digit agrees.
             reward = np.exp((x - centre) * (x - centre) * -0.05) + 0.5 * np.cos(0.2 * x) + 1.5
             self._best[time] = np.array([x]), float(reward)
         return self._best[time]
 
 
-def _centre(time: float) -> float:
+def _find_centre(time: float) -> float:
     return 5.0 * sin(0.1 * time)
