@@ -1,4 +1,8 @@
-"""How Sphinx builds the documentation: `make docs`."""
+"""How Sphinx builds the documentation: `make docs`.
+
+Signatures of models are written here, in `_field`, not by autodoc-pydantic: that leaves out the
+signature of a model, where a reader looks for the names of its arguments and their defaults.
+"""
 
 from __future__ import annotations
 

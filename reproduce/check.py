@@ -10,6 +10,11 @@
 
 The reference must list every public name. The first failure of a page is told with its line, and
 the exit code is 1.
+
+Why not Sybil or pytest-examples: Sybil would find the blocks, which takes 30 lines here, and run
+the Python ones; pytest-examples knows Python only. All the rest, which is most of this module,
+would stay: scenarios and parts of them, entry points as if installed, classes that worker processes
+can unpickle, event loops that do not wait, input that must be refused.
 """
 
 from __future__ import annotations
