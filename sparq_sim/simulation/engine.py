@@ -47,8 +47,9 @@ from sparq_sim.simulation.delivery.link import Connection, Stage
 from sparq_sim.simulation.delivery.retries import Desk
 from sparq_sim.simulation.lifetime import Resources, note_failed_start
 from sparq_sim.simulation.randomness import Streams
-from sparq_sim.simulation.records import Fate, Record
-from sparq_sim.simulation.trace import Recorder, Trace, Turn, arrival_order
+from sparq_sim.simulation.recorder import Recorder
+from sparq_sim.simulation.records import Fate, Record, Turn, arrival_order
+from sparq_sim.simulation.trace import Trace
 
 if TYPE_CHECKING:
     from sparq_sim.simulation.play import Played, Watch

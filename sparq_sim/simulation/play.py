@@ -19,8 +19,9 @@ from sparq_sim.simulation.clock.virtual import SimClock
 from sparq_sim.simulation.engine import Engine
 from sparq_sim.simulation.lifetime import Resources, run_at_once
 from sparq_sim.simulation.randomness import Streams
+from sparq_sim.simulation.records import Turn
 from sparq_sim.simulation.rules import Rules
-from sparq_sim.simulation.trace import Trace, Turn
+from sparq_sim.simulation.trace import Trace
 
 __all__ = ["Experts", "Played", "Watch", "check_model", "play", "play_live"]
 

@@ -1,13 +1,14 @@
-"""Records: what became of each query, as a trace keeps it."""
+"""Records: what a trace keeps of each round and of each reply."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sparq_sim.messages import Reply
+from sparq_sim.arrays import Point
+from sparq_sim.messages import Notes, Reply
 
-__all__ = ["REFUSALS", "UNASKED", "Fate", "Record"]
+__all__ = ["REFUSALS", "UNASKED", "Fate", "Record", "Turn", "arrival_order"]
 
 
 class Fate(StrEnum):
@@ -47,19 +48,58 @@ UNASKED = (Fate.DUPLICATE, Fate.STRAY)
 
 @dataclass(slots=True, eq=False)
 class Record:
-    """What a trace keeps of a reply: more than the asker hears."""
+    """What a trace keeps of a reply, which is more than the asker hears."""
 
     reply: Reply
+    """The reply itself."""
     fate: Fate
+    """What became of the points that it replies to."""
     heard: bool
     """Whether the asker is told; a lost answer goes unheard."""
     round: int
+    """The round in which it was asked."""
     asker: str
+    """Who asked: the agent or an expert."""
     served_at: float
+    """When service began, in clock units."""
     sent_at: float
+    """When the answer was sent, in clock units."""
     attempt: int = 1
-    """Which it was; 0 where an earlier or a shared answer served."""
+    """The number of the attempt, from 1; 0 where an earlier or a shared answer served."""
     fault: str = ""
-    """What was injected, if anything."""
+    """The name of the fault that was injected, if any."""
     superseded: bool = False
     """Whether another attempt follows."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Turn:
+    """What a trace keeps of a round. Moments are in clock units."""
+
+    round: int
+    """Its number, from 1."""
+    started_at: float
+    """When the agent was asked first."""
+    played_at: float
+    """When the point was played."""
+    moved: bool
+    """Whether a point was played; if not, the one still in force is charged."""
+    point: Point
+    """The point played, or still in force, (d,)."""
+    reward: float
+    """The noise-free reward of the point when it was played."""
+    best: float
+    """The highest reward of any point at that moment."""
+    spent: float
+    """What was spent in all up to the moment of playing, this move's queries included."""
+    wall: float
+    """Seconds that the agent computed, as measured."""
+    notes: Notes
+    """Numbers that the agent adds to the trace, by name."""
+
+
+def arrival_order(record: Record) -> tuple[float, str, int, int]:
+    """Return the sort key of a reply: its moment, and within one instant source, query and row."""
+    reply = record.reply
+    query = reply.query
+    return (reply.arrived_at, query.source, query.id, reply.rows.item(0))

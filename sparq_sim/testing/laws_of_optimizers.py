@@ -19,8 +19,8 @@ from sparq_sim.plugin.hooks import AGENT_HOOKS
 from sparq_sim.plugin.optimizer import Agent, Belief, Believing, Optimizer
 from sparq_sim.simulation.channel.channel import Channel
 from sparq_sim.simulation.play import Watch, play
+from sparq_sim.simulation.records import Turn
 from sparq_sim.simulation.rules import Rules
-from sparq_sim.simulation.trace import Turn
 from sparq_sim.testing.law import Law, make_law, make_rng
 from sparq_sim.testing.laws_of_plugins import (
     enter,

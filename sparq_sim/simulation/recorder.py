@@ -1,0 +1,167 @@
+"""The recorder of a play: rounds and replies become the columns of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparq_sim.arrays import Points
+from sparq_sim.messages import Answer, Failure, Notes, Query
+from sparq_sim.simulation.records import Record, Turn, arrival_order
+from sparq_sim.simulation.trace import NOTE, WALL, Columns, Trace
+
+__all__ = ["Recorder"]
+
+
+class Recorder:
+    """Writes a trace down as the play goes on.
+
+    Args:
+        coordinates: The names of the coordinates of a point, which become columns.
+
+    Raises:
+        ValueError: If traces have a column of that name already.
+    """
+
+    def __init__(self, coordinates: Sequence[str]) -> None:
+        self._coordinates = tuple(coordinates)
+        columns = _round_columns([], ()).keys() | _reply_columns([], ()).keys()
+        if taken := [c for c in coordinates if c in columns or c.startswith(NOTE)]:
+            raise ValueError(f"traces have a column {taken[0]!r}; call the coordinate otherwise")
+        self._turns: list[Turn] = []
+        self._records: list[Record] = []
+
+    def turn(self, turn: Turn) -> None:
+        """Append a round."""
+        self._turns.append(turn)
+
+    def record(self, record: Record) -> None:
+        """Append a reply; replies may come in any order."""
+        self._records.append(record)
+
+    def trace(self, *, ended: str, spent: float) -> Trace:
+        """Return all that was written so far, as columns.
+
+        Args:
+            ended: Why the play ended.
+            spent: What was spent in all.
+        """
+        return Trace(
+            rounds=_round_columns(self._turns, self._coordinates),
+            replies=_reply_columns(self._records, self._coordinates),
+            coordinates=self._coordinates,
+            ended=ended,
+            spent=spent,
+        )
+
+
+def _round_columns(turns: Sequence[Turn], coordinates: Sequence[str]) -> Columns:
+    rewards = np.array([turn.reward for turn in turns], dtype=float)
+    best = np.array([turn.best for turn in turns], dtype=float)
+    points = np.array([turn.point for turn in turns], dtype=float)
+    points = points.reshape(len(turns), len(coordinates))
+    return {
+        "round": np.array([turn.round for turn in turns], dtype=np.int64),
+        "started_at": np.array([turn.started_at for turn in turns], dtype=float),
+        "played_at": np.array([turn.played_at for turn in turns], dtype=float),
+        "moved": np.array([turn.moved for turn in turns], dtype=bool),
+        **{name: points[:, i] for i, name in enumerate(coordinates)},
+        "reward": rewards,
+        "best": best,
+        "regret": best - rewards,
+        "spent": np.array([turn.spent for turn in turns], dtype=float),
+        WALL: np.array([turn.wall for turn in turns], dtype=float),
+        **_note_columns([turn.notes for turn in turns]),
+    }
+
+
+def _reply_columns(records: Sequence[Record], coordinates: Sequence[str]) -> Columns:
+    records = sorted(records, key=arrival_order)
+    replies = [record.reply for record in records]
+    answers = [reply if isinstance(reply, Answer) else _unanswered(reply) for reply in replies]
+    sizes = np.array([len(reply.rows) for reply in replies], dtype=np.intp)
+
+    def spread(values: Sequence[Any], dtype: Any) -> NDArray[Any]:
+        return np.repeat(np.array(values, dtype=dtype), sizes)
+
+    def join(parts: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:
+        return np.concatenate(parts, dtype=dtype) if parts else np.empty(0, dtype=dtype)
+
+    rows = join([reply.rows for reply in replies], np.int64)
+    points = _points([reply.query for reply in replies], sizes, rows, len(coordinates))
+    notes = _note_columns([answer.notes for answer in answers])
+    costs = np.zeros(len(rows))
+    # The first row carries what all cost.
+    costs[np.cumsum(sizes) - sizes] = [reply.cost for reply in replies]
+    return {
+        "round": spread([record.round for record in records], np.int64),
+        "asker": spread([record.asker for record in records], np.str_),
+        "source": spread([reply.query.source for reply in replies], np.str_),
+        "query": spread([reply.query.id for reply in replies], np.int64),
+        "row": rows,
+        **{name: points[:, i] for i, name in enumerate(coordinates)},
+        "fate": spread([record.fate for record in records], np.str_),
+        "reason": spread(
+            [reply.reason if isinstance(reply, Failure) else "" for reply in replies], np.str_
+        ),
+        "heard": spread([record.heard for record in records], bool),
+        "attempt": spread([record.attempt for record in records], np.int64),
+        "superseded": spread([record.superseded for record in records], bool),
+        "fault": spread([record.fault for record in records], np.str_),
+        "value": join([answer.values for answer in answers], float),
+        "std": join([answer.stds for answer in answers], float),
+        "asked_at": spread([reply.asked_at for reply in replies], float),
+        "served_at": spread([record.served_at for record in records], float),
+        "sent_at": spread([record.sent_at for record in records], float),
+        "measured_at": spread([answer.measured_at for answer in answers], float),
+        "arrived_at": spread([reply.arrived_at for reply in replies], float),
+        "cost": costs,
+        **{name: np.repeat(column, sizes) for name, column in notes.items()},
+    }
+
+
+def _unanswered(failure: Failure) -> Answer:
+    """Return an answer in place of a failure, with NaN for its numbers."""
+    absent = np.full(len(failure.rows), np.nan)
+    return Answer(
+        query=failure.query,
+        rows=failure.rows,
+        values=absent,
+        stds=absent,
+        asked_at=failure.asked_at,
+        measured_at=np.nan,
+        arrived_at=failure.arrived_at,
+        cost=failure.cost,
+    )
+
+
+def _points(
+    queries: Sequence[Query], sizes: NDArray[np.intp], rows: NDArray[np.int64], dimensions: int
+) -> Points:
+    """Return the points at *rows* of the queries, of which each has *sizes* rows."""
+    if not queries:
+        return np.empty((0, dimensions))
+    # All points in one array, and one look-up in it: an index of its own for each reply took
+    # most of the time of a trace.
+    starts: dict[Query, int] = {}
+    once: list[Points] = []
+    total = 0
+    for query in queries:
+        if query not in starts:
+            starts[query] = total
+            once.append(query.points)
+            total += len(query.points)
+    firsts = np.array([starts[query] for query in queries], dtype=np.intp)
+    points: Points = np.concatenate(once)[np.repeat(firsts, sizes) + rows]
+    return points
+
+
+def _note_columns(notes: Sequence[Notes]) -> Columns:
+    names = sorted({name for noted in notes for name in noted})
+    return {
+        NOTE + name: np.array([noted.get(name, np.nan) for noted in notes], dtype=float)
+        for name in names
+    }
