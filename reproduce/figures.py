@@ -42,7 +42,7 @@ def _draw(study: Study, told: Results, to: Path, wanted: Mapping[str, Any]) -> N
     }
     kind, width = wanted["kind"], wanted.get("width", 5.0)
     if kind not in own:
-        figures.save(study, kind, to, width=width, where=wanted.get("where"))
+        figures.save(study.results, kind, to, width=width, where=wanted.get("where"))
         return
     from matplotlib.figure import Figure
 

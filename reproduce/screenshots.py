@@ -187,9 +187,9 @@ def played(name: str, folder: Path) -> Path:
         scenario = Scenario(**STUDIES[name])
     study = Study(scenario, folder / name)
     done = study.run()
-    if done.troubles:
-        raise RuntimeError(f"{name}: {done.troubles[0].reason}")
-    return write(study, folder / f"{name}.html")
+    if done.failed_plays:
+        raise RuntimeError(f"{name}: {done.failed_plays[0].reason}")
+    return write(study.results, folder / f"{name}.html")
 
 
 class Camera:

@@ -23,8 +23,8 @@ from sparq_sim.errors import SparqError
 from sparq_sim.simulation.lifetime import open_landscape
 from sparq_sim.simulation.references import compute_references
 from sparq_sim.study.executors import Processes
-from sparq_sim.study.store import Found, canonical, write_whole
-from sparq_sim.study.study import Study, label
+from sparq_sim.study.store import StoredSummary, canonical, write_whole
+from sparq_sim.study.study import Study
 
 Row: TypeAlias = Mapping[str, Any]
 Results: TypeAlias = Mapping[str, Any]
@@ -76,8 +76,8 @@ def played(one: Listed, folder: Path, jobs: int | None) -> Study:
     """Play what is missing of a study, and write what it comes to."""
     study = Study(scenario := one.load(), folder)
     report = study.run(Processes(jobs))
-    if report.troubles:
-        raise SparqError(f"{one.name}: {report.troubles[0].reason}")
+    if report.failed_plays:
+        raise SparqError(f"{one.name}: {report.failed_plays[0].reason}")
     told = {
         "scenario": one.scenario,
         "overrides": list(one.overrides),
@@ -142,11 +142,11 @@ def rows(study: Study, baseline: str | None) -> list[dict[str, Any]]:
     It has what `sparq-sim compare --json` has, the average regret of each replication, and the
     differences from the *baseline*.
     """
-    groups: dict[tuple[str, str], list[Found]] = {}
-    for play in sorted(study.found(), key=lambda play: play.replication):
-        groups.setdefault(label(play), []).append(play)
+    groups: dict[tuple[str, str], list[StoredSummary]] = {}
+    for play in sorted(study.results.finished(), key=lambda play: play.replication):
+        groups.setdefault(play.label, []).append(play)
     made = []
-    for each in summary(study):
+    for each in summary(study.results):
         row = {name: value for name, value in each.flat().items() if name not in each.setting}
         del row["wall"]  # No two runs agree on it.
         row["setting"] = dict(each.setting)
@@ -173,11 +173,13 @@ def _agree(one: Mapping[str, object], other: Mapping[str, object]) -> bool:
     return all(first[word] == second[word] for word in first.keys() & second.keys())
 
 
-def _regret(play: Found) -> float:
+def _regret(play: StoredSummary) -> float:
     return play.measures["average_regret"] or 0.0
 
 
-def _compared(own: Sequence[Found], other: Sequence[Found]) -> dict[str, float | None]:
+def _compared(
+    own: Sequence[StoredSummary], other: Sequence[StoredSummary]
+) -> dict[str, float | None]:
     """Compare plays with those of the baseline in the same replication."""
     theirs = {play.replication: _regret(play) for play in other}
     gaps = [_regret(play) - theirs[play.replication] for play in own]

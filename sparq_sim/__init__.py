@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sparq_sim.simulation.play import play_live as play_live
     from sparq_sim.simulation.rules import Rules as Rules
     from sparq_sim.simulation.trace import Trace as Trace
+    from sparq_sim.study.results import Results as Results
     from sparq_sim.study.study import Study as Study
 
 __version__ = "0.1.0"
@@ -50,6 +51,7 @@ _HOMES = {
     "Policy": "simulation.channel.policy",
     "Query": "messages",
     "Rules": "simulation.rules",
+    "Results": "study.results",
     "Scenario": "scenario.model",
     "Briefing": "plugin.briefing",
     "Sites": "domain",

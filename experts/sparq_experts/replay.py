@@ -197,9 +197,9 @@ def _parse_number(cell: object) -> float:
 
 def _read_table(file: Path) -> _Table:
     if file.is_dir():
-        from sparq_sim.study.study import Study
+        from sparq_sim.study.results import Results
 
-        return _from_arrow(file, Study.open(file).table("replies").to_pydict())
+        return _from_arrow(file, Results.open(file).table("replies").to_pydict())
     if file.suffix not in (".csv", ".parquet"):
         raise SparqError(f"{file}: expected a .csv or .parquet file, or the folder of a study")
     with _report_unreadable(file):

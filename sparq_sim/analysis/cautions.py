@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias
 from sparq_sim.analysis.summary import grouped, summary
 from sparq_sim.simulation.measures import LOW_ANSWERED
 from sparq_sim.simulation.records import Fate
-from sparq_sim.study.store import Found, canonical
-from sparq_sim.study.study import Label, Study
+from sparq_sim.study.results import Results
+from sparq_sim.study.store import Label, StoredSummary, canonical
 
 Topic: TypeAlias = Literal["impossible", "useless", "unanswered", "early", "idle"]
 
@@ -33,7 +33,7 @@ class Caution:
     grave: bool = False
 
 
-def cautions(*studies: Study) -> list[Caution]:
+def cautions(*studies: Results) -> list[Caution]:
     """Look for results that are impossible, useless or not comparable.
 
     Args:
@@ -42,10 +42,10 @@ def cautions(*studies: Study) -> list[Caution]:
     Returns:
         What was found, the gravest first.
     """
-    return list(_found(grouped(play for study in studies for play in study.found())))
+    return list(_found(grouped(play for study in studies for play in study.finished())))
 
 
-def noted_rows(study: Study) -> list[dict[str, object]]:
+def noted_rows(study: Results) -> list[dict[str, object]]:
     """Summarise a study as flat rows, each with the cautions about it under `notes`."""
     found = cautions(study)
     return [
@@ -61,7 +61,7 @@ def noted_rows(study: Study) -> list[dict[str, object]]:
     ]
 
 
-def _found(rows: Mapping[Label, Sequence[Found]]) -> Iterable[Caution]:
+def _found(rows: Mapping[Label, Sequence[StoredSummary]]) -> Iterable[Caution]:
     found = [
         *_impossible(rows),
         *_useless(rows),
@@ -72,7 +72,7 @@ def _found(rows: Mapping[Label, Sequence[Found]]) -> Iterable[Caution]:
     return sorted(found, key=lambda caution: not caution.grave)
 
 
-def _impossible(rows: Mapping[Label, Sequence[Found]]) -> Iterable[Caution]:
+def _impossible(rows: Mapping[Label, Sequence[StoredSummary]]) -> Iterable[Caution]:
     """Name the plays whose regret is below 0."""
     bad = {
         row: [play for play in plays if play.measures.get("impossible_rounds")]
@@ -91,7 +91,7 @@ def _impossible(rows: Mapping[Label, Sequence[Found]]) -> Iterable[Caution]:
         )
 
 
-def _useless(rows: Mapping[Label, Sequence[Found]]) -> Iterable[Caution]:
+def _useless(rows: Mapping[Label, Sequence[StoredSummary]]) -> Iterable[Caution]:
     """Name the experts whose answers were of no use: usually a plug-in with a mistake."""
     counts: dict[str, Counter[str]] = {}
     reasons: dict[str, str] = {}
@@ -114,12 +114,12 @@ def _useless(rows: Mapping[Label, Sequence[Found]]) -> Iterable[Caution]:
         )
 
 
-def _all_useless(plays: Sequence[Found], source: str) -> bool:
+def _all_useless(plays: Sequence[StoredSummary], source: str) -> bool:
     told = [play.broken.get(source) for play in plays]
     return all(each is not None and each["invalid"] == each["asked"] for each in told)
 
 
-def _of_expert(plays: Iterable[Found], source: str) -> Counter[str]:
+def _of_expert(plays: Iterable[StoredSummary], source: str) -> Counter[str]:
     """Sum what became of all that was put to an expert."""
     total: Counter[str] = Counter()
     for play in plays:
@@ -127,7 +127,7 @@ def _of_expert(plays: Iterable[Found], source: str) -> Counter[str]:
     return total
 
 
-def _unanswered(rows: Mapping[Label, Sequence[Found]]) -> Iterable[Caution]:
+def _unanswered(rows: Mapping[Label, Sequence[StoredSummary]]) -> Iterable[Caution]:
     """Name the experts that answered less than half of what they were asked."""
     bad: dict[str, dict[Label, Counter[str]]] = {}
     asked_in: Counter[str] = Counter()
@@ -153,7 +153,7 @@ def _unanswered(rows: Mapping[Label, Sequence[Found]]) -> Iterable[Caution]:
         )
 
 
-def _early(rows: Mapping[Label, Sequence[Found]]) -> Iterable[Caution]:
+def _early(rows: Mapping[Label, Sequence[StoredSummary]]) -> Iterable[Caution]:
     """Name the plays that ended before their last round, beside others that did not."""
     short = {row: [play for play in plays if play.ended_early] for row, plays in rows.items()}
     short = {row: plays for row, plays in short.items() if plays}
@@ -173,7 +173,7 @@ def _early(rows: Mapping[Label, Sequence[Found]]) -> Iterable[Caution]:
         yield Caution("early", told, frozenset(short))
 
 
-def _idle(rows: Mapping[Label, Sequence[Found]]) -> Iterable[Caution]:
+def _idle(rows: Mapping[Label, Sequence[StoredSummary]]) -> Iterable[Caution]:
     """Name the optimizers that let rounds pass without a move."""
     idle: dict[Label, tuple[float, float]] = {}
     for row, plays in rows.items():

@@ -29,8 +29,7 @@ from sparq_sim.study.settings import (
     value_among,
     values_of,
 )
-from sparq_sim.study.store import Found, canonical
-from sparq_sim.study.study import Label, label
+from sparq_sim.study.store import Label, StoredSummary, canonical
 
 Verdict: TypeAlias = Literal["better", "worse", "equal", "unclear"]
 Gaps: TypeAlias = NDArray[np.float64]
@@ -116,7 +115,7 @@ class Contrast:
 
 
 def between(
-    found: Sequence[Found], path: str, *, against: object = None, price: float = 0.0
+    found: Sequence[StoredSummary], path: str, *, against: object = None, price: float = 0.0
 ) -> list[Contrast]:
     """Compare each value of a swept *path* with one of them, all else being equal.
 
@@ -152,7 +151,7 @@ def between(
     return _with_pairs(made)
 
 
-def _without_partners(rows: Sequence[Sequence[Found]], path: str, reference: object) -> str:
+def _without_partners(rows: Sequence[Sequence[StoredSummary]], path: str, reference: object) -> str:
     """Explain why no row can be compared with that of the *reference*."""
     settings = [row[0].setting for row in rows]
     moving = {path, *moving_with([row[0] for row in rows], path)}
@@ -167,7 +166,7 @@ def _without_partners(rows: Sequence[Sequence[Found]], path: str, reference: obj
     )
 
 
-def moving_with(found: Sequence[Found], path: str) -> list[str]:
+def moving_with(found: Sequence[StoredSummary], path: str) -> list[str]:
     """List the paths that are swept side by side with a *path*: those that its value decides."""
     settings = [play.setting for play in found if path in play.setting]
     moving = []
@@ -179,10 +178,12 @@ def moving_with(found: Sequence[Found], path: str) -> list[str]:
     return moving
 
 
-def _apart_from(path: str, rows: Sequence[list[Found]]) -> Iterable[list[list[Found]]]:
+def _apart_from(
+    path: str, rows: Sequence[list[StoredSummary]]
+) -> Iterable[list[list[StoredSummary]]]:
     """Group rows that differ by the *path*, and what goes along with it, alone."""
     moving = {path, *moving_with([row[0] for row in rows], path)}
-    groups: dict[tuple[str, str], list[list[Found]]] = {}
+    groups: dict[tuple[str, str], list[list[StoredSummary]]] = {}
     for row in rows:
         rest = {key: value for key, value in row[0].setting.items() if key not in moving}
         groups.setdefault((row[0].optimizer, canonical(rest)), []).append(row)
@@ -192,7 +193,9 @@ def _apart_from(path: str, rows: Sequence[list[Found]]) -> Iterable[list[list[Fo
 # At a price
 
 
-def priced(found: Sequence[Found], price: float, *, against: str | None = None) -> list[Contrast]:
+def priced(
+    found: Sequence[StoredSummary], price: float, *, against: str | None = None
+) -> list[Contrast]:
     """Compare optimizers by regret plus *price*, each with one of them, in each setting.
 
     Args:
@@ -225,7 +228,7 @@ def priced(found: Sequence[Found], price: float, *, against: str | None = None) 
     )
 
 
-def spending_least(found: Sequence[Found]) -> list[str]:
+def spending_least(found: Sequence[StoredSummary]) -> list[str]:
     """List the optimizers that spend least, that with least regret first."""
     numbers: dict[str, list[tuple[float, float]]] = {}
     for play in found:
@@ -242,7 +245,11 @@ def spending_least(found: Sequence[Found]) -> list[str]:
 
 
 def left_out(
-    found: Sequence[Found], without: Sequence[Found], expert: str, *, price: float = 0.0
+    found: Sequence[StoredSummary],
+    without: Sequence[StoredSummary],
+    expert: str,
+    *,
+    price: float = 0.0,
 ) -> list[Contrast]:
     """Compare plays with an *expert* and the same plays without it.
 
@@ -269,8 +276,8 @@ def left_out(
 
 
 def contrast(
-    first: Sequence[Found],
-    second: Sequence[Found],
+    first: Sequence[StoredSummary],
+    second: Sequence[StoredSummary],
     *,
     against: object,
     price: float = 0.0,
@@ -298,7 +305,7 @@ def contrast(
         better=float((gaps < 0).mean()) if len(gaps) else np.nan,
         break_even=break_even(numbers[:, 0] - numbers[:, 1]),
         path=path,
-        rows=frozenset((label(first[0]), label(second[0]))),
+        rows=frozenset((first[0].label, second[0].label)),
     )
 
 
@@ -307,13 +314,13 @@ def _times(gap: Spread, unit: float) -> Spread:
     return Spread(mean, std, low, high, gap.count)
 
 
-def alone(found: Sequence[Found], contrasts: Sequence[Contrast]) -> list[Found]:
+def alone(found: Sequence[StoredSummary], contrasts: Sequence[Contrast]) -> list[StoredSummary]:
     """List a play of each row that is compared with no other, for want of a partner."""
     compared = frozenset[Label]().union(*(each.rows for each in contrasts))
     return [row[0] for name, row in grouped(found).items() if name not in compared]
 
 
-def _numbers(play: Found) -> tuple[float, float] | None:
+def _numbers(play: StoredSummary) -> tuple[float, float] | None:
     """Return the average regret of a play, and what it spent a round; None where unknown."""
     regret, spent = play.measures["average_regret"], play.measures["spent"]
     rounds = play.measures["rounds"]

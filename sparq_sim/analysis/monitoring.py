@@ -18,8 +18,8 @@ from sparq_sim.simulation.beliefs import BeliefMap, NoBeliefError, belief_map
 from sparq_sim.simulation.trace import Trace
 
 if TYPE_CHECKING:
-    from sparq_sim.study.store import Found
-    from sparq_sim.study.study import Study
+    from sparq_sim.study.results import Results
+    from sparq_sim.study.store import StoredSummary
 
 Marks: TypeAlias = NDArray[np.bool_]
 """Whether something is so, in each round at each place: (rounds, n)."""
@@ -255,7 +255,7 @@ class Monitored:
 
 
 def monitored(
-    study: Study,
+    study: Results,
     places: ArrayLike | None = None,
     *,
     threshold: float | None = None,
@@ -277,7 +277,7 @@ def monitored(
         SparqError: A play cannot be played again, or comes out otherwise.
     """
 
-    def measured(play: Found) -> _Measured:
+    def measured(play: StoredSummary) -> _Measured:
         trace = study.read(play.key).trace
         try:
             seen = belief_map(trace, places, allow_import=allow_import)
@@ -294,7 +294,7 @@ def monitored(
 
     return [
         _monitored(plays, [measured(play) for play in plays])
-        for plays in grouped(study.found()).values()
+        for plays in grouped(study.finished()).values()
     ]
 
 
@@ -315,7 +315,7 @@ class _Measured:
         return _root_mean(squares[~np.isnan(squares)])
 
 
-def _monitored(plays: Sequence[Found], measured: Sequence[_Measured]) -> Monitored:
+def _monitored(plays: Sequence[StoredSummary], measured: Sequence[_Measured]) -> Monitored:
     counts = [play.exceedances for play in measured if play.exceedances is not None]
     raised = [play.alarms for play in measured if play.alarms is not None]
     return Monitored(

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from sparq_sim.errors import SparqError, did_you_mean
 from sparq_sim.simulation import measures
 from sparq_sim.simulation.trace import Trace
+from sparq_sim.study.results import Results
 from sparq_sim.study.settings import Setting, agree
-from sparq_sim.study.store import Found, Kind, canonical
-from sparq_sim.study.study import Label, Study, label
+from sparq_sim.study.store import Kind, Label, StoredSummary, canonical
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -144,20 +144,20 @@ def finite(value: object) -> object:
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
-def summary(study: Study) -> list[Summary]:
+def summary(study: Results) -> list[Summary]:
     """Summarise a study's finished plays, a row an optimizer and setting."""
-    return [_summary(group) for group in grouped(study.found()).values()]
+    return [_summary(group) for group in grouped(study.finished()).values()]
 
 
-def grouped(found: Iterable[Found]) -> dict[Label, list[Found]]:
+def grouped(found: Iterable[StoredSummary]) -> dict[Label, list[StoredSummary]]:
     """Sort plays into the rows of a table: by optimizer and swept setting."""
-    groups: dict[Label, list[Found]] = {}
+    groups: dict[Label, list[StoredSummary]] = {}
     for each in found:
-        groups.setdefault(label(each), []).append(each)
+        groups.setdefault(each.label, []).append(each)
     return groups
 
 
-def _summary(plays: Sequence[Found]) -> Summary:
+def _summary(plays: Sequence[StoredSummary]) -> Summary:
     def total(name: str) -> float:
         return sum(play.measures.get(name) or 0.0 for play in plays)
 
@@ -210,13 +210,13 @@ class Difference:
     """Share of replications in which *a* has less regret than *b*."""
 
 
-def paired(study: Study, a: str, b: str) -> list[Difference]:
+def paired(study: Results, a: str, b: str) -> list[Difference]:
     """Compare two optimizers, replication by replication, in each setting that both played.
 
     Common chance cancels, so the interval is narrower than that of two separate means. A setting
     that makes no difference to one of them is compared with each of the other's.
     """
-    found = study.found()
+    found = study.finished()
     names = {each.optimizer for each in found}
     for name in (a, b):
         if name not in names:
@@ -230,7 +230,7 @@ def paired(study: Study, a: str, b: str) -> list[Difference]:
     return [each for each in compared if each.difference.count]
 
 
-def _difference(first: Sequence[Found], second: Sequence[Found]) -> Difference:
+def _difference(first: Sequence[StoredSummary], second: Sequence[StoredSummary]) -> Difference:
     gaps = [
         mine - theirs
         for one, other in together(first, second)
@@ -246,7 +246,9 @@ def _difference(first: Sequence[Found], second: Sequence[Found]) -> Difference:
     )
 
 
-def together(first: Iterable[Found], second: Iterable[Found]) -> list[tuple[Found, Found]]:
+def together(
+    first: Iterable[StoredSummary], second: Iterable[StoredSummary]
+) -> list[tuple[StoredSummary, StoredSummary]]:
     """Pair plays that met the same chance: those of one seed and replication."""
     theirs = {(play.seed, play.replication): play for play in second}
     return [
@@ -292,12 +294,12 @@ class _Running:
         return np.sqrt(self.squares / np.maximum(self.counts - 1, 1))
 
 
-def bands(study: Study, curve: Curve = "average_regret") -> list[Band]:
+def bands(study: Results, curve: Curve = "average_regret") -> list[Band]:
     """Give a curve with its band for each optimizer and setting."""
     if curve not in _CURVES:
         raise AnalysisError(f"no curve is called {curve!r}: {did_you_mean(curve, _CURVES)}")
     made = []
-    for group in grouped(study.found()).values():
+    for group in grouped(study.finished()).values():
         running = _Running()
         for play in group:
             trace: Trace = study.read(play.key).trace
@@ -320,7 +322,7 @@ def bands(study: Study, curve: Curve = "average_regret") -> list[Band]:
 # Export
 
 
-def export(study: Study, path: Path | str, what: Kind | Literal["summary"] = "summary") -> None:
+def export(study: Results, path: Path | str, what: Kind | Literal["summary"] = "summary") -> None:
     """Write the summary, the rounds or the replies to a .csv, .parquet or .json file."""
     path = Path(path)
     writers = {".csv": _to_csv, ".parquet": _to_parquet, ".json": _to_json}
@@ -336,7 +338,7 @@ def export(study: Study, path: Path | str, what: Kind | Literal["summary"] = "su
         ) from error
 
 
-def _exported(study: Study, what: Kind | Literal["summary"]) -> pa.Table:
+def _exported(study: Results, what: Kind | Literal["summary"]) -> pa.Table:
     import pyarrow as pa
 
     if what != "summary":

@@ -18,8 +18,8 @@ from sparq_sim.errors import SparqError
 if TYPE_CHECKING:
     from sparq_sim.analysis.contrasts import Contrast
     from sparq_sim.study.executors import PlayExecutor
-    from sparq_sim.study.store import Found
-    from sparq_sim.study.study import Study
+    from sparq_sim.study.results import Results
+    from sparq_sim.study.store import StoredSummary
 
 __all__ = ["compare"]
 
@@ -64,13 +64,13 @@ def compare(
     from sparq_sim.analysis.cautions import noted_rows
     from sparq_sim.analysis.summary import summary
     from sparq_sim.report.terminal import summary_table
-    from sparq_sim.study.study import Study
+    from sparq_sim.study.results import Results
 
     if between is not None and without:
         raise SparqError("--between and --without are two questions; ask one at a time")
     if against is not None and (without or (between is None and price is None)):
         raise SparqError("--against goes with --between PATH, or with --price alone")
-    studies = [Study.open(folder) for folder in folders]
+    studies = [Results.open(folder) for folder in folders]
     if between is not None or without or price is not None:
         if without:
             play = partial(
@@ -95,8 +95,8 @@ def compare(
 
 
 def _print_comparisons(
-    studies: Sequence[Study],
-    asked: Sequence[Callable[[Study], _Comparison]],
+    studies: Sequence[Results],
+    asked: Sequence[Callable[[Results], _Comparison]],
     *,
     price: float | None,
     as_json: bool,
@@ -150,11 +150,11 @@ class _Comparison:
     """For a reader of the table."""
     notes: Sequence[str] = ()
     """What must be known in any case."""
-    beside: tuple[Study, ...] = ()
+    beside: tuple[Results, ...] = ()
     """Studies whose plays are compared with those of the study."""
 
 
-def _note_left_out(plays: Sequence[Found]) -> list[str]:
+def _note_left_out(plays: Sequence[StoredSummary]) -> list[str]:
     """Note which rows are compared with none, of which these are *plays*."""
     from sparq_sim.study.settings import in_words
 
@@ -167,12 +167,12 @@ def _note_left_out(plays: Sequence[Found]) -> list[str]:
     return [f"left out, for want of plays to compare with: {named}{more}"] if left else []
 
 
-def _compare_values(study: Study, *, path: str, against: str | None, price: float) -> _Comparison:
+def _compare_values(study: Results, *, path: str, against: str | None, price: float) -> _Comparison:
     """Compare the values of a swept path."""
     from sparq_sim.analysis.contrasts import alone, between, moving_with
     from sparq_sim.study.settings import path_called, swept
 
-    found = study.found()
+    found = study.finished()
     value = None if against is None else read_value(against)
     rows = between(found, path, against=value, price=price)
     path = path_called(path, swept(each.setting for each in found))
@@ -185,11 +185,11 @@ def _compare_values(study: Study, *, path: str, against: str | None, price: floa
     return _Comparison(rows, remarks, _note_left_out(alone(changed, rows)))
 
 
-def _compare_prices(study: Study, *, price: float, against: str | None) -> _Comparison:
+def _compare_prices(study: Results, *, price: float, against: str | None) -> _Comparison:
     """Compare optimizers by regret plus price."""
     from sparq_sim.analysis.contrasts import alone, priced, spending_least
 
-    found = study.found()
+    found = study.finished()
     rows = priced(found, price, against=against)
     least = spending_least(found)
     why = ""
@@ -202,7 +202,7 @@ def _compare_prices(study: Study, *, price: float, against: str | None) -> _Comp
 
 
 def _compare_without(
-    study: Study, *, expert: str, price: float, executor: PlayExecutor, allow_import: bool
+    study: Results, *, expert: str, price: float, executor: PlayExecutor, allow_import: bool
 ) -> _Comparison:
     """Play what is missing without an expert, and compare."""
     from rich.console import Console
@@ -213,23 +213,22 @@ def _compare_without(
     from sparq_sim.study.ablation import without
     from sparq_sim.study.executors import terminable
     from sparq_sim.study.settings import agree
-    from sparq_sim.study.study import label
 
     other = without(study, expert, allow_import=allow_import)
     with watching(Console(stderr=True)) as watch, terminable():
         done = other.run(executor, watch=watch)
     notes = list(done.notes)
-    if done.troubles:
-        reasons = "; ".join(dict.fromkeys(trouble.reason for trouble in done.troubles))
-        count = f"{len(done.troubles)} of {len(other.plays())} plays"
+    if done.failed_plays:
+        reasons = "; ".join(dict.fromkeys(trouble.reason for trouble in done.failed_plays))
+        count = f"{len(done.failed_plays)} of {len(other.plays())} plays"
         failed = f"{count} without the expert {expert!r} failed: {reasons}"
         if not done.done:
             raise SparqError(failed)
         notes.append(failed)
-    found = study.found()
-    rows = left_out(found, other.found(), expert, price=price)
+    found = study.finished()
+    rows = left_out(found, other.results.finished(), expert, price=price)
     # Those that were refused are in the notes of the study without the expert.
-    tried = {label(play): play for play in other.plays()}.values()
+    tried = {play.label: play for play in other.plays()}.values()
     left = [
         play
         for play in alone(found, rows)
@@ -237,4 +236,4 @@ def _compare_without(
     ]
     played = Counter(name for name, _ in grouped(found))
     words = expert_in_words(expert, rows, played=played)
-    return _Comparison(rows, words, [*notes, *_note_left_out(left)], (other,))
+    return _Comparison(rows, words, [*notes, *_note_left_out(left)], (other.results,))

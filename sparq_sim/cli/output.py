@@ -9,7 +9,7 @@ import typer
 from sparq_sim.errors import visible
 
 if TYPE_CHECKING:
-    from sparq_sim.study.study import Study
+    from sparq_sim.study.results import Results
 
 __all__ = ["print_notes", "say"]
 
@@ -19,7 +19,7 @@ def say(text: str, *, err: bool = False) -> None:
     typer.echo(visible(text), err=err)
 
 
-def print_notes(study: Study, *beside: Study) -> None:
+def print_notes(study: Results, *beside: Results) -> None:
     """Print what must be known of a folder and its results, apart from what was asked for."""
     from sparq_sim.analysis.cautions import cautions
 

@@ -14,7 +14,7 @@ from sparq_sim.errors import SparqError
 
 if TYPE_CHECKING:
     from sparq_sim.simulation.references import References
-    from sparq_sim.study.study import Study
+    from sparq_sim.study.results import Results
 
 __all__ = ["REPORT", "compact", "export", "plot", "report", "write_report"]
 
@@ -40,9 +40,9 @@ def report(
     allow_import: AllowImport = False,
 ) -> None:
     """Write the report of a study: one HTML file, which needs no network."""
-    from sparq_sim.study.study import Study
+    from sparq_sim.study.results import Results
 
-    study, file = Study.open(folder, begun=True), to or folder / REPORT
+    study, file = Results.open(folder, begun=True), to or folder / REPORT
     made = write_report(study, file, replays=not no_replays, allow_import=allow_import, known={})
     say(str(made))
 
@@ -65,10 +65,10 @@ def plot(
 ) -> None:
     """Draw a figure of a study for print."""
     from sparq_sim.report.print import save
-    from sparq_sim.study.study import Study
+    from sparq_sim.study.results import Results
 
     chosen = dict(_parse_condition(text) for text in where or [])
-    study = Study.open(folder)
+    study = Results.open(folder)
     say(str(save(study, kind, to, width=width, where=chosen)))
     print_notes(study)
 
@@ -80,9 +80,9 @@ def export(
 ) -> None:
     """Write the summary, the rounds or the replies of a study to one file."""
     from sparq_sim.analysis.summary import export as write
-    from sparq_sim.study.study import Study
+    from sparq_sim.study.results import Results
 
-    study = Study.open(folder)
+    study = Results.open(folder)
     write(study, to, what.value)
     typer.echo(f"{to}")
     print_notes(study)
@@ -90,14 +90,14 @@ def export(
 
 def compact(folder: Folder) -> None:
     """Merge the many small files of a study into a few."""
-    from sparq_sim.study.study import Study
+    from sparq_sim.study.results import Results
 
-    Study.open(folder).compact()
+    Results.open(folder).compact()
     typer.echo(f"{folder}: compacted")
 
 
 def write_report(
-    study: Study, to: Path, *, replays: bool, allow_import: bool, known: dict[str, References]
+    study: Results, to: Path, *, replays: bool, allow_import: bool, known: dict[str, References]
 ) -> Path:
     """Write a report, showing how far its reference levels have come; those *known* are taken."""
     from functools import partial

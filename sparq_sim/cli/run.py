@@ -23,7 +23,7 @@ from sparq_sim.plugin.frames import describe_error
 if TYPE_CHECKING:
     from sparq_sim.report.terminal import Level
     from sparq_sim.simulation.references import References
-    from sparq_sim.study.study import Study
+    from sparq_sim.study.results import Results
 
 __all__ = ["run"]
 
@@ -79,7 +79,7 @@ def run(
         study.store.prepare()  # Workers that were killed may have left files that are not whole.
         typer.echo(f"Stopped. What is finished is in {folder}; the same command goes on.", err=True)
         raise typer.Exit(143 if isinstance(stop, Terminated) else 130) from None
-    rows = summary(study)
+    rows = summary(study.results)
     known: dict[str, References] = {}
     if rows:
         reference_levels: list[Level] = []
@@ -96,17 +96,17 @@ def run(
             style="dim",
             highlight=False,
         )
-    warned = cautions(study)
+    warned = cautions(study.results)
     for note in (*done.notes, *(caution.text for caution in warned), *estimates(known.values())):
         say(f"Note: {note}", err=True)
     played = done.done - done.resumed
     plays = "1 play" if played == 1 else f"{played} plays"
     say(f"{plays} in {done.elapsed:.1f} s, {done.resumed} reused; all in {folder}")
     if rows and not no_report:
-        _try_report(study, folder / REPORT, allow_import=allow_import, known=known)
-    if done.troubles:
+        _try_report(study.results, folder / REPORT, allow_import=allow_import, known=known)
+    if done.failed_plays:
         failed: dict[str, list[str]] = {}
-        for trouble in done.troubles:
+        for trouble in done.failed_plays:
             failed.setdefault(trouble.reason, []).append(trouble.play.optimizer)
         for reason, names in failed.items():
             told = ", ".join(dict.fromkeys(names))
@@ -118,7 +118,7 @@ def run(
 
 
 def _try_report(
-    study: Study, to: Path, *, allow_import: bool, known: dict[str, References]
+    study: Results, to: Path, *, allow_import: bool, known: dict[str, References]
 ) -> None:
     """Write the report of a run; without one, the plays are there all the same."""
     try:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sparq_sim.report.html.page import FindLevels
-    from sparq_sim.study.study import Study
+    from sparq_sim.study.results import Results
 
 
 def write(
-    study: Study,
+    study: Results,
     to: Path,
     *,
     replays: bool = True,

@@ -29,6 +29,7 @@ from sparq_sim.report.html.charts import (
     swept_values,
 )
 from sparq_sim.report.html.page import gathered
+from sparq_sim.study.results import Results
 from sparq_sim.study.settings import (
     Setting,
     agree,
@@ -41,7 +42,6 @@ from sparq_sim.study.settings import (
     value_among,
 )
 from sparq_sim.study.store import canonical, write_whole
-from sparq_sim.study.study import Study
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -134,7 +134,7 @@ _UNDATED: dict[str, dict[str, Any]] = {
 
 
 def save(
-    study: Study | Material,
+    study: Results | Material,
     kind: str,
     to: Path | str,
     *,
@@ -158,7 +158,7 @@ def save(
 
 
 def draw(
-    study: Study | Material,
+    study: Results | Material,
     kind: str,
     *,
     width: float = COLUMN,
@@ -203,7 +203,7 @@ def draw(
     )
 
 
-def kinds(study: Study | Material) -> list[str]:
+def kinds(study: Results | Material) -> list[str]:
     """List the kinds of figures of which a study has something to show."""
     material = _material(study)
     varied = len(_varied(material))
@@ -237,7 +237,7 @@ def _style() -> AbstractContextManager[None]:
 # What is drawn
 
 
-def _material(study: Study | Material) -> Material:
+def _material(study: Results | Material) -> Material:
     return study if isinstance(study, Material) else gathered(study, replays=False).material
 
 

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from sparq_sim.analysis.contrasts import BreakEven, Contrast
     from sparq_sim.analysis.summary import Spread, Summary
     from sparq_sim.scenario.model import Scenario
-    from sparq_sim.study.study import Progress as StudyProgress
-    from sparq_sim.study.study import Watch
+    from sparq_sim.study.progress import Progress as StudyProgress
+    from sparq_sim.study.progress import Watch
 
 Level: TypeAlias = tuple[Mapping[str, object], References]
 

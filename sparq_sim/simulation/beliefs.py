@@ -125,7 +125,7 @@ def belief_map(
     The play is played again once, with its experts, however many rounds are asked for.
 
     Args:
-        trace: Of a play, as `play`, `Scenario.play`, `Study.read` or `Trace.load` give it.
+        trace: Of a play, as `play`, `Scenario.play`, `Results.read` or `Trace.load` give it.
         places: Where, (n, d), within the domain; by default all sites, or 200 points that cover
             a box.
         rounds: Their numbers, from 1; by default, all.
@@ -219,7 +219,7 @@ def known_play(trace: Trace, *, allow_import: bool = False) -> Played:
         reason = f" ({told['unplayable']})" if "unplayable" in told else ""
         raise BeliefError(
             f"the trace does not tell what was played{reason}, so that it cannot be played again: "
-            "take one from play, Scenario.play or Study.read, or a file saved from such"
+            "take one from play, Scenario.play or Results.read, or a file saved from such"
         )
     if told.get("live", False) or (trace.played is not None and trace.played.live):
         raise BeliefError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from hashlib import blake2b
 from urllib.parse import quote
 
@@ -11,12 +11,13 @@ from sparq_sim.errors import PluginError, ScenarioError, did_you_mean
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.study import store
 from sparq_sim.study.holdings import replaced
+from sparq_sim.study.results import Results
 from sparq_sim.study.settings import in_words
-from sparq_sim.study.store import Found, StoreError, Values
-from sparq_sim.study.study import Label, Study, label
+from sparq_sim.study.store import Label, Setting, StoredSummary, StoreError
+from sparq_sim.study.study import Study
 
 
-def without(study: Study, expert: str, *, allow_import: bool = False) -> Study:
+def without(study: Study | Results, expert: str, *, allow_import: bool = False) -> Study:
     """Return the study of the same plays without an *expert*, to be run.
 
     Its folder is `without-EXPERT` in that of the *study*, so that plays are found again. Streams
@@ -38,13 +39,15 @@ def without(study: Study, expert: str, *, allow_import: bool = False) -> Study:
     Raises:
         StoreError: No play has such an expert, or no optimizer or another expert can do without it.
     """
-    rows, others = _rows(study)
-    scenarios = _scenarios(study, rows, allow_import=allow_import)
+    own = study.scenarios if isinstance(study, Study) else {}
+    results = study.results if isinstance(study, Study) else study
+    rows, others = _rows(results)
+    scenarios = _scenarios(results, rows, own, allow_import=allow_import)
     known = {name for scenario in scenarios for name in scenario.experts}
     if expert not in known:
         raise StoreError(f"no expert is called {expert!r}: {did_you_mean(expert, known)}")
-    settings: list[tuple[Values, Scenario]] = []
-    refused: dict[str, list[Found]] = {}
+    settings: list[tuple[Setting, Scenario]] = []
+    refused: dict[str, list[StoredSummary]] = {}
     for (play, *_), scenario in zip(rows, scenarios, strict=True):
         if needed := _needed(scenario, expert):
             refused.setdefault(needed, []).append(play)
@@ -57,7 +60,7 @@ def without(study: Study, expert: str, *, allow_import: bool = False) -> Study:
     told = "; ".join(_where(why, plays, playing) for why, plays in refused.items())
     if not settings:
         raise StoreError(f"no optimizer can play without the expert {expert!r}: {told}")
-    name = f"{rows[0][0].scenario} without {expert}"
+    name = f"{rows[0][0].play.scenario} without {expert}"
     made = Study.of(
         settings,
         study.folder / f"without-{quote(expert, safe='')}",
@@ -71,7 +74,7 @@ def without(study: Study, expert: str, *, allow_import: bool = False) -> Study:
             f"{others} finished plays of other seeds are left out: without the expert {expert!r}, "
             f"seed {rows[0][0].seed} alone is played, of which there are most"
         )
-    if why := _outdated(study, rows, scenarios):
+    if why := _outdated(results, rows, scenarios):
         made.store.notes.append(
             f"the plays in {study.folder} are by other code than those without {expert!r} "
             f"({why}); run the study again to compare like with like"
@@ -95,37 +98,41 @@ def _needed(scenario: Scenario, expert: str) -> str:
     return ", ".join(told)
 
 
-def _where(why: str, plays: Sequence[Found], playing: Collection[str]) -> str:
+def _where(why: str, plays: Sequence[StoredSummary], playing: Collection[str]) -> str:
     """Add to a reason the settings that it is about, where their optimizer plays in others."""
     some = [in_words(play.setting) for play in plays if play.optimizer in playing and play.setting]
     return f"{why} (where {'; '.join(some)})" if some else why
 
 
-def _rows(study: Study) -> tuple[list[list[Found]], int]:
+def _rows(results: Results) -> tuple[list[list[StoredSummary]], int]:
     """Sort finished plays by optimizer and setting; of several seeds, those of most plays.
 
     Returns:
         The rows, and how many plays of other seeds there are.
     """
-    found = study.found()
+    found = results.finished()
     if not found:
-        raise StoreError(f"there is no finished play in {study.folder}")
+        raise StoreError(f"there is no finished play in {results.folder}")
     ((seed, _),) = Counter(each.seed for each in found).most_common(1)
-    rows: dict[Label, list[Found]] = {}
+    rows: dict[Label, list[StoredSummary]] = {}
     for each in found:
         if each.seed == seed:
-            rows.setdefault(label(each), []).append(each)
+            rows.setdefault(each.label, []).append(each)
     return list(rows.values()), sum(each.seed != seed for each in found)
 
 
 def _scenarios(
-    study: Study, rows: Sequence[Sequence[Found]], *, allow_import: bool
+    results: Results,
+    rows: Sequence[Sequence[StoredSummary]],
+    own: Mapping[Label, Scenario],
+    *,
+    allow_import: bool,
 ) -> list[Scenario]:
     """Return the scenario of each row of plays: the study's own, or made again from a play."""
-    own, made = study.scenarios, []
+    made = []
     for plays in rows:
-        scenario = own.get(label(plays[0])) or Scenario.from_fingerprint(
-            study.store.provenance(plays[0].key)["play"],
+        scenario = own.get(plays[0].label) or Scenario.from_fingerprint(
+            results.provenance(plays[0].key)["play"],
             seed=plays[0].seed,
             name=plays[0].optimizer,
             allow_import=allow_import,
@@ -135,12 +142,14 @@ def _scenarios(
     return made
 
 
-def _outdated(study: Study, rows: Sequence[Sequence[Found]], scenarios: Sequence[Scenario]) -> str:
+def _outdated(
+    results: Results, rows: Sequence[Sequence[StoredSummary]], scenarios: Sequence[Scenario]
+) -> str:
     """Explain what has changed in the code since plays were finished, if anything has."""
     for (play, *_), scenario in zip(rows, scenarios, strict=True):
         used = store.plugins_used(scenario, play.optimizer)
         family = store.family(play.optimizer, scenario.fingerprint(play.optimizer), used)
-        if family != play.family:
-            told = study.store.provenance(play.key)
+        if family != play.play.family:
+            told = results.provenance(play.key)
             return replaced(told, scenario, play.optimizer) or "their fields are others now"
     return ""

@@ -39,21 +39,23 @@ from sparq_sim.simulation.delivery.programs import kill_all
 from sparq_sim.simulation.lifetime import Resources, close_all, run_at_once
 from sparq_sim.simulation.randomness import Streams
 from sparq_sim.study import store
+from sparq_sim.study.store import PlayId
 
 if TYPE_CHECKING:
     from sparq_sim.scenario.model import Scenario
 
 __all__ = [
+    "Batch",
     "Dask",
     "ExecutorError",
     "InProcess",
-    "Order",
     "Outcome",
-    "Play",
     "PlayExecutor",
     "Pooled",
     "Processes",
     "SharedLandscape",
+    "Step",
+    "Task",
     "Work",
     "perform",
 ]
@@ -83,30 +85,36 @@ class ExecutorError(SparqError):
 
 
 @dataclass(frozen=True, slots=True)
-class Play:
-    """One play of a study; *setting* holds the swept values that make a difference to it."""
+class Task:
+    """A play to be computed: which it is, what is played, and by which code."""
 
-    key: str
-    optimizer: str
-    setting: store.Values
-    replication: int
-    seed: int
-    family: str
-    """What it is called together with its other seeds and replications."""
+    play: PlayId
+    """Which play."""
+    scenario: Scenario
+    """What is played, without a sweep."""
     code: str
-    """What it is to be computed by."""
-    scenario: str
-    """The identity of the scenario that it is of."""
+    """Names the code that computes it, as `name_code` does; a worker must have the same."""
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """What a worker is sent: plays with their pickled scenarios, and where to write them."""
+class Step:
+    """A task as it is sent to a worker, its scenario pickled."""
 
-    folder: str
+    play: PlayId
+    scenario: bytes
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What a worker is sent: the plays to compute, and where to write them."""
+
+    folder: str | None
+    """The folder of the study; None where plays are kept elsewhere, and sent home."""
     mark: str
     """A file in the folder; who sees it writes there, and others send their results home."""
-    steps: tuple[tuple[Play, bytes], ...]
+    steps: tuple[Step, ...]
+    """The plays, in the order in which they are computed."""
 
 
 Status: TypeAlias = Literal["done", "failed", "killed", "unreadable"]
@@ -116,23 +124,32 @@ Status: TypeAlias = Literal["done", "failed", "killed", "unreadable"]
 class Outcome:
     """What became of a play: a few numbers, and where the worker cannot write, its files."""
 
-    play: Play
+    play: PlayId
+    """Which play."""
     status: Status
+    """Whether it is done; if not, why: it failed, killed its worker, or could not be unpickled."""
     seconds: float = 0.0
+    """How long it took."""
     average_regret: float | None = None
+    """Of the play; None where it is not finite, or not known."""
     message: str = ""
+    """Why it is not done."""
     warnings: tuple[str, ...] = ()
+    """What was warned of while it was played."""
     files: store.Files | None = None
+    """The finished play, where the worker has not written it."""
 
 
 @dataclass
 class Work:
-    """Plays in groups that share a landscape, their scenarios, and how to send some of them."""
+    """What is to be computed: tasks in groups that share a landscape, and how to send some."""
 
-    groups: deque[deque[Play]]
-    scenario: Callable[[Play], Scenario]
-    order: Callable[[Sequence[Play]], Order]
-    home: store.Store
+    groups: deque[deque[Task]]
+    """Tasks that share a landscape, together; executors take them out."""
+    pack: Callable[[Sequence[Task]], Batch]
+    """Makes what a worker is sent."""
+    home: store.Store | None
+    """Where plays are written, if that is a folder; otherwise outcomes carry their files."""
 
     def __len__(self) -> int:
         return sum(map(len, self.groups))
@@ -145,14 +162,21 @@ class PlayExecutor(Protocol):
     """Computes plays, in any order."""
 
     def outcomes(self, work: Work) -> Outcomes:
-        """Compute all plays; closed early, let those that have begun finish, and no others."""
+        """Compute all plays; closed early, let those that have begun finish, and no others.
+
+        Args:
+            work: What to compute.
+
+        Yields:
+            The outcome of each play, as soon as it is known.
+        """
 
 
 # What a worker does
 
 
 class _Memory(threading.local):
-    """What a worker keeps from order to order."""
+    """What a worker keeps from batch to batch."""
 
     def __init__(self) -> None:
         self.scenarios: dict[bytes, Scenario] = {}
@@ -186,26 +210,38 @@ _ends_with_study = False
 """Whether this process is a worker of one study, and closes what it keeps when it ends."""
 
 
-def perform(order: Order) -> list[Outcome]:
-    """Compute the plays of an order, and write each as soon as it is finished."""
-    seen = (Path(order.folder) / order.mark).exists()
-    home = store.Store(order.folder) if seen else None
+def perform(batch: Batch) -> list[Outcome]:
+    """Compute the plays of a batch, and write each as soon as it is finished.
+
+    Args:
+        batch: What a worker is sent.
+
+    Returns:
+        What became of each play.
+
+    Raises:
+        ExecutorError: The code or the files here are not those that the study names.
+    """
+    home = None
+    if batch.folder is not None and (Path(batch.folder) / batch.mark).exists():
+        home = store.Store(batch.folder)
     try:
-        return [_received(play, packed, home) for play, packed in order.steps]
+        return [_receive(step, home) for step in batch.steps]
     finally:
-        if not _ends_with_study:  # Nobody says here which order is the last.
+        if not _ends_with_study:  # Nobody says here which batch is the last.
             _close_landscapes()
 
 
-def _received(play: Play, packed: bytes, home: store.Store | None) -> Outcome:
+def _receive(step: Step, home: store.Store | None) -> Outcome:
     try:
-        scenario = _unpacked(packed)
+        scenario = _unpack(step.scenario)
     except Exception as error:
-        return Outcome(play, "unreadable", message=f"{type(error).__name__}: {error}")
-    return _performed(scenario, play, home)
+        return Outcome(step.play, "unreadable", message=f"{type(error).__name__}: {error}")
+    return _compute(Task(step.play, scenario, step.code), home)
 
 
-def _performed(scenario: Scenario, play: Play, home: store.Store | None) -> Outcome:
+def _compute(task: Task, home: store.Store | None) -> Outcome:
+    play, scenario = task.play, task.scenario
     if home and (found := home.peek(play.key, scenario.record)):
         return Outcome(
             play,
@@ -216,7 +252,7 @@ def _performed(scenario: Scenario, play: Play, home: store.Store | None) -> Outc
     began = perf_counter()
     warned: list[str] = []
     try:
-        if store.code(store.plugins_used(scenario, play.optimizer)) != play.code:
+        if store.code(store.plugins_used(scenario, play.optimizer)) != task.code:
             raise ExecutorError(OTHER_CODE)
         with _noting(warned):
             landscape = _landscape(scenario.environment, scenario.seed, play.replication)
@@ -292,7 +328,7 @@ def _warning(caught: warnings.WarningMessage) -> str:
     return f"{caught.category.__name__}: {caught.message} ({place})"
 
 
-def _unpacked(packed: bytes) -> Scenario:
+def _unpack(packed: bytes) -> Scenario:
     known = _memory.scenarios
     name = blake2b(packed, digest_size=16).digest()
     if name not in known:
@@ -376,8 +412,8 @@ class InProcess:
         """Compute all plays."""
         try:
             for group in work.groups:
-                for play in group:
-                    yield _performed(work.scenario(play), play, work.home)
+                for task in group:
+                    yield _compute(task, work.home)
         finally:
             _close_landscapes()
 
@@ -395,8 +431,8 @@ class _Lane:
 
     pool: ProcessPoolExecutor
     ready: Future[int]
-    queue: deque[tuple[Future[list[Outcome]], Play]] = field(default_factory=deque)
-    group: deque[Play] = field(default_factory=deque)
+    queue: deque[tuple[Future[list[Outcome]], Task]] = field(default_factory=deque)
+    group: deque[Task] = field(default_factory=deque)
     false_starts: int = 0
     quick: bool = False
     """Whether its plays are over in no time."""
@@ -523,29 +559,29 @@ class Processes:
 
         What waits at a worker cannot be called back, so a slow one has nothing waiting.
         """
-        while len(lane.queue) < 1 + lane.quick and (play := _next(lane, lanes, work)) is not None:
+        while len(lane.queue) < 1 + lane.quick and (task := _next(lane, lanes, work)) is not None:
             try:
-                lane.queue.append((lane.pool.submit(perform, work.order([play])), play))
+                lane.queue.append((lane.pool.submit(perform, work.pack([task])), task))
             except BrokenExecutor:
-                lane.group.appendleft(play)
+                lane.group.appendleft(task)
                 if lane.queue:  # Whoever is to blame is in there.
                     return
                 lane.reopen()
 
     def _drain(self, lane: _Lane, deaths: Counter[str]) -> Iterator[Outcome]:
         while lane.queue and lane.queue[0][0].done():
-            future, play = lane.queue.popleft()
+            future, task = lane.queue.popleft()
             try:
                 outcomes = future.result()
             except BrokenExecutor:
                 lane.group.extendleft(waiting for _, waiting in reversed(lane.queue))
                 lane.queue.clear()
-                deaths[play.key] += lane.began
+                deaths[task.play.key] += lane.began
                 lane.reopen()
-                if deaths[play.key] >= MOST_DEATHS:
-                    yield Outcome(play, "killed", message=KILLED)
+                if deaths[task.play.key] >= MOST_DEATHS:
+                    yield Outcome(task.play, "killed", message=KILLED)
                 else:
-                    lane.group.appendleft(play)
+                    lane.group.appendleft(task)
             else:
                 lane.quick = all(outcome.seconds < QUICK for outcome in outcomes)
                 yield from outcomes
@@ -558,7 +594,7 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def _next(lane: _Lane, lanes: Sequence[_Lane], work: Work) -> Play | None:
+def _next(lane: _Lane, lanes: Sequence[_Lane], work: Work) -> Task | None:
     """Take a play of the lane's own group, of a fresh one, or of whoever has most left."""
     if not lane.group and work.groups:
         lane.group = work.groups.popleft()
@@ -606,16 +642,16 @@ class Pooled:
     def outcomes(self, work: Work) -> Outcomes:
         """Compute all plays, in pieces of groups; a piece that kills its worker is tried again."""
         pieces = deque(_pieces(work.groups, 4 * self._workers))
-        running: dict[Future[list[Outcome]], list[Play]] = {}
+        running: dict[Future[list[Outcome]], list[Task]] = {}
         try:
             while pieces or running:
                 while pieces and len(running) < 2 * self._workers:
                     piece = pieces.popleft()
-                    running[self._executor.submit(perform, work.order(piece))] = piece
+                    running[self._executor.submit(perform, work.pack(piece))] = piece
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
                     piece = running.pop(future)
-                    yield from _settled(future, piece, pieces)
+                    yield from _settle_piece(future, piece, pieces)
         finally:
             for future in running:
                 future.cancel()
@@ -623,10 +659,10 @@ class Pooled:
                 wait([future for future in running if not future.cancelled()])
 
 
-def _settled(
+def _settle_piece(
     future: Future[list[Outcome]],
-    piece: list[Play],
-    pieces: deque[list[Play]],
+    piece: list[Task],
+    pieces: deque[list[Task]],
 ) -> Iterator[Outcome]:
     try:
         yield from future.result()
@@ -638,12 +674,12 @@ def _settled(
         if type(error).__name__ != "KilledWorker":  # Dask's; it may not be installed.
             raise
         if len(piece) == 1:
-            yield Outcome(piece[0], "killed", message=KILLED)
+            yield Outcome(piece[0].play, "killed", message=KILLED)
         else:  # It is not known which of them it was: each goes on alone.
-            pieces.extend([play] for play in piece)
+            pieces.extend([task] for task in piece)
 
 
-def _pieces(groups: Sequence[Sequence[Play]], wanted: int) -> list[list[Play]]:
+def _pieces(groups: Sequence[Sequence[Task]], wanted: int) -> list[list[Task]]:
     """Cut groups until there are as many pieces as *wanted*, or no larger ones than needed."""
     total = sum(map(len, groups))
     longest = max(1, total // max(1, wanted))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,16 @@ import sparq_sim
 from sparq_sim.plugin.origins import CORE, hash_core, qualified_name
 from sparq_sim.plugin.registry import kind_of, name_of
 from sparq_sim.scenario.files import ABSENT, at_path, dotted, shown, without
-from sparq_sim.study.store import Provenance, StoreError, canonical, models_used, plugins_used
+from sparq_sim.study.store import (
+    SCENARIO,
+    Provenance,
+    Store,
+    StoreError,
+    canonical,
+    check_format,
+    models_used,
+    plugins_used,
+)
 
 if TYPE_CHECKING:
     from sparq_sim.scenario.model import Scenario
@@ -177,6 +187,42 @@ class Holding:
         return {
             (play["optimizer"], canonical(play["setting"])): play["play"] for play in self.plays
         }
+
+
+def read_holdings(home: Store) -> list[Holding]:
+    """Read which scenarios a folder is said to hold, the one last run first.
+
+    Args:
+        home: The folder; a description that cannot be read is set aside.
+
+    Raises:
+        StoreError: The description is of another format.
+    """
+    path = home.folder / SCENARIO
+    if not path.is_file():
+        return []
+    try:
+        described: dict[str, Any] = json.loads(path.read_bytes())
+        held = [Holding.read(each) for each in (described, *described.get("others", ()))]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        home.set_aside(path, f"it cannot be read ({type(error).__name__}: {error})")
+        return []
+    check_format(described.get("format"), f"{path} tells of plays")
+    return held
+
+
+def infer_holdings(home: Store) -> list[Holding]:
+    """Return the scenarios of which there are plays in a folder that is not described.
+
+    Args:
+        home: The folder.
+    """
+    firsts = {each.play.family: key for key, each in home.survey().items()}
+    held: dict[str, list[Provenance]] = {}
+    for key in firsts.values():
+        told = home.provenance(key)
+        held.setdefault(told.get("scenario", ""), []).append(told)
+    return [Holding(name, plays[0]["title"], plays) for name, plays in held.items()]
 
 
 def admit(folder: Path, held: Sequence[Holding], new: Holding, *, into: bool) -> list[Holding]:

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from sparq_sim.errors import SparqError, did_you_mean
 from sparq_sim.fields import is_number
-from sparq_sim.study.store import canonical
+from sparq_sim.study.store import Setting, canonical
 
-Setting: TypeAlias = Mapping[str, object]
-"""Swept values by path."""
+__all__ = [
+    "Setting",
+    "agree",
+    "brief",
+    "fullest",
+    "in_words",
+    "path_called",
+    "short",
+    "shown",
+    "swept",
+    "value_among",
+    "values_of",
+]
 
 
 def swept(settings: Iterable[Setting]) -> list[str]:

@@ -10,7 +10,7 @@ import socket
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from errno import errorcode
 from functools import cache
 from hashlib import blake2b
@@ -45,8 +45,10 @@ FORMAT = 2
 
 Kind: TypeAlias = Literal["rounds", "replies"]
 Provenance: TypeAlias = dict[str, Any]
-Values: TypeAlias = Mapping[str, object]
-"""The values of a swept setting, by dotted path."""
+Setting: TypeAlias = Mapping[str, object]
+"""The swept values that make a difference to a play, by dotted path."""
+Label: TypeAlias = tuple[str, str]
+"""An optimizer, and its setting as canonical JSON: what a row of a table is about."""
 
 hash_core()  # Now, for a file may be edited while this process goes on with what it has loaded.
 
@@ -101,6 +103,51 @@ def key(family: str, seed: int, replication: int) -> str:
     return _hash([family, seed, replication])
 
 
+@dataclass(frozen=True, slots=True)
+class PlayId:
+    """What tells a play from all others: planned, being computed, stored or failed."""
+
+    key: str
+    """Hashes *family*, *seed* and *replication*; the name of its files."""
+    family: str
+    """Hashes all that fixes the play but its seed and replication, the code included."""
+    optimizer: str
+    """The name of the optimizer that plays."""
+    setting: Setting = field(hash=False)
+    """The swept values that make a difference to it."""
+    seed: int
+    """Of the scenario."""
+    replication: int
+    """From 0."""
+    scenario: str = ""
+    """The identity of the scenario that it is played for; empty in files of early versions."""
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> PlayId:
+        """Return the identity that the provenance of a stored play holds.
+
+        Args:
+            data: The provenance, as `as_json` and others have written it.
+
+        Raises:
+            KeyError: A part of the identity is missing.
+        """
+        return cls(
+            key=data["key"],
+            family=data["family"],
+            optimizer=data["optimizer"],
+            setting=data["setting"],
+            seed=data["seed"],
+            replication=data["replication"],
+            scenario=data.get("scenario", ""),
+        )
+
+    @property
+    def label(self) -> Label:
+        """The row of a table that the play belongs to."""
+        return self.optimizer, canonical(self.setting)
+
+
 def plugins_used(scenario: Scenario, optimizer: str) -> list[dict[str, object]]:
     """List the classes and functions that take part in a play, and what their code is known by."""
     return [origin.to_provenance() for origin in find_origins(models_used(scenario, optimizer))]
@@ -144,7 +191,7 @@ def provenance(
     replication: int,
     trace: Trace,
     *,
-    setting: Values,
+    setting: Setting,
     identity: str | None = None,
     warnings: Sequence[str] = (),
 ) -> Provenance:
@@ -459,18 +506,17 @@ def _sync(path: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What is known of a stored play without reading its rounds."""
+class StoredSummary:
+    """What is known of a finished play without reading its rounds."""
 
-    key: str
-    family: str
-    optimizer: str
-    setting: Values
-    seed: int
-    replication: int
+    play: PlayId
+    """Which play it is."""
     record: str
+    """What is stored: its "rounds", or "full", its replies as well."""
     digest: str
+    """Of its trace, replies included."""
     measures: Mapping[str, float | None]
+    """The numbers that a table of plays shows; None for those that are not finite."""
     broken: Mapping[str, Mapping[str, Any]]
     """By source, what was useless in its answers, if anything was."""
     ended: str
@@ -481,25 +527,62 @@ class Found:
     """None where that is not known."""
     warnings: Sequence[str] = ()
     """What was warned of while it was played."""
-    scenario: str = ""
-    """The identity of the scenario it was played for; unknown to earlier versions."""
 
     @classmethod
-    def of(cls, told: Provenance) -> Found:
-        """Pick what is wanted out of a provenance; what an older one lacks has its default."""
-        return cls(**{name: told[name] for name in cls.__slots__ if name in told})
+    def from_json(cls, data: Mapping[str, Any]) -> StoredSummary:
+        """Return what a provenance says; what one of an older version lacks has its default.
+
+        Args:
+            data: The provenance as it is in the file.
+
+        Raises:
+            KeyError: Something is missing that files of all versions have.
+        """
+        optional = ("experts", "rounds_planned", "warnings")
+        return cls(
+            play=PlayId.from_json(data),
+            record=data["record"],
+            digest=data["digest"],
+            measures=data["measures"],
+            broken=data["broken"],
+            ended=data["ended"],
+            **{name: data[name] for name in optional if name in data},
+        )
+
+    @property
+    def key(self) -> str:
+        """The key of the play."""
+        return self.play.key
+
+    @property
+    def optimizer(self) -> str:
+        """The name of the optimizer that played."""
+        return self.play.optimizer
+
+    @property
+    def setting(self) -> Setting:
+        """The swept values that made a difference to the play."""
+        return self.play.setting
+
+    @property
+    def seed(self) -> int:
+        """The seed of the play."""
+        return self.play.seed
+
+    @property
+    def replication(self) -> int:
+        """The replication that was played, from 0."""
+        return self.play.replication
+
+    @property
+    def label(self) -> Label:
+        """The row of a table that the play belongs to."""
+        return self.play.label
 
     @property
     def ended_early(self) -> bool:
         """Whether the play ended before its rounds or its horizon."""
         return self.ended not in AS_PLANNED
-
-
-_WANTED = frozenset(
-    each.name
-    for each in fields(Found)
-    if each.default is MISSING and each.default_factory is MISSING
-)
 
 
 class Store:
@@ -591,11 +674,11 @@ class Store:
 
     # Looking
 
-    def peek(self, key: str, record: str = "rounds") -> Found | None:
+    def peek(self, key: str, record: str = "rounds") -> StoredSummary | None:
         """Look whether a play is finished, as fully recorded as *record* says."""
         path = self._path("rounds", key)
         try:
-            found = Found.of(_provenance(path, key)) if path.exists() else None
+            found = StoredSummary.from_json(_provenance(path, key)) if path.exists() else None
         except _UnfitError:
             return None
         lacks = record == "full" and (
@@ -603,13 +686,13 @@ class Store:
         )
         return None if lacks else found
 
-    def survey(self, verify: Iterable[str] = ()) -> dict[str, Found]:
+    def survey(self, verify: Iterable[str] = ()) -> dict[str, StoredSummary]:
         """List the finished plays; read those to *verify* in full. Unfit files are set aside."""
         wanted = frozenset(verify)
-        found: dict[str, Found] = {}
+        found: dict[str, StoredSummary] = {}
         self._archives = {kind: self._open_archives(kind) for kind in KINDS}
         for archive in self._archives["rounds"]:
-            found.update(archive.found())
+            found.update(archive.summaries())
         self._check_replies()
         for path in self._listed("rounds"):
             key = path.stem
@@ -619,7 +702,7 @@ class Store:
                 told = _provenance(path, key)
                 if told["record"] == "full" and not self._has_replies(key):
                     raise _UnfitError("its replies are missing")
-                found[key] = Found.of(told)
+                found[key] = StoredSummary.from_json(told)
                 if key in wanted:
                     self._read_checked(key)
             except _UnfitError as unfit:
@@ -633,7 +716,7 @@ class Store:
                 self._verify_archived(key, found)
         return found
 
-    def _verify_archived(self, key: str, found: dict[str, Found]) -> None:
+    def _verify_archived(self, key: str, found: dict[str, StoredSummary]) -> None:
         try:
             self._read_checked(key)
         except _UnfitError as unfit:
@@ -729,7 +812,7 @@ class Store:
         found = self.survey(verify=self._small())
         # What is merged again under other labels, or more fully recorded, is another file.
         state = _hash(
-            [[k, e.record, e.scenario, dict(e.setting)] for k, e in sorted(found.items())]
+            [[k, e.record, e.play.scenario, dict(e.setting)] for k, e in sorted(found.items())]
         )
         written = [
             self._merge(kind, [key for key in sorted(found) if self._in(kind, key)], state)
@@ -823,8 +906,8 @@ class _Archive:
     def provenance(self, key: str) -> Provenance:
         return {name: self._shared[at] for name, at in self._plays[key]["told"].items()}
 
-    def found(self) -> dict[str, Found]:
-        return {key: Found.of(self.provenance(key)) for key in self._plays}
+    def summaries(self) -> dict[str, StoredSummary]:
+        return {key: StoredSummary.from_json(self.provenance(key)) for key in self._plays}
 
     def table(self, key: str, kind: Kind, columns: list[str] | None) -> pa.Table:
         told, group = self.provenance(key), self._plays[key]["group"]
@@ -886,8 +969,10 @@ def _provenance(path: Path, key: str) -> Provenance:
         raise _UnfitError("it holds many plays, being compacted; none can be read from it alone")
     if told["key"] != key:
         raise _UnfitError(f"it holds the play {told['key']}, not the one it is called after")
-    if lacking := sorted(_WANTED - told.keys()):
-        raise _UnfitError(f"its provenance lacks {lacking[0]!r}")
+    try:
+        StoredSummary.from_json(told)
+    except KeyError as error:
+        raise _UnfitError(f"its provenance lacks {error}") from error
     return told
 
 
@@ -1005,7 +1090,7 @@ def load_trace(path: Path) -> Trace:
     if content.startswith(b"PAR1"):
         raise StoreError(
             f"{path} is a table, as a study keeps them, and no trace alone: read it by "
-            "Study.open(FOLDER).read(KEY).trace"
+            "Results.open(FOLDER).read(KEY).trace"
         )
     if not content.startswith(b"PK\x03\x04"):
         raise StoreError(f"{path} is no trace; {remedy}")

@@ -17,7 +17,7 @@ from sparq_sim.cli.main import app
 from sparq_sim.plugin.contract import Landscape
 from sparq_sim.report.html.page import gathered, rendered
 from sparq_sim.report.terminal import legend, summary_table
-from sparq_sim.study.study import Study
+from sparq_sim.study.results import Results
 from sparq_sim.testing import Asker, Slope
 from tests.commands import run
 from tests.report.test_terminal import finished
@@ -25,7 +25,7 @@ from tests.report.test_terminal import finished
 ASKER = {"asker": Asker(batch=1)}
 
 
-def of(study: Study, topic: str) -> Caution:
+def of(study: Results, topic: str) -> Caution:
     (found,) = (caution for caution in cautions(study) if caution.topic == topic)
     return found
 
@@ -95,7 +95,7 @@ class _Modest:
         return self._slope.best(time)[0], 0.8
 
 
-def modest(folder: Path, **changes: Any) -> Study:
+def modest(folder: Path, **changes: Any) -> Results:
     return finished(folder, environment=Modest(), experts=sage(), **changes)
 
 
@@ -208,7 +208,7 @@ def test_the_shares_of_what_became_of_queries_sum_to_one(tmp_path: Path) -> None
     shares = [row.answered, row.late, row.lost, row.refused, row.invalid, row.unavailable, row.open]
     assert sum(shares) == pytest.approx(1.0)
     assert all(share > 0 for share in (row.answered, row.late, row.lost, row.refused, row.invalid))
-    page = rendered(gathered(Study.open(tmp_path), replays=False))
+    page = rendered(gathered(Results.open(tmp_path), replays=False))
     for heading in ("answered", "late", "lost", "refused", "useless"):
         assert f'<th class="n">{heading}</th>' in page
 

@@ -38,8 +38,9 @@ from sparq_sim.report.terminal import contrast_table, expert_in_words
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.study.ablation import without
 from sparq_sim.study.executors import InProcess
+from sparq_sim.study.results import Results
 from sparq_sim.study.settings import path_called
-from sparq_sim.study.store import Found, StoreError
+from sparq_sim.study.store import PlayId, StoredSummary, StoreError
 from sparq_sim.study.study import Study
 from tests.study.test_store import scenario
 
@@ -62,19 +63,19 @@ def small(**fields: Any) -> Scenario:
     return scenario(**{"experts": {"sage": SAGE}, "rounds": 12, "replications": 3, **fields})
 
 
-def run(played: Scenario, folder: Path) -> Study:
+def run(played: Scenario, folder: Path) -> Results:
     Study(played, folder).run(InProcess())
-    return Study.open(folder)
+    return Results.open(folder)
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+def study(tmp_path_factory: pytest.TempPathFactory) -> Results:
     swept = small(sweep={NOISE: [0.1, 0.3], LOSS: [0.0, 0.5]})
     return run(swept, tmp_path_factory.mktemp("study"))
 
 
 @pytest.fixture(scope="module")
-def advised(tmp_path_factory: pytest.TempPathFactory) -> Study:
+def advised(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """Hold plays of one who asks both experts, and of one who asks the sage alone."""
     experts = {"sage": SAGE, "liar": LIAR}
     both = {"kind": "sparq-gp-ucb", "routing": {"kind": "shares", "shares": {"sage": 1, "liar": 1}}}
@@ -114,8 +115,8 @@ def key(**values: float) -> str:
 
 
 @pytest.mark.parametrize("price", [0.0, 0.5])
-def test_differences_along_a_path_are_those_of_pandas(study: Study, price: float) -> None:
-    found = between(study.found(), LOSS, price=price)
+def test_differences_along_a_path_are_those_of_pandas(study: Results, price: float) -> None:
+    found = between(study.finished(), LOSS, price=price)
     totals = by_pandas(study.folder, price)
     assert len(found) == 2 * 2  # optimizers and noises
     for each in found:
@@ -129,23 +130,23 @@ def test_differences_along_a_path_are_those_of_pandas(study: Study, price: float
         assert each.against == 0.0
 
 
-def test_another_value_can_be_compared_with(study: Study) -> None:
-    forth = between(study.found(), "noise", against=0.3)
-    back = between(study.found(), "noise", against=0.1)
+def test_another_value_can_be_compared_with(study: Results) -> None:
+    forth = between(study.finished(), "noise", against=0.3)
+    back = between(study.finished(), "noise", against=0.1)
     assert [-each.difference.mean for each in forth] == [each.difference.mean for each in back]
 
 
 @pytest.fixture(scope="module")
-def listed(tmp_path_factory: pytest.TempPathFactory) -> Study:
+def listed(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """Hold plays of a list of settings, each of which names another path."""
     sweep = {"settings": [{NOISE: 0.3}, {LOSS: 0.5}]}
     return run(small(sweep=sweep), tmp_path_factory.mktemp("listed"))
 
 
-def test_of_a_list_only_plays_of_one_setting_are_compared(listed: Study) -> None:
+def test_of_a_list_only_plays_of_one_setting_are_compared(listed: Results) -> None:
     totals = by_pandas(listed.folder, 0.5)
     played = [{NOISE: 0.3, LOSS: 0.0}, {NOISE: 0.1, LOSS: 0.5}]
-    at_price = priced(listed.found(), 0.5)
+    at_price = priced(listed.finished(), 0.5)
     for found in (at_price, paired(listed, "sparq-gp-ucb", "uniform")):
         assert [each.setting for each in found] == played
     for each in at_price:
@@ -154,22 +155,22 @@ def test_of_a_list_only_plays_of_one_setting_are_compared(listed: Study) -> None
         assert told(each) == pytest.approx(interval(gaps))
 
 
-def test_of_a_list_an_expert_is_left_out_of_the_settings_that_were_played(listed: Study) -> None:
+def test_of_a_list_an_expert_is_left_out_of_the_settings_that_were_played(listed: Results) -> None:
     other = without(listed, "sage")
     other.run(InProcess())
-    found = left_out(listed.found(), other.found(), "sage")
+    found = left_out(listed.finished(), other.results.finished(), "sage")
     assert len(found) == 2 * 2
     assert {each.verdict for each in found if each.optimizer == "uniform"} == {"equal"}
 
 
-def test_along_a_path_of_a_list_the_other_goes_along(listed: Study) -> None:
-    (one, two) = between(listed.found(), NOISE)  # The loss goes along with it.
+def test_along_a_path_of_a_list_the_other_goes_along(listed: Results) -> None:
+    (one, two) = between(listed.finished(), NOISE)  # The loss goes along with it.
     assert one.setting == two.setting == {NOISE: 0.3, LOSS: 0.0}
 
 
 def test_what_is_swept_side_by_side_goes_along(tmp_path: Path) -> None:
     sweep = {"way": "zip", NOISE: [0.1, 0.3], LOSS: [0.0, 0.5]}
-    found = run(small(sweep=sweep, optimizers=["uniform"]), tmp_path).found()
+    found = run(small(sweep=sweep, optimizers=["uniform"]), tmp_path).finished()
     assert moving_with(found, NOISE) == [LOSS]
     compared = f"{NOISE} = 0.1 together with {LOSS}, swept side by side, all else being equal."
     assert f"Compared with {compared}" in printed(str(tmp_path), "--between", NOISE)
@@ -181,14 +182,14 @@ def test_where_no_settings_differ_by_a_path_alone_it_is_named_what_else_changes(
     tmp_path: Path,
 ) -> None:
     sweep = {"way": "zip", NOISE: [0.1, 0.1, 0.3], LOSS: [0.0, 0.5, 0.2]}
-    found = run(small(sweep=sweep, optimizers=["uniform"], rounds=3), tmp_path).found()
+    found = run(small(sweep=sweep, optimizers=["uniform"], rounds=3), tmp_path).finished()
     words = f"at {NOISE} = 0.1 and at another value, all else being equal: {LOSS} changes as well"
     with pytest.raises(AnalysisError, match=re.escape(words)):
         between(found, NOISE)
 
 
-def test_what_cannot_be_compared_is_refused(study: Study) -> None:
-    found = study.found()
+def test_what_cannot_be_compared_is_refused(study: Results) -> None:
+    found = study.finished()
     with pytest.raises(SparqError, match="'nois' is not swept: did you mean 'noise'"):
         between(found, "nois")
     with pytest.raises(SparqError, match=r"noise was never 0\.2; there are: 0\.1, 0\.3"):
@@ -199,7 +200,7 @@ def test_what_cannot_be_compared_is_refused(study: Study) -> None:
         between([play for play in found if play.setting[NOISE] == 0.1], NOISE)
     with pytest.raises(AnalysisError, match="there is one: run the study with more"):
         between([play for play in found if play.replication == 0], NOISE)
-    unlike = [replace(play, seed=hash(play.key)) for play in found]
+    unlike = [replace(play, play=replace(play.play, seed=hash(play.key))) for play in found]
     with pytest.raises(AnalysisError, match="there is none"):
         between(unlike, NOISE)
     with pytest.raises(AnalysisError, match="price is -1"):
@@ -213,8 +214,8 @@ def test_what_cannot_be_compared_is_refused(study: Study) -> None:
 # At a price
 
 
-def test_totals_and_break_even_prices_are_those_of_pandas(study: Study) -> None:
-    found = priced(study.found(), 0.5)
+def test_totals_and_break_even_prices_are_those_of_pandas(study: Results) -> None:
+    found = priced(study.finished(), 0.5)
     assert {each.against for each in found} == {"uniform"}  # It asks nobody.
     assert len(found) == 2 * 2
     regrets, at_one = by_pandas(study.folder), by_pandas(study.folder, 1.0)
@@ -257,18 +258,22 @@ def test_break_even_prices_where_chance_plays_no_part(
 # Coverage
 
 
-def simulated(rng: np.random.Generator, gain: float, cost: float, pairs: int = 8) -> list[Found]:
+def simulated(
+    rng: np.random.Generator, gain: float, cost: float, pairs: int = 8
+) -> list[StoredSummary]:
     """Draw plays at two values of a path; both meet the chance of their replication."""
     shared = rng.normal(size=pairs)
     own = rng.normal(size=(2, pairs, 2)) * [0.3, 0.2]
     return [
-        Found(
-            key=f"{value}-{replication}",
-            family="",
-            optimizer="any",
-            setting={"a": value},
-            seed=0,
-            replication=replication,
+        StoredSummary(
+            play=PlayId(
+                key=f"{value}-{replication}",
+                family="",
+                optimizer="any",
+                setting={"a": value},
+                seed=0,
+                replication=replication,
+            ),
             record="rounds",
             digest="",
             measures={
@@ -304,10 +309,13 @@ def test_intervals_cover_what_is_true_95_times_of_100(cost: float) -> None:
 # Without an expert
 
 
-def test_the_harm_of_an_expert_is_that_of_pandas(advised: Study) -> None:
+def test_the_harm_of_an_expert_is_that_of_pandas(advised: Results) -> None:
     other = without(advised, "liar")
     other.run(InProcess())
-    found = {each.optimizer: each for each in left_out(advised.found(), other.found(), "liar")}
+    found = {
+        each.optimizer: each
+        for each in left_out(advised.finished(), other.results.finished(), "liar")
+    }
     assert found.keys() == {"open", "sage-only"}  # The third has a share for the liar.
     here, there = by_pandas(advised.folder), by_pandas(other.folder)
     gaps = here["open", "{}"] - there["open", "{}"]
@@ -315,23 +323,23 @@ def test_the_harm_of_an_expert_is_that_of_pandas(advised: Study) -> None:
     assert found["open"].verdict == "worse"
 
 
-def test_others_meet_the_same_chance_without_an_expert(advised: Study) -> None:
+def test_others_meet_the_same_chance_without_an_expert(advised: Results) -> None:
     other = without(advised, "liar")
     other.run(InProcess())
     (one,) = [
         each
-        for each in left_out(advised.found(), other.found(), "liar")
+        for each in left_out(advised.finished(), other.results.finished(), "liar")
         if each.optimizer == "sage-only"
     ]
     assert one.verdict == "equal"
     digests = [
-        {play.replication: play.digest for play in each.found() if play.optimizer == "sage-only"}
-        for each in (advised, other)
+        {play.replication: play.digest for play in each.finished() if play.optimizer == "sage-only"}
+        for each in (advised, other.results)
     ]
     assert digests[0] == digests[1]
 
 
-def test_who_needs_an_expert_is_left_out_or_refused(advised: Study) -> None:
+def test_who_needs_an_expert_is_left_out_or_refused(advised: Results) -> None:
     (note,) = without(advised, "liar").notes
     assert note.startswith("not played without the expert 'liar': optimizers.half-half: no expert")
     with pytest.raises(StoreError, match="no expert is called 'lair': did you mean 'liar'"):
@@ -339,19 +347,19 @@ def test_who_needs_an_expert_is_left_out_or_refused(advised: Study) -> None:
 
 
 def test_other_code_than_that_of_the_plays_is_noted(
-    advised: Study, monkeypatch: pytest.MonkeyPatch
+    advised: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("store", "holdings"):
-        monkeypatch.setattr(f"sparq_sim.study.{module}.core", lambda: "another")
+        monkeypatch.setattr(f"sparq_sim.study.{module}.hash_core", lambda: "another")
     *_, note = without(advised, "liar").notes
     assert "are by other code than those without 'liar' (the source of sparq-sim has" in note
 
 
-def test_a_setting_of_the_expert_alone_is_played_once_without_it(study: Study) -> None:
+def test_a_setting_of_the_expert_alone_is_played_once_without_it(study: Results) -> None:
     other = without(study, "sage")
     other.run(InProcess())
     assert len(other.plays()) == 2 * 2 * 3  # Its losses make no difference.
-    found = left_out(study.found(), other.found(), "sage")
+    found = left_out(study.finished(), other.results.finished(), "sage")
     assert len(found) == 2 * 2 * 2
     assert {each.verdict for each in found if each.optimizer == "uniform"} == {"equal"}
     again = without(study, "sage").run(InProcess())
@@ -361,7 +369,7 @@ def test_a_setting_of_the_expert_alone_is_played_once_without_it(study: Study) -
 def test_a_study_in_python_needs_no_files_to_leave_an_expert_out(tmp_path: Path) -> None:
     played = Study(small(), tmp_path)
     played.run(InProcess())
-    opened = Study.open(tmp_path)
+    opened = Results.open(tmp_path)
     from_models, from_files = (without(each, "sage").plays() for each in (played, opened))
     assert {play.key for play in from_models} == {play.key for play in from_files}
 
@@ -462,8 +470,8 @@ def test_what_all_rows_have_in_common_is_told_once() -> None:
     assert str(table.caption).endswith("; in all rows loss 0.5")
 
 
-def test_a_huge_price_makes_large_numbers_and_the_same_verdicts(study: Study) -> None:
-    large, larger = (priced(study.found(), price) for price in (1e9, 1e300))
+def test_a_huge_price_makes_large_numbers_and_the_same_verdicts(study: Results) -> None:
+    large, larger = (priced(study.finished(), price) for price in (1e9, 1e300))
     assert [each.verdict for each in larger] == [each.verdict for each in large]
     assert all(np.isfinite(each.difference.low) for each in larger)
     assert len(drawn(contrast_table("", larger, priced=True), width=200).splitlines()[3]) < 120
@@ -478,12 +486,12 @@ def printed(*arguments: str) -> str:
     return result.stdout
 
 
-def test_compare_prints_what_is_between_settings(study: Study) -> None:
+def test_compare_prints_what_is_between_settings(study: Results) -> None:
     text = printed(str(study.folder), "--between", "loss", "--against", "0.5", "--price", "2")
     assert f"Compared with {LOSS} = 0.5, all else being equal." in text
     rows = json.loads(printed(str(study.folder), "--between", LOSS, "--json"))
     assert [row["difference"] for row in rows] == [
-        each.difference.mean for each in between(study.found(), LOSS)
+        each.difference.mean for each in between(study.finished(), LOSS)
     ]
 
 
@@ -495,13 +503,13 @@ def test_compare_names_whom_a_setting_does_not_concern(tmp_path: Path) -> None:
     assert "It makes no difference to: uniform." in text
 
 
-def test_compare_prints_prices(study: Study) -> None:
+def test_compare_prints_prices(study: Results) -> None:
     text = printed(str(study.folder), "--price", "0.5")
     assert "Compared with uniform, which spends least." in text
     assert "break-even" in text
 
 
-def test_compare_names_an_expert_that_harms(advised: Study) -> None:
+def test_compare_names_an_expert_that_harms(advised: Results) -> None:
     arguments = [str(advised.folder), "--without", "liar", "--executor", "in-process"]
     text = printed(*arguments)
     assert "The expert 'liar' harms open: with it, average regret is" in text
@@ -557,7 +565,7 @@ def test_the_settings_that_an_optimizer_cannot_play_are_named(tmp_path: Path) ->
 def test_plays_of_other_seeds_are_said_to_be_left_out(tmp_path: Path) -> None:
     for seed, replications in ((1, 2), (2, 3)):
         run(small(optimizers=["uniform"], seed=seed, replications=replications), tmp_path)
-    (note,) = without(Study.open(tmp_path), "sage").notes
+    (note,) = without(Results.open(tmp_path), "sage").notes
     assert note == (
         "2 finished plays of other seeds are left out: without the expert 'sage', seed 2 alone is "
         "played, of which there are most"
@@ -580,7 +588,7 @@ def test_averages_over_unlike_numbers_of_rounds_are_noted_without_an_expert_too(
 def test_rows_without_a_partner_are_said_to_be_left_out(tmp_path: Path) -> None:
     sweep = {NOISE: [0.1, 0.3]}
     study = run(small(rounds=5, sweep=sweep), tmp_path)
-    for play in study.found():
+    for play in study.finished():
         if play.optimizer == "uniform" and play.setting[NOISE] == 0.1:
             (tmp_path / "rounds" / f"{play.key}.parquet").unlink()
     result = runner.invoke(app, ["compare", str(tmp_path), "--between", "noise", "--json"])
@@ -609,7 +617,7 @@ def test_of_several_that_spend_as_little_all_are_named(tmp_path: Path) -> None:
     ],
 )
 def test_questions_that_make_no_sense_are_refused_plainly(
-    study: Study, arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+    study: Results, arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as end:
         main(["compare", str(study.folder), *arguments])

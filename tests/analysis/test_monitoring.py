@@ -10,7 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sparq_sim import Channel, Estimate, Expert, Query, Rules, Scenario, SparqError, Study, play
+from sparq_sim import (
+    Channel,
+    Estimate,
+    Expert,
+    Query,
+    Results,
+    Rules,
+    Scenario,
+    SparqError,
+    Study,
+    play,
+)
 from sparq_sim.analysis.monitoring import alarms, exceedances, map_rmse, monitored, survival
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.optimizers.gp_ucb import GPUCB
@@ -214,7 +225,7 @@ PLACES = np.array([[0.1], [0.5], [0.9]])
 
 
 @pytest.fixture
-def study(tmp_path: Path) -> Study:
+def study(tmp_path: Path) -> Results:
     scenario = Scenario(
         environment=Slope(),
         feedback=Channel(noise=0.1),
@@ -224,10 +235,10 @@ def study(tmp_path: Path) -> Study:
     )
     study = Study(scenario, tmp_path)
     study.run(InProcess())
-    return study
+    return study.results
 
 
-def test_a_study_is_monitored_as_its_plays_are(study: Study) -> None:
+def test_a_study_is_monitored_as_its_plays_are(study: Results) -> None:
     rows = {
         row.optimizer: row for row in monitored(study, PLACES, threshold=0.9, allow_import=True)
     }
@@ -245,7 +256,7 @@ def test_a_study_is_monitored_as_its_plays_are(study: Study) -> None:
     assert keen.missed == sum(each.missed for each in raised)
 
 
-def test_an_optimizer_without_a_belief_is_monitored_for_what_needs_none(study: Study) -> None:
+def test_an_optimizer_without_a_belief_is_monitored_for_what_needs_none(study: Results) -> None:
     rows = {row.optimizer: row.flat() for row in monitored(study, threshold=0.9, allow_import=True)}
     calm = rows["calm"]
     assert (calm["plays"], calm["believing"], calm["rounds"]) == (3, 0, 12.0)

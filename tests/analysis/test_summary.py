@@ -22,17 +22,18 @@ from sparq_sim.analysis.summary import (
 )
 from sparq_sim.simulation import measures
 from sparq_sim.study.executors import InProcess
+from sparq_sim.study.results import Results
 from sparq_sim.study.study import Study
 from tests.study.test_executors import Dawdling
 from tests.study.test_store import scenario
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+def study(tmp_path_factory: pytest.TempPathFactory) -> Results:
     folder = tmp_path_factory.mktemp("study")
     played = scenario(replications=4, sweep={"feedback.noise": [0.1, 0.3]})
     Study(played, folder).run(InProcess())
-    return Study.open(folder)
+    return Results.open(folder)
 
 
 def traces(optimizer: str, noise: float = 0.1) -> list[Any]:
@@ -55,7 +56,7 @@ def test_one_replication_has_no_interval_and_none_no_mean() -> None:
     assert isnan(spread([]).mean)
 
 
-def test_a_summary_agrees_with_the_traces(study: Study) -> None:
+def test_a_summary_agrees_with_the_traces(study: Results) -> None:
     rows = {(row.optimizer, row.setting["feedback.noise"]): row for row in summary(study)}
     assert len(rows) == 4
     row, played = rows["sparq-gp-ucb", 0.1], traces("sparq-gp-ucb")
@@ -76,7 +77,7 @@ def test_a_summary_agrees_with_the_traces(study: Study) -> None:
     assert isnan(rows["uniform", 0.1].answered)
 
 
-def test_pairs_meet_the_same_chance(study: Study) -> None:
+def test_pairs_meet_the_same_chance(study: Results) -> None:
     found = {
         each.setting["feedback.noise"]: each for each in paired(study, "uniform", "sparq-gp-ucb")
     }
@@ -96,19 +97,19 @@ def test_what_is_not_swept_for_one_is_compared_with_each_of_the_other(tmp_path: 
     study = Study(swept, tmp_path)
     study.run(InProcess())
     for pair in (("slow", "calm"), ("calm", "slow")):
-        found = paired(study, *pair)
+        found = paired(study.results, *pair)
         assert [each.setting["optimizers.slow.why"] for each in found] == [1, 2]
         assert all(each.difference.mean == 0 for each in found)
 
 
-def test_an_unknown_optimizer_or_curve_is_said(study: Study) -> None:
+def test_an_unknown_optimizer_or_curve_is_said(study: Results) -> None:
     with pytest.raises(AnalysisError, match="did you mean 'uniform'"):
         paired(study, "unifrom", "sparq-gp-ucb")
     with pytest.raises(AnalysisError, match="did you mean 'regret'"):
         bands(study, "regrets")  # type: ignore[arg-type]
 
 
-def test_bands_are_means_with_intervals_a_round(study: Study) -> None:
+def test_bands_are_means_with_intervals_a_round(study: Results) -> None:
     (band,) = [
         each
         for each in bands(study)
@@ -128,14 +129,16 @@ def test_bands_end_with_the_longest_play(tmp_path: Path) -> None:
     fields = {"experts": costly, "budget": 3.0, "ends_when_spent": True}
     study = Study(scenario(optimizers=["sparq-gp-ucb"], replications=3, **fields), tmp_path)
     study.run(InProcess())
-    lengths = sorted(len(study.read(play).trace) for play in study.plays())
-    (band,) = bands(study, "spent")
+    lengths = sorted(len(study.results.read(play).trace) for play in study.plays())
+    (band,) = bands(study.results, "spent")
     assert len(band.mean) == lengths[-1]
     assert band.plays[0] == 3
 
 
 @pytest.mark.parametrize("what", ["summary", "rounds", "replies"])
-def test_exports_hold_the_same_rows_in_each_format(study: Study, tmp_path: Path, what: Any) -> None:
+def test_exports_hold_the_same_rows_in_each_format(
+    study: Results, tmp_path: Path, what: Any
+) -> None:
     for suffix in ("csv", "parquet", "json"):
         export(study, tmp_path / f"out.{suffix}", what)
     table = pq.read_table(tmp_path / "out.parquet").to_pylist()
@@ -147,14 +150,14 @@ def test_exports_hold_the_same_rows_in_each_format(study: Study, tmp_path: Path,
     assert [row["optimizer"] for row in table] == [row["optimizer"] for row in read]
 
 
-def test_an_unknown_format_is_refused_with_those_there_are(study: Study, tmp_path: Path) -> None:
+def test_an_unknown_format_is_refused_with_those_there_are(study: Results, tmp_path: Path) -> None:
     with pytest.raises(AnalysisError, match=r"\.csv, \.parquet, \.json"):
         export(study, tmp_path / "out.xlsx")
 
 
 @pytest.mark.parametrize("name", ["table.csv", "table.parquet", "table.json"])
 def test_an_export_that_cannot_be_written_is_refused(
-    study: Study, tmp_path: Path, name: str
+    study: Results, tmp_path: Path, name: str
 ) -> None:
     (tmp_path / "file").touch()
     for folder, reason in (("none", "No such file"), ("file", "Not a directory")):
@@ -164,7 +167,7 @@ def test_an_export_that_cannot_be_written_is_refused(
             export(study, file)
 
 
-def test_json_has_null_for_what_is_unknown(study: Study) -> None:
+def test_json_has_null_for_what_is_unknown(study: Results) -> None:
     rows = json.loads(as_json(summary(study)))
     assert {row["answered"] for row in rows if row["optimizer"] == "uniform"} == {None}
     assert {"average_regret", "average_regret_low", "exponent", "plays"} <= rows[0].keys()

@@ -9,7 +9,7 @@ from pyarrow import parquet
 from sparq_environments.moving_peaks import MovingPeaks
 from sparq_experts.replay import Replay
 from sparq_experts.truth import Truth
-from sparq_sim import Channel, Rules, Scenario, SparqError, Study, play
+from sparq_sim import Channel, Results, Rules, Scenario, SparqError, Study, play
 from sparq_sim.analysis.summary import export
 from sparq_sim.scenario.model import Engaged
 from sparq_sim.study.executors import InProcess
@@ -107,7 +107,7 @@ def test_a_part_of_a_table_can_be_chosen(tmp_path: Path) -> None:
 # An earlier study
 
 
-def studied(folder: Path, replications: int = 1, **changes: object) -> Study:
+def studied(folder: Path, replications: int = 1, **changes: object) -> Results:
     experts = {"lab": Engaged(expert=Truth(), channel=Channel(noise=0.1, transit=0.5, loss=0.2))}
     scenario = Scenario.model_validate(
         {
@@ -122,7 +122,7 @@ def studied(folder: Path, replications: int = 1, **changes: object) -> Study:
     )
     study = Study(scenario, folder)
     study.run(InProcess())
-    return study
+    return study.results
 
 
 def replayed(file: Path, *where: tuple[str, str | int]) -> list[tuple[float, float]]:

@@ -402,7 +402,7 @@ def test_a_study_of_it_is_the_same_in_workers(tmp_path: Path) -> None:
     found = []
     for name, executor in (("here", InProcess()), ("workers", Processes(2))):
         report = Study(scenario, tmp_path / name).run(executor)
-        assert (report.done, report.troubles) == (2, ())
+        assert (report.done, report.failed_plays) == (2, ())
         found.append(digests(tmp_path / name))
     assert found[0] == found[1]
 

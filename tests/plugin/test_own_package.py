@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from numpy.testing import assert_allclose
 
-from sparq_sim import Study
+from sparq_sim import Results
 from tests.commands import run
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
@@ -128,8 +128,8 @@ def test_latency_kernel_program_and_world_of_the_guides_play_from_toml_once_inst
     assert "period = 1.0" in told
     assert "1 play" in told
     # The program is really run, and takes the half clock unit that it declares.
-    study = Study.open(tmp_path / "play")
-    (found,) = study.found()
+    study = Results.open(tmp_path / "play")
+    (found,) = study.finished()
     replies = study.read(found.key).trace.replies
     asked = replies["source"] == "program"
     assert set(replies["fate"][asked]) == {"answered"}

@@ -213,6 +213,7 @@ PLAYERS = {
     # These alone of our modules import asyncio; pyarrow and others may load it too.
     "sparq_sim.simulation.clock.realtime",
     "sparq_sim.simulation.clock.virtual",
+    "sparq_sim.study.executors",
 }
 """What only a play needs."""
 READERS = (
@@ -220,6 +221,7 @@ READERS = (
     "sparq_sim.simulation.beliefs",
     "sparq_sim.simulation.measures",
     "sparq_sim.simulation.trace",
+    "sparq_sim.study.results",
     "sparq_sim.study.store",
 )
 """What reads a stored study."""
@@ -235,9 +237,8 @@ def test_what_reads_a_stored_study_loads_nothing_that_plays() -> None:
 def test_reading_a_stored_study_loads_nothing_that_plays(of_before: Path) -> None:
     loaded = loaded_after(
         "from sparq_sim.analysis.summary import summary\n"
-        "from sparq_sim.study.study import Study\n"
-        "study = Study.open(sys.argv[1])\n"
-        "summary(study)",
+        "from sparq_sim import Results\n"
+        "summary(Results.open(sys.argv[1]))",
         str(of_before),
     )
     assert not loaded & PLAYERS

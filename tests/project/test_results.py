@@ -421,8 +421,8 @@ QUICK = ("paper-synthetic", "experts-slow_or_prompt")
 
 def test_the_demo_of_the_readme_agrees_with_plays_of_now(tmp_path: Path) -> None:
     study = Study(Scenario.load("synthetic"), tmp_path)
-    assert not study.run(InProcess()).troubles
-    for now in summary(study):
+    assert not study.run(InProcess()).failed_plays
+    for now in summary(study.results):
         shown = re.search(rf"^ {now.optimizer} +([\d.]+) ±", PAGES["README.md"], re.MULTILINE)
         assert shown is not None, now.optimizer
         error = now.average_regret.std / sqrt(now.plays)
@@ -450,10 +450,10 @@ def test_a_sample_played_again_agrees_with_the_committed_numbers(name: str, tmp_
     if one.missing:
         pytest.skip(f"{', '.join(one.missing)} is not there")
     study = Study(one.load(f"replications={one.sample}"), tmp_path)
-    assert not study.run(InProcess()).troubles
+    assert not study.run(InProcess()).failed_plays
     committed = {(row["optimizer"], canonical(row["setting"])): row for row in told["rows"]}
     apart: dict[object, tuple[float, float]] = {}
-    for fresh in summary(study):
+    for fresh in summary(study.results):
         row = committed.pop((fresh.optimizer, canonical(fresh.setting)))
         then = sum(row["average_regrets"][: one.sample]) / one.sample
         error = row["average_regret_std"] / sqrt(row["plays"])

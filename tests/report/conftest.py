@@ -17,6 +17,7 @@ from sparq_sim.report.html import page
 from sparq_sim.report.html.page import Gathered
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.study.executors import InProcess
+from sparq_sim.study.results import Results
 from sparq_sim.study.study import Study
 from tests.conftest import PATIENCE
 
@@ -120,20 +121,20 @@ def scenario(**fields: Any) -> Scenario:
     return Scenario(**{**chosen, **fields})
 
 
-def played(folder: Path, **fields: Any) -> Study:
+def played(folder: Path, **fields: Any) -> Results:
     study = Study(scenario(**fields), folder)
     study.run(InProcess())
-    return study
+    return study.results
 
 
 @pytest.fixture(scope="session")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+def study(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """Two optimizers in four settings, two replications each; not to be changed."""
     return played(tmp_path_factory.mktemp("study"))
 
 
 @pytest.fixture(scope="session")
-def told(study: Study) -> Gathered:
+def told(study: Results) -> Gathered:
     """What the page of that study tells, but for replays."""
     return page.gathered(study, replays=False)
 

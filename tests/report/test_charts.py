@@ -23,8 +23,8 @@ from sparq_sim.report.html.charts import (
     thinned,
 )
 from sparq_sim.report.html.page import Gathered
+from sparq_sim.study.results import Results
 from sparq_sim.study.settings import agree, fullest
-from sparq_sim.study.study import Study
 
 NUMBERS = st.floats(0, 10)
 
@@ -68,7 +68,7 @@ def test_numbers_have_five_digits() -> None:
     assert digits([1 / 3, 123456.0, nan, inf]) == [0.33333, 123460.0, None, None]
 
 
-def test_regret_curves_are_those_of_the_analysis(study: Study, told: Gathered) -> None:
+def test_regret_curves_are_those_of_the_analysis(study: Results, told: Gathered) -> None:
     for average, curve in ((True, "average_regret"), (False, "cumulative_regret")):
         figures = chart(told, curve.replace("_", "-")).figures
         for band in bands(study, "average_regret" if average else "cumulative_regret"):
@@ -135,7 +135,7 @@ def test_where_nothing_is_spent_there_is_no_plane(told: Gathered) -> None:
 
 
 def test_each_swept_parameter_has_a_panel_with_means_over_the_others(
-    study: Study, told: Gathered
+    study: Results, told: Gathered
 ) -> None:
     loss, noise = chart(told, "swept").figures
     assert loss["layout"]["xaxis"]["title"]["text"] == "experts.sage.channel.loss"
@@ -147,7 +147,7 @@ def test_each_swept_parameter_has_a_panel_with_means_over_the_others(
         assert drawn == pytest.approx(np.mean(own), rel=1e-4)
 
 
-def test_two_swept_parameters_make_a_map_an_optimizer(study: Study, told: Gathered) -> None:
+def test_two_swept_parameters_make_a_map_an_optimizer(study: Results, told: Gathered) -> None:
     maps = chart(told, "map-0")
     assert [f["layout"]["title"]["text"] for f in maps.figures] == ["careless", "curious"]
     (cells,) = maps.figures[1]["data"]

@@ -17,8 +17,10 @@ from sparq_sim.messages import Estimate, Query
 from sparq_sim.plugin.contract import Expert, World
 from sparq_sim.report.html.page import Gathered, gathered, rendered
 from sparq_sim.study.executors import InProcess
+from sparq_sim.study.progress import Progress
+from sparq_sim.study.results import Results
 from sparq_sim.study.store import SCENARIO, StoreError
-from sparq_sim.study.study import Progress, Study
+from sparq_sim.study.study import Study
 from tests.report.conftest import HOSTILE, only, played, poisoned, scenario
 from tests.study.test_store import flip, truncate
 
@@ -70,7 +72,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 # What a page tells
 
 
-def test_a_page_tells_title_winner_results_and_provenance(study: Study, tmp_path: Path) -> None:
+def test_a_page_tells_title_winner_results_and_provenance(study: Results, tmp_path: Path) -> None:
     path = report.write(study, tmp_path / "report.html", replays=False)
     text = " ".join(Parsed(path.read_text()).text.split())
     assert "A hill and a sage" in text
@@ -82,8 +84,8 @@ def test_a_page_tells_title_winner_results_and_provenance(study: Study, tmp_path
     assert "sparq-sim reproduce" in text
 
 
-def test_a_page_of_an_opened_folder_is_that_of_the_study_run(study: Study) -> None:
-    opened = gathered(Study.open(study.folder), replays=False)
+def test_a_page_of_an_opened_folder_is_that_of_the_study_run(study: Results) -> None:
+    opened = gathered(Results.open(study.folder), replays=False)
     fresh = gathered(study, replays=False)
     assert opened.winner == fresh.winner
     assert opened.paragraphs == fresh.paragraphs
@@ -94,16 +96,16 @@ def test_a_page_of_an_opened_folder_is_that_of_the_study_run(study: Study) -> No
 def test_folders_without_a_description_are_told_from_their_plays(tmp_path: Path) -> None:
     study = played(tmp_path, sweep={}, replications=1)
     (tmp_path / SCENARIO).unlink()
-    told = gathered(Study.open(tmp_path), replays=False)
+    told = gathered(Results.open(tmp_path), replays=False)
     assert told.finished == told.planned == 2
     assert told.paragraphs[0].about == "What drifts"
     assert len(told.material.levels) == 2
-    assert study.missing() == []
+    assert len(study.finished()) == len(study.plays())
 
 
 def test_an_empty_study_gives_a_page_that_says_so(tmp_path: Path) -> None:
     study = Study(scenario(), tmp_path / "never")
-    text = Parsed(report.write(study, tmp_path / "report.html").read_text()).text
+    text = Parsed(report.write(study.results, tmp_path / "report.html").read_text()).text
     assert "0 of 16 plays finished" in text
     assert "no finished play yet" in text
     assert len(text) < 3000
@@ -116,7 +118,7 @@ def test_a_half_finished_study_gives_a_page_that_says_so(tmp_path: Path, quick: 
 
     with pytest.raises(KeyboardInterrupt):
         Study(scenario(), tmp_path).run(InProcess(), watch=interrupt)
-    for study in (Study(scenario(), tmp_path), Study.open(tmp_path)):
+    for study in (Study(scenario(), tmp_path).results, Results.open(tmp_path)):
         assert "not finished: 3 of 16 plays are" in Parsed(rendered(gathered(study))).text
 
 
@@ -124,9 +126,9 @@ def test_one_play_is_counted_in_the_singular(tmp_path: Path, quick: None) -> Non
     one = scenario(sweep={}, replications=1, optimizers={"careless": {"kind": "uniform"}})
     study = Study(one, tmp_path)
     study.run(InProcess())
-    assert "1 of 1 play finished" in Parsed(rendered(gathered(study))).text
+    assert "1 of 1 play finished" in Parsed(rendered(gathered(study.results))).text
     more = Study(scenario(sweep={}, replications=1), tmp_path)
-    assert "1 of 2 plays is. What follows" in Parsed(rendered(gathered(more))).text
+    assert "1 of 2 plays is. What follows" in Parsed(rendered(gathered(more.results))).text
 
 
 def test_who_is_best_where_is_told_where_there_are_rivals_and_settings(
@@ -144,7 +146,7 @@ def test_spoilt_plays_are_named_and_left_out(tmp_path: Path, quick: None) -> Non
     flipped, truncated, *_ = sorted((tmp_path / "rounds").iterdir())
     flip(flipped)
     truncate(truncated)
-    told = gathered(Study(scenario(sweep={}, replications=3), tmp_path), replays=False)
+    told = gathered(Study(scenario(sweep={}, replications=3), tmp_path).results, replays=False)
     assert (told.finished, told.planned) == (4, 6)
     text = Parsed(rendered(told)).text
     assert flipped.name in text
@@ -154,7 +156,7 @@ def test_spoilt_plays_are_named_and_left_out(tmp_path: Path, quick: None) -> Non
 def test_a_spoilt_description_does_no_harm(tmp_path: Path) -> None:
     played(tmp_path, sweep={}, replications=1)
     (tmp_path / SCENARIO).write_text('{"plays": [{"optimizer": 3}]}')
-    told = gathered(Study.open(tmp_path), replays=False)
+    told = gathered(Results.open(tmp_path), replays=False)
     assert told.finished == 2
     assert any(SCENARIO in note for note in told.notes)
 
@@ -202,7 +204,7 @@ def test_plays_of_unequal_length_share_a_band(tmp_path: Path) -> None:
         assert band.rounds[-1] <= 30
 
 
-def test_a_file_that_cannot_be_written_is_one_sentence(study: Study, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_one_sentence(study: Results, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot write"):
         report.write(study, tmp_path / "no" / "such" / "folder.html", replays=False)
 

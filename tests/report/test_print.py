@@ -29,6 +29,8 @@ from sparq_sim.report.html import page
 from sparq_sim.report.html.charts import Material
 from sparq_sim.report.print import KINDS, MOST_PANELS, SERIES, SUFFIXES, _look, draw, kinds, save
 from sparq_sim.report.terminal import levels
+from sparq_sim.study.results import Results
+from sparq_sim.study.store import StoredSummary
 from sparq_sim.study.study import Study
 from sparq_sim.testing import Asker
 from tests.analysis.test_cautions import Beacon
@@ -39,13 +41,13 @@ HOSTILE = "</text><script>alert(1)</script> $x^{ \x00\n_&"
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+def study(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """Two optimizers, two losses, two noises, two replications, thirty rounds."""
     return played(tmp_path_factory.mktemp("study"))
 
 
 @pytest.fixture(scope="module")
-def material(study: Study) -> Material:
+def material(study: Results) -> Material:
     return page.gathered(study, replays=False).material
 
 
@@ -61,6 +63,13 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Material:
         record="rounds",
     )
     return page.gathered(study, replays=False).material
+
+
+def changed(thing: Any, **fields: Any) -> Any:
+    """Change the setting or the optimizer of what is known of a play, or of a band."""
+    if isinstance(thing, StoredSummary):
+        return replace(thing, play=replace(thing.play, **fields))
+    return replace(thing, **fields)
 
 
 def line(axes: Axes, label: str) -> Line2D:
@@ -138,7 +147,7 @@ def test_an_unknown_kind_is_answered_with_each_kind_once(material: Material) -> 
     assert {*KINDS, "kl_bound"} <= set(listed)
 
 
-def test_a_study_is_drawn_as_what_was_gathered_of_it(study: Study, material: Material) -> None:
+def test_a_study_is_drawn_as_what_was_gathered_of_it(study: Results, material: Material) -> None:
     drawn, again = (
         draw(each, "average-regret", where={LOSS: 0, NOISE: 0.1}) for each in (study, material)
     )
@@ -148,7 +157,7 @@ def test_a_study_is_drawn_as_what_was_gathered_of_it(study: Study, material: Mat
 
 @pytest.mark.parametrize("quantity", ["average_regret", "cumulative_regret"])
 def test_regret_curves_and_their_bands_are_those_of_the_analysis(
-    study: Study, material: Material, quantity: Any
+    study: Results, material: Material, quantity: Any
 ) -> None:
     figure = draw(material, quantity.replace("_", "-"))
     for band in bands(study, quantity):
@@ -182,7 +191,7 @@ def test_reference_levels_are_dashed_lines_in_every_figure_of_regret(material: M
 
 
 def test_the_cost_figure_shows_each_optimizer_in_each_setting(
-    study: Study, material: Material
+    study: Results, material: Material
 ) -> None:
     (axes,) = draw(material, "cost").axes
     for name in ("careless", "curious"):
@@ -194,7 +203,7 @@ def test_the_cost_figure_shows_each_optimizer_in_each_setting(
         assert np.allclose(np.sort(drawn, axis=0), np.sort(wanted, axis=0))
 
 
-def test_nobody_is_below_and_left_of_the_front(study: Study, material: Material) -> None:
+def test_nobody_is_below_and_left_of_the_front(study: Results, material: Material) -> None:
     front = curve(draw(material, "cost").axes[0], "Pareto front")
     rows = [(each.spent.mean, each.average_regret.mean) for each in summary(study)]
     for spent, height in rows:
@@ -221,7 +230,7 @@ def test_a_heat_map_shows_the_mean_of_the_plays_of_each_cell(material: Material)
         assert np.allclose(np.reshape(np.asarray(mesh.get_array()), (2, 2)), wanted)
 
 
-def test_queries_are_those_of_the_summary(study: Study, material: Material) -> None:
+def test_queries_are_those_of_the_summary(study: Results, material: Material) -> None:
     figure = draw(material, "asked")
     for row in summary(study):
         if row.optimizer == "curious":
@@ -272,7 +281,7 @@ def test_settings_are_in_the_order_of_their_values(material: Material) -> None:
     tenfold = {0.0: 2.0, 0.4: 10.0}
 
     def moved(each: Any) -> Any:
-        return replace(each, setting={"loss": tenfold[each.setting[LOSS]]})
+        return changed(each, setting={"loss": tenfold[each.setting[LOSS]]})
 
     swept = replace(
         material,
@@ -304,7 +313,7 @@ def test_swept_values_lie_where_they_can_be_told_apart(
     material: Material, values: tuple[Any, Any], scale: str, places: list[float]
 ) -> None:
     new: dict[object, Any] = dict(zip((0.0, 0.4), values, strict=True))
-    found = [replace(each, setting={"speed": new[each.setting[LOSS]]}) for each in material.found]
+    found = [changed(each, setting={"speed": new[each.setting[LOSS]]}) for each in material.found]
     (axes,) = draw(replace(material, found=found), "sweep").axes
     assert axes.get_xscale() == scale
     assert list(curve(axes, "curious")[:, 0]) == places
@@ -357,7 +366,7 @@ def test_names_are_shown_as_they_are(material: Material, tmp_path: Path) -> None
     names = {"careless": f"{HOSTILE} one", "curious": "_two $ and $"}
 
     def renamed(things: Any) -> Any:
-        return [replace(each, optimizer=names[each.optimizer]) for each in things]
+        return [changed(each, optimizer=names[each.optimizer]) for each in things]
 
     hostile = replace(
         material,
@@ -401,10 +410,12 @@ import hashlib, json, sys
 from pathlib import Path
 from sparq_sim.report import print as figures
 from sparq_sim.report.html.page import gathered
+from sparq_sim.study.results import Results
+from sparq_sim.study.store import StoredSummary
 from sparq_sim.study.study import Study
 from sparq_sim.testing import Asker
 facts = {"before": "matplotlib" in sys.modules}
-material = gathered(Study.open(sys.argv[1]), replays=False).material
+material = gathered(Results.open(sys.argv[1]), replays=False).material
 for suffix in figures.SUFFIXES:
     file = figures.save(material, "cost", Path(sys.argv[2]) / f"figure{suffix}")
     facts[suffix] = hashlib.sha256(file.read_bytes()).hexdigest()
@@ -414,7 +425,7 @@ print(json.dumps(facts))
 
 
 @pytest.fixture(scope="module")
-def elsewhere(study: Study, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def elsewhere(study: Results, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Facts told by another process, which hashes otherwise."""
     done = subprocess.run(
         [sys.executable, "-c", ELSEWHERE, str(study.folder), str(tmp_path_factory.mktemp("it"))],
@@ -483,21 +494,21 @@ def test_what_a_study_does_not_know_is_said(plain: Material, kind: str, complain
 
 
 def test_a_name_that_two_parameters_share_is_refused(material: Material) -> None:
-    found = [replace(each, setting={"a.x": 1, "b.x": 2}) for each in material.found]
+    found = [changed(each, setting={"a.x": 1, "b.x": 2}) for each in material.found]
     with pytest.raises(SparqError, match=r"'x' may be any of a\.x, b\.x"):
         draw(replace(material, found=found), "sweep", where={"x": 1})
 
 
 def test_too_many_panels_are_refused(material: Material) -> None:
     settings = [{"loss": float(i)} for i in range(MOST_PANELS + 1)]
-    found = [replace(material.found[0], setting=setting) for setting in settings]
+    found = [changed(material.found[0], setting=setting) for setting in settings]
     with pytest.raises(SparqError, match="13 panels are too many"):
         draw(replace(material, found=found), "average-regret")
 
 
 def test_an_unplayed_study_has_no_figures(tmp_path: Path) -> None:
     with pytest.raises(SparqError, match="no finished play"):
-        draw(Study(scenario(), tmp_path), "cost")
+        draw(Study(scenario(), tmp_path).results, "cost")
 
 
 @pytest.mark.parametrize("name", ["figure", "figure.jpg", "figure.html"])

@@ -83,7 +83,7 @@ def scenario(**fields: Any) -> Scenario:
 def shown(folder: Path, **fields: Any) -> list[Replay]:
     study = Study(scenario(**fields), folder)
     study.run(InProcess())
-    return replays(study, allow_import=True)
+    return replays(study.results, allow_import=True)
 
 
 def unpacked(packed: dict[str, Any]) -> Values:
@@ -397,7 +397,7 @@ def test_of_a_sweep_one_setting_is_shown_and_named(tmp_path: Path) -> None:
 
 
 def test_an_empty_study_has_no_replays(tmp_path: Path) -> None:
-    assert replays(Study(scenario(), tmp_path)) == []
+    assert replays(Study(scenario(), tmp_path).results) == []
 
 
 def test_where_a_plug_in_is_missing_the_replay_is_left_out_and_named(tmp_path: Path) -> None:
@@ -406,7 +406,7 @@ def test_where_a_plug_in_is_missing_the_replay_is_left_out_and_named(tmp_path: P
     kept = {"environment": synthetic, "experts": {}, "optimizers": optimizers, "rounds": 4}
     study = Study(scenario(**kept), tmp_path)
     study.run(InProcess())
-    moody, calm = replays(study)  # And the file may not name code to run.
+    moody, calm = replays(study.results)  # And the file may not name code to run.
     assert (moody.title, moody.film) == ("moody", None)
     assert "tests.report.test_replay:Moody" in moody.missing
     assert moody.data() == {"title": "moody", "missing": moody.missing}
@@ -420,7 +420,7 @@ def test_a_play_that_fails_when_played_again_is_named(
     study = Study(scenario(optimizers={"moody": Moody()}, rounds=4), tmp_path)
     study.run(InProcess())
     monkeypatch.setattr(Moody, "fancy", -1.0)
-    (moody,) = replays(study, allow_import=True)
+    (moody,) = replays(study.results, allow_import=True)
     assert moody.missing == "RuntimeError: no fancy"
 
 
@@ -431,7 +431,7 @@ def test_a_play_that_is_another_when_played_again_says_so(
     study = Study(scenario(optimizers={"moody": Moody()}, rounds=4, record=record), tmp_path)
     study.run(InProcess())
     monkeypatch.setattr(Moody, "fancy", 0.75)
-    (moody,) = replays(study, allow_import=True)
+    (moody,) = replays(study.results, allow_import=True)
     assert moody.title == "moody, not as stored"
     assert "First difference: rounds, row 1 (round 1): " in moody.notes[1]
     assert "x0 0.25 and 0.75" in moody.notes[1]
@@ -443,5 +443,5 @@ def test_a_play_that_took_long_is_not_played_again(
     study = Study(scenario(optimizers={"calm": Uniform()}, rounds=4), tmp_path)
     study.run(InProcess())
     monkeypatch.setattr(replay, "MOST_SECONDS", 0.0)
-    (calm,) = replays(study, allow_import=True)
+    (calm,) = replays(study.results, allow_import=True)
     assert "too long to play again" in calm.missing

@@ -26,6 +26,7 @@ from sparq_sim.report.html.replay import replays
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.simulation.channel.channel import Channel
 from sparq_sim.study.executors import InProcess
+from sparq_sim.study.results import Results
 from sparq_sim.study.study import Study
 from sparq_sim.testing import Slope, Teller
 from tests.report.conftest import RUN, Browser
@@ -83,11 +84,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         study = Study(played, home / name)
         study.run(InProcess())
         made[name] = home / f"{name}.html"
-        made[name].write_text(alone(study), encoding="utf-8")
+        made[name].write_text(alone(study.results), encoding="utf-8")
     return made
 
 
-def alone(study: Study) -> str:
+def alone(study: Results) -> str:
     """Write a page of the player only, under a policy as strict as that of the report."""
     found = replays(study, allow_import=True)
     loader = jinja2.FileSystemLoader(TEMPLATES)
@@ -348,7 +349,7 @@ def test_a_change_of_theme_redraws(quiet: Browser, pages: dict[str, Path]) -> No
     assert player.picture("scene") != before
 
 
-def test_the_report_has_the_player_in_it(quiet: Browser, study: Study, tmp_path: Path) -> None:
+def test_the_report_has_the_player_in_it(quiet: Browser, study: Results, tmp_path: Path) -> None:
     player = opened(quiet, report.write(study, tmp_path / "report.html"))
     before = player.picture("scene")
     player.slide(20)

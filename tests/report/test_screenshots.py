@@ -16,7 +16,7 @@ from reproduce import DOCS, ROOT, screenshots
 from reproduce import browser as chromium
 from sparq_sim.cli.main import main
 from sparq_sim.report import write
-from sparq_sim.study.study import Study
+from sparq_sim.study.results import Results
 from tests.commands import run as run_python
 from tests.report.conftest import Browser, played
 
@@ -160,4 +160,4 @@ def test_a_run_whose_report_cannot_be_written_keeps_its_plays_and_says_so(tmp_pa
     done = run(tmp_path, "Hill")
     assert done.returncode == 0
     assert "Note: no report: cannot write" in done.stderr
-    assert len(Study.open(tmp_path / "mine").found()) == 1
+    assert len(Results.open(tmp_path / "mine").finished()) == 1

@@ -16,6 +16,7 @@ from sparq_sim.report import terminal as console
 from sparq_sim.report.terminal import OPTIONAL, estimates, levels, summary_table
 from sparq_sim.simulation.references import References
 from sparq_sim.study.executors import InProcess
+from sparq_sim.study.results import Results
 from sparq_sim.study.store import StoreError
 from sparq_sim.study.study import Study
 from sparq_sim.testing import Asker, Slope
@@ -29,13 +30,13 @@ class Raiser(Expert):
         raise ZeroDivisionError("division by zero")
 
 
-def finished(folder: Path, **changes: object) -> Study:
+def finished(folder: Path, **changes: object) -> Results:
     study = Study(scenario(**changes), folder)
     study.run(InProcess())
-    return study
+    return study.results
 
 
-def shown(study: Study, width: int) -> str:
+def shown(study: Results, width: int) -> str:
     screen = Console(width=width)
     with screen.capture() as captured:
         screen.print(summary_table("A study", summary(study), width=width))
@@ -80,7 +81,7 @@ def test_plays_of_several_scenarios_are_not_thrown_together(tmp_path: Path) -> N
         Study(several, tmp_path, into=True).run(InProcess())
     (tmp_path / "scenario.json").unlink()
     with pytest.raises(StoreError, match=r"plays of several scenarios, and no scenario\.json says"):
-        Study.open(tmp_path)
+        Results.open(tmp_path)
 
 
 # Reference levels

@@ -31,6 +31,7 @@ from sparq_sim.plugin.contract import Briefing
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.simulation.channel.noise import Gaussian
 from sparq_sim.study.executors import InProcess
+from sparq_sim.study.results import Results
 from sparq_sim.study.study import Study
 from tests.environments.ozone import ozone_file
 from tests.environments.test_readings import NEW, OLD, epa, two_days
@@ -195,7 +196,7 @@ def test_other_settings_in_the_same_folder_are_played_and_told_apart(tmp_path: P
         short = [f"rounds={rounds}", "replications=1", "optimizers=['gp-ucb', 'tv-gp-ucb']"]
         scenario = Scenario.load("paper/synthetic-tuned", overrides=short)
         assert Study(scenario, tmp_path, into=True).run(InProcess()).resumed == 0
-    study = Study.open(tmp_path)
+    study = Results.open(tmp_path)
     assert [row.plays for row in summary(study)] == [1, 1]
     assert "left out 2 plays of other scenarios" in study.notes[0]
 
@@ -203,15 +204,16 @@ def test_other_settings_in_the_same_folder_are_played_and_told_apart(tmp_path: P
 # What the figures must show
 
 
-def played(scenario: Scenario, folder: Path) -> tuple[Study, Mapping[str, float]]:
+def played(scenario: Scenario, folder: Path) -> tuple[Results, Mapping[str, float]]:
     """Play a study; give it with the average regret of each optimizer."""
     study = Study(scenario, folder)
     report = study.run(InProcess())
-    assert not report.troubles
-    return study, {row.optimizer: row.average_regret.mean for row in summary(study)}
+    assert not report.failed_plays
+    results = study.results
+    return results, {row.optimizer: row.average_regret.mean for row in summary(results)}
 
 
-def assert_best(study: Study, optimizer: str, others: tuple[str, ...]) -> None:
+def assert_best(study: Results, optimizer: str, others: tuple[str, ...]) -> None:
     """Check that it beats each of the others, replication by replication, with 95 % confidence."""
     for other in others:
         (gap,) = paired(study, optimizer, other)

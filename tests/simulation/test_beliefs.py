@@ -10,7 +10,7 @@ import pytest
 from numpy.random import Generator
 from numpy.testing import assert_array_equal
 
-from sparq_sim import Channel, Rules, Scenario, SparqError, Study, Trace, play
+from sparq_sim import Channel, Results, Rules, Scenario, SparqError, Study, Trace, play
 from sparq_sim.arrays import Points
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.messages import Move
@@ -165,7 +165,7 @@ def test_a_play_without_a_scenario_tells_it_and_runs_code_from_a_file_only_if_al
 def test_a_stored_play_tells_what_was_believed(tmp_path: Path, record: str) -> None:
     played = scenario(SparQGPUCB(**GIVEN), record=record)
     Study(played, tmp_path).run(InProcess())
-    study = Study.open(tmp_path)
+    study = Results.open(tmp_path)
     (stored,) = (study.read(each).trace for each in study.plays())
     again = stored.belief_at(7, PLACES, allow_import=True)
     assert_array_equal(again.mean, played.play("keen").belief_at(7, PLACES).mean)
@@ -190,7 +190,7 @@ def test_who_is_watched_tells_what_it_believes_as_well() -> None:
 
 def test_a_trace_that_does_not_tell_what_was_played_is_refused() -> None:
     trace = replace(scenario(GPUCB(**GIVEN)).play("keen"), played=None)
-    with pytest.raises(SparqError, match=r"does not tell what was played, .* Study\.read"):
+    with pytest.raises(SparqError, match=r"does not tell what was played, .* Results\.read"):
         trace.belief_at(1, PLACES)
 
 

@@ -487,7 +487,7 @@ def test_replays_of_a_study_enter_and_leave_its_landscapes(tmp_path: Path) -> No
     study = Study(scenario, tmp_path)
     study.run(InProcess())
     LOG.clear()
-    shown = replays(study, allow_import=True)
+    shown = replays(study.results, allow_import=True)
     assert [replay.missing for replay in shown] == ["", ""]
     assert LOG == ["world entered", "world left"]
 

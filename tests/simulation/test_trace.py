@@ -281,7 +281,7 @@ def test_a_table_of_a_study_is_not_taken_for_a_trace(tmp_path: Path, trace: Trac
     trace.save(tmp_path / "play.zip")
     with ZipFile(tmp_path / "play.zip") as archive:
         archive.extractall(tmp_path)
-    with pytest.raises(SparqError, match=r"rounds\.parquet is a table.*Study\.open\(FOLDER\)"):
+    with pytest.raises(SparqError, match=r"rounds\.parquet is a table.*Results\.open\(FOLDER\)"):
         Trace.load(tmp_path / "rounds.parquet")
 
 

@@ -15,7 +15,7 @@ import sparq_environments
 import sparq_experts
 import sparq_sim
 from sparq_sim.analysis.summary import summary
-from sparq_sim.study.study import Study
+from sparq_sim.study.results import Results
 from tests.commands import run
 
 PROJECT = """
@@ -66,7 +66,7 @@ class Laboratory:
 
     @property
     def regret(self) -> float:
-        (row,) = summary(Study.open(self.study))
+        (row,) = summary(Results.open(self.study))
         return row.average_regret.mean
 
     def edit(self, module: str, old: str, new: str) -> None:

@@ -20,7 +20,9 @@ from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.plugin.contract import Agent, Briefing, Landscape, Optimizer
 from sparq_sim.study import executors
 from sparq_sim.study.executors import Dask, ExecutorError, InProcess, Processes, SharedLandscape
-from sparq_sim.study.study import Progress, Study
+from sparq_sim.study.progress import Progress
+from sparq_sim.study.results import Results
+from sparq_sim.study.study import Study
 from tests.gappy import GappyLandscape
 from tests.study.test_store import scenario
 
@@ -124,7 +126,7 @@ def entered_and_left(log: Path) -> list[int]:
 
 
 def digests(folder: Path) -> dict[str, str]:
-    return {each.key: each.digest for each in Study.open(folder).found()}
+    return {each.key: each.digest for each in Results.open(folder).finished()}
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +146,7 @@ def small(**fields: Any) -> Any:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_processes_play_as_one(tmp_path: Path, expected: dict[str, str], jobs: int) -> None:
     report = Study(small(), tmp_path).run(Processes(jobs))
-    assert (report.done, report.troubles, report.notes) == (16, (), ())
+    assert (report.done, report.failed_plays, report.notes) == (16, (), ())
     assert digests(tmp_path) == expected
 
 
@@ -162,7 +164,7 @@ def test_workers_that_do_not_see_the_folder_send_their_files_home(
     monkeypatch.setattr(
         executors,
         "perform",
-        lambda order: seen(executors.Order("/nowhere", order.mark, order.steps)),
+        lambda batch: seen(executors.Batch("/nowhere", batch.mark, batch.steps)),
     )
     with ThreadPoolExecutor(1) as pool:
         Study(small(), tmp_path).run(pool)
@@ -190,7 +192,7 @@ def test_a_dask_cluster_plays_on_when_a_worker_is_killed(
 
     report = Study(small(), tmp_path).run(Dask(cluster.scheduler_address), watch=watch)
     assert not pids
-    assert (report.done, report.troubles) == (16, ())
+    assert (report.done, report.failed_plays) == (16, ())
     assert digests(tmp_path) == expected
 
 
@@ -216,16 +218,16 @@ def deadly(tmp_path: Path, times: int) -> Any:
 
 def test_a_play_whose_worker_dies_once_is_played_again(tmp_path: Path) -> None:
     report = Study(deadly(tmp_path, times=1), tmp_path / "study").run(Processes(2))
-    assert (report.done, report.troubles) == (6, ())
+    assert (report.done, report.failed_plays) == (6, ())
 
 
 def test_a_play_that_kills_its_worker_twice_is_reported_and_skipped(tmp_path: Path) -> None:
     study = Study(deadly(tmp_path, times=99), tmp_path / "study")
     report = study.run(Processes(2))
     assert report.done == 3
-    assert {trouble.play.optimizer for trouble in report.troubles} == {"deadly"}
-    assert len(report.troubles) == 3
-    assert all("killed" in trouble.reason for trouble in report.troubles)
+    assert {trouble.play.optimizer for trouble in report.failed_plays} == {"deadly"}
+    assert len(report.failed_plays) == 3
+    assert all("killed" in trouble.reason for trouble in report.failed_plays)
     assert len(list((tmp_path / "deaths").iterdir())) == 6
     assert {play.optimizer for play in study.missing()} == {"deadly"}
 
@@ -245,8 +247,8 @@ def test_a_play_that_fails_is_reported_and_the_others_go_on(
     fallible = scenario(replications=2, optimizers={"broken": Broken(), "calm": Uniform()})
     report = Study(fallible, tmp_path).run(executor)
     assert report.done == 2
-    assert [trouble.play.optimizer for trouble in report.troubles] == ["broken"] * 2
-    assert "ZeroDivisionError: one over nothing" in report.troubles[0].reason
+    assert [trouble.play.optimizer for trouble in report.failed_plays] == ["broken"] * 2
+    assert "ZeroDivisionError: one over nothing" in report.failed_plays[0].reason
 
 
 # Landscapes
@@ -347,13 +349,13 @@ def test_a_landscape_that_plays_share_is_entered_once_and_left_after_the_last(
     tmp_path: Path,
 ) -> None:
     report = Study(opened(tmp_path / "log"), tmp_path / "out").run(InProcess())
-    assert (report.done, report.troubles, report.notes) == (6, (), ())
+    assert (report.done, report.failed_plays, report.notes) == (6, (), ())
     assert entered_and_left(tmp_path / "log") == [3, 3]
 
 
 def test_workers_leave_the_landscapes_that_they_share(tmp_path: Path) -> None:
     report = Study(opened(tmp_path / "log"), tmp_path / "out").run(Processes(2))
-    assert (report.done, report.troubles, report.notes) == (6, (), ())
+    assert (report.done, report.failed_plays, report.notes) == (6, (), ())
     entered, left = entered_and_left(tmp_path / "log")
     assert 3 <= entered == left <= 6
 
@@ -362,7 +364,7 @@ def test_workers_of_others_leave_a_landscape_with_each_order(tmp_path: Path) -> 
     with ThreadPoolExecutor(1) as pool:
         report = Study(opened(tmp_path / "log"), tmp_path / "out").run(pool)
         entered, left = entered_and_left(tmp_path / "log")
-    assert (report.done, report.troubles) == (6, ())
+    assert (report.done, report.failed_plays) == (6, ())
     assert 3 <= entered == left <= 6
 
 
@@ -371,7 +373,7 @@ def test_a_worker_that_is_told_to_end_leaves_what_it_holds(tmp_path: Path) -> No
     killer = Deadly(folder=str(tmp_path / "deaths"), times=1, signal=signal.SIGTERM)
     study = Study(opened(tmp_path / "log", optimizers={"deadly": killer}), tmp_path / "out")
     report = study.run(Processes(1))
-    assert (report.done, report.troubles) == (3, ())
+    assert (report.done, report.failed_plays) == (3, ())
     assert len(list((tmp_path / "deaths").iterdir())) == 1
     assert entered_and_left(tmp_path / "log") == [4, 4]
 
@@ -381,4 +383,4 @@ def test_a_shared_landscape_that_cannot_be_closed_fails_no_play(tmp_path: Path) 
     told = r"environment Opened could not be closed: OSError: the disk is full"
     with pytest.warns(executors.NotClosedWarning, match=told):
         report = study.run(InProcess())
-    assert (report.done, report.troubles) == (6, ())
+    assert (report.done, report.failed_plays) == (6, ())

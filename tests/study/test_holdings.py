@@ -14,8 +14,10 @@ import sparq_sim
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.study.executors import InProcess
 from sparq_sim.study.holdings import difference
+from sparq_sim.study.progress import Progress, RunReport
+from sparq_sim.study.results import Results
 from sparq_sim.study.store import StoreError
-from sparq_sim.study.study import Progress, Report, Study
+from sparq_sim.study.study import Study
 
 
 def scenario(**fields: Any) -> Scenario:
@@ -28,7 +30,7 @@ def scenario(**fields: Any) -> Scenario:
     return Scenario(**chosen | fields)
 
 
-def run(folder: Path, *, into: bool = False, **fields: Any) -> Report:
+def run(folder: Path, *, into: bool = False, **fields: Any) -> RunReport:
     return Study(scenario(**fields), folder, into=into).run(InProcess())
 
 
@@ -179,7 +181,7 @@ def test_two_scenarios_that_are_meant_live_in_one_folder_and_are_told_apart(tmp_
         f"left out 2 plays of other scenarios, optimizers, settings or versions in {tmp_path}"
     )
     assert (report.done, report.resumed, report.notes) == (2, 0, (left_out,))
-    study = Study.open(tmp_path)
+    study = Results.open(tmp_path)
     assert (len(study.plays()), study.notes) == (2, (left_out,))
     both = {scenario().identity(), scenario(rounds=4).identity()}
     assert rows(tmp_path, "scenario") == {(name,) for name in both}
@@ -213,14 +215,17 @@ def test_a_play_that_a_new_sweep_takes_over_has_its_labels(tmp_path: Path) -> No
     for folder in (tmp_path / "small", tmp_path / "compacted"):
         run(folder, **fields)
         if folder.name == "compacted":
-            Study.open(folder).compact()
+            Results.open(folder).compact()
         report = run(folder, **swept)
         assert (report.done, report.resumed, report.notes) == (4, 2, ())
         labels = {(f'{{"feedback.noise":{noise}}}', noise) for noise in (0.1, 0.2)}
         assert rows(folder, "setting", "feedback.noise") == labels
         assert rows(folder, "scenario") == {(scenario(**swept).identity(),)}
         assert sum(len(pq.read_table(file)) for file in (folder / "rounds").iterdir()) == 4 * 3
-        assert {play.setting["feedback.noise"] for play in Study.open(folder).plays()} == {0.1, 0.2}
+        assert {play.setting["feedback.noise"] for play in Results.open(folder).plays()} == {
+            0.1,
+            0.2,
+        }
 
 
 # What is out of date
@@ -238,7 +243,7 @@ def test_plays_of_another_version_are_set_aside_and_nothing_is_lost(
     assert report.notes == (f"set aside 4 plays: {version}",)
     assert sorted(path.read_bytes() for path in (tmp_path / "set-aside").iterdir()) == before
     assert len(list((tmp_path / "rounds").iterdir())) == 2
-    assert Study.open(tmp_path).notes == ()
+    assert Results.open(tmp_path).notes == ()
     assert run(tmp_path, record="full").notes == ()
 
 
@@ -246,7 +251,7 @@ def test_a_compacted_file_is_set_aside_if_all_its_plays_are_out_of_date(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(tmp_path)
-    Study.open(tmp_path).compact()
+    Results.open(tmp_path).compact()
     monkeypatch.setattr(sparq_sim, "__version__", "9.9")
     assert run(tmp_path).notes[0].startswith("set aside 2 plays: ")
     (name,) = (path.name for path in (tmp_path / "set-aside").iterdir())
@@ -258,12 +263,12 @@ def test_a_compacted_file_that_holds_others_too_stays_and_that_is_said(
 ) -> None:
     run(tmp_path)
     run(tmp_path, rounds=4, into=True)
-    Study.open(tmp_path).compact()
+    Results.open(tmp_path).compact()
     monkeypatch.setattr(sparq_sim, "__version__", "9.9")
     report = run(tmp_path, rounds=4)
     assert report.notes[0].startswith("left out 2 plays in compacted files, which hold others too")
     assert report.notes[1].startswith("left out 2 plays of other scenarios")
-    assert report.done == len(Study.open(tmp_path).plays()) == 2
+    assert report.done == len(Results.open(tmp_path).plays()) == 2
 
 
 def test_plays_that_do_not_tell_their_source_are_set_aside(of_before: Path) -> None:

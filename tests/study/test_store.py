@@ -17,8 +17,8 @@ from sparq_sim.analysis.summary import summary
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.simulation.trace import WALL
 from sparq_sim.study import store
+from sparq_sim.study.results import Results
 from sparq_sim.study.store import Store, StoreError
-from sparq_sim.study.study import Study
 
 
 def scenario(**fields: Any) -> Scenario:
@@ -212,7 +212,7 @@ def test_another_format_is_refused_and_left_alone(
 
 
 def test_a_study_of_before_reads_as_those_of_now(of_before: Path) -> None:
-    study = Study.open(of_before)
+    study = Results.open(of_before)
     assert (study.title, study.notes) == ("of before", ())
     assert [row.setting["feedback.noise"] for row in summary(study)] == [0.1, 0.2, 0.3]
     for play in study.plays():
@@ -225,11 +225,11 @@ def test_a_study_of_before_reads_as_those_of_now(of_before: Path) -> None:
 
 
 def test_a_study_of_before_is_compacted_with_the_columns_of_now(of_before: Path) -> None:
-    before = Study.open(of_before).table()
+    before = Results.open(of_before).table()
     assert store.compact(of_before) == []
     (file,) = (of_before / "rounds").iterdir()
     assert {"scenario", "setting", "seed"} <= set(pq.read_schema(file).names)
-    assert Study.open(of_before).table().equals(before)
+    assert Results.open(of_before).table().equals(before)
 
 
 # Disks

@@ -31,8 +31,10 @@ from sparq_sim.report.html.page import gathered
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.study import store
 from sparq_sim.study.executors import InProcess, Outcomes, Processes, Work
+from sparq_sim.study.progress import Progress
+from sparq_sim.study.results import Results
 from sparq_sim.study.store import StoreError
-from sparq_sim.study.study import Progress, Study
+from sparq_sim.study.study import Study
 from tests.commands import run
 from tests.conftest import PATIENCE, wait_until
 from tests.study.test_executors import Dawdling, digests, small
@@ -70,7 +72,7 @@ def test_what_makes_no_difference_to_an_optimizer_is_played_once(tmp_path: Path)
         ("calm", ()),
     }
     assert study.run(InProcess()).done == 3
-    swept = study.table().column("optimizers.slow.why").to_pylist()
+    swept = study.results.table().column("optimizers.slow.why").to_pylist()
     assert set(swept) == {1, 2, None}
 
 
@@ -86,12 +88,12 @@ def test_plays_of_a_list_that_were_kept_by_what_they_name_alone_are_found_and_to
     with monkeypatch.context() as patch:
         patch.setattr(Scenario, "settings", as_named)
         Study(played, tmp_path).run(InProcess())
-    (note,) = Study.open(tmp_path).notes
+    (note,) = Results.open(tmp_path).notes
     assert "unlike settings may be taken for one: run the study again" in note
     again = Study(played, tmp_path).run(InProcess())
     assert (again.resumed, again.done, again.notes) == (2, 2, ())
-    assert Study.open(tmp_path).notes == ()
-    assert sorted((play.setting for play in Study.open(tmp_path).found()), key=str) == [
+    assert Results.open(tmp_path).notes == ()
+    assert sorted((play.setting for play in Results.open(tmp_path).finished()), key=str) == [
         {"feedback.noise": 0.1, "rounds": 3},
         {"feedback.noise": 0.3, "rounds": 5},
     ]
@@ -101,7 +103,7 @@ def test_swept_values_of_several_types_make_one_column(tmp_path: Path) -> None:
     values = [0, 0.5, {"kind": "uniform", "low": 0.0, "high": 0.1}]
     study = Study(scenario(rounds=3, sweep={"feedback.transit": values}), tmp_path)
     study.run(InProcess())
-    column = set(study.table().column("feedback.transit").to_pylist())
+    column = set(study.results.table().column("feedback.transit").to_pylist())
     assert column == {"0", "0.5", '{"high":0.1,"kind":"uniform","low":0.0}'}
 
 
@@ -111,7 +113,7 @@ def test_the_folder_tells_its_scenario(tmp_path: Path) -> None:
     assert told["title"] == "tiny"
     assert len(told["plays"]) == 4
     assert told["plays"][0]["play"]["rounds"] == 25
-    assert Study.open(tmp_path).title == "tiny"
+    assert Results.open(tmp_path).title == "tiny"
 
 
 # Going on where it stopped
@@ -172,21 +174,21 @@ def test_spoilt_and_foreign_files_are_set_aside_and_played_again(
 def test_recording_more_plays_again_and_recording_less_does_not(tmp_path: Path) -> None:
     Study(scenario(record="rounds"), tmp_path).run(InProcess())
     with pytest.raises(StoreError, match="record = 'full'"):
-        Study.open(tmp_path).table("replies")
+        Results.open(tmp_path).table("replies")
     assert Study(scenario(record="full"), tmp_path).run(InProcess()).resumed == 0
     assert Study(scenario(record="rounds"), tmp_path).run(InProcess()).resumed == 2
-    assert len(Study.open(tmp_path).table("replies")) > 0
+    assert len(Results.open(tmp_path).table("replies")) > 0
 
 
 def test_a_compacted_study_is_finished(tmp_path: Path, expected: dict[str, str]) -> None:
     study = Study(small(), tmp_path)
     study.run(InProcess())
-    before = study.table()
-    study.compact()
+    before = study.results.table()
+    study.results.compact()
     assert Study(small(), tmp_path).run(InProcess()).resumed == 16
     assert digests(tmp_path) == expected
-    assert Study.open(tmp_path).table().num_rows == before.num_rows
-    assert repr(study.table().to_pydict()) == repr(before.to_pydict())
+    assert Results.open(tmp_path).table().num_rows == before.num_rows
+    assert repr(study.results.table().to_pydict()) == repr(before.to_pydict())
 
 
 # Merging
@@ -205,7 +207,7 @@ def test_plays_of_another_scenario_in_the_folder_are_left_out_and_that_is_said(
 ) -> None:
     Study(scenario(rounds=5), tmp_path).run(InProcess())
     Study(scenario(rounds=6), tmp_path, into=True).run(InProcess())
-    study = Study.open(tmp_path)
+    study = Results.open(tmp_path)
     assert set(study.table().column("round").to_pylist()) == {1, 2, 3, 4, 5, 6}
     assert "left out 2 plays" in study.notes[0]
 
@@ -216,26 +218,20 @@ def test_plays_of_another_scenario_in_the_folder_are_left_out_and_that_is_said(
 def test_the_table_has_a_row_a_round_and_a_play_can_be_read_back(tmp_path: Path) -> None:
     study = Study(small(), tmp_path)
     study.run(InProcess())
-    table = study.table()
+    table = study.results.table()
     assert len(table) == 16 * 25
     assert {"optimizer", "replication", "feedback.noise", "regret"} <= set(table.column_names)
-    play = study.plays()[-1]
-    assert study.read(play).trace.digest() == study.read(play.key).provenance["digest"]
+    play, results = study.plays()[-1], study.results
+    assert results.read(play).trace.digest() == results.read(play.key).provenance["digest"]
     with pytest.raises(StoreError, match="there are: rounds, replies"):
-        study.table("turns")  # type: ignore[arg-type]
+        study.results.table("turns")  # type: ignore[arg-type]
 
 
 def test_an_empty_folder_is_no_study(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no finished play"):
-        Study.open(tmp_path)
+        Results.open(tmp_path)
     with pytest.raises(StoreError, match="no finished play"):
-        Study(small(), tmp_path).table()
-
-
-def test_a_study_without_its_scenario_cannot_be_run(tmp_path: Path) -> None:
-    Study(scenario(rounds=2), tmp_path).run(InProcess())
-    with pytest.raises(StoreError, match="without its scenario"):
-        Study.open(tmp_path).run()
+        Study(small(), tmp_path).results.table()
 
 
 # Folders and disks
@@ -243,7 +239,7 @@ def test_a_study_without_its_scenario_cannot_be_run(tmp_path: Path) -> None:
 
 def test_a_folder_of_another_format_is_refused(tmp_path: Path) -> None:
     (tmp_path / "scenario.json").write_text('{"format": 7, "plays": []}')
-    for act in (lambda: Study.open(tmp_path), lambda: Study(small(), tmp_path).run(InProcess())):
+    for act in (lambda: Results.open(tmp_path), lambda: Study(small(), tmp_path).run(InProcess())):
         with pytest.raises(StoreError, match=r"format 7.*reads format 2"):
             act()
 
@@ -317,6 +313,7 @@ NOTEBOOK = """
 from sparq_sim.study.executors import Processes
 from sparq_sim.optimizers.shared.ucb import PriorWarning
 from sparq_sim.optimizers.uniform import Uniform
+from sparq_sim.study.results import Results
 from sparq_sim.study.study import Study
 from tests.study.test_store import scenario
 import sys
@@ -340,6 +337,7 @@ def test_what_is_defined_in_a_notebook_plays_here_and_that_is_said(tmp_path: Pat
 SCRIPT = """
 from sparq_sim.study.executors import Processes
 from sparq_sim.optimizers.uniform import Uniform
+from sparq_sim.study.results import Results
 from sparq_sim.study.study import Study
 from tests.study.test_store import scenario
 import sys
@@ -350,7 +348,7 @@ class Mine(Uniform):
 if __name__ == "__main__":
     study = Study(scenario(rounds=2, optimizers={"mine": Mine()}), sys.argv[1])
     report = study.run(Processes(1))
-    print(report.done, report.resumed, report.troubles)
+    print(report.done, report.resumed, report.failed_plays)
 """
 
 
@@ -386,7 +384,7 @@ def test_what_workers_warn_of_is_noted_once_and_again_when_it_is_found(tmp_path:
     line = inspect.getsourcelines(Wary.start)[1] + 2
     assert second == f"RuntimeWarning: something is odd (test_study.py:{line}) (in 3 plays)"
     assert notes()[1] == second
-    opened = Study.open(tmp_path)
+    opened = Results.open(tmp_path)
     assert opened.warnings[1] == second
     assert second in gathered(opened, replays=False).notes
 
@@ -399,12 +397,14 @@ def test_what_is_warned_of_in_this_process_is_noted_and_not_printed(
     assert len(study.run(InProcess()).notes) == 2
     assert not recwarn
     (play,) = study.plays()
-    assert study.read(play).provenance["warnings"][0].startswith("expected more than 0.")
+    assert study.results.read(play).provenance["warnings"][0].startswith("expected more than 0.")
 
 
 def test_a_play_that_fails_is_told_with_what_it_warned_of(tmp_path: Path) -> None:
     report = Study(scenario(optimizers={"bad": WaryAndBroken()}), tmp_path).run(Processes(1))
-    assert [trouble.reason.partition(" (")[0] for trouble in report.troubles] == ["ValueError: x"]
+    assert [trouble.reason.partition(" (")[0] for trouble in report.failed_plays] == [
+        "ValueError: x"
+    ]
     assert len(report.notes) == 2
 
 
@@ -536,6 +536,7 @@ COORDINATOR = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # A shell's background ignores Ctrl-C.
 from sparq_sim.study.executors import Processes
+from sparq_sim.study.results import Results
 from sparq_sim.study.study import Study
 from tests.study.test_study import dawdling
 Study(dawdling(), sys.argv[1]).run(Processes(2))

@@ -24,9 +24,9 @@ def main(folder: Path, rounds: int = 100) -> list[Difference]:
     )
     study = Study(scenario, folder)
     study.run(InProcess())
-    for row in summary(study):
+    for row in summary(study.results):
         print(f"{row.optimizer} {dict(row.setting)}: {row.average_regret.mean:.3f}")
-    differences = paired(study, "sparq-gp-ucb", "tv-gp-ucb")
+    differences = paired(study.results, "sparq-gp-ucb", "tv-gp-ucb")
     for each in differences:
         spread = each.difference
         print(

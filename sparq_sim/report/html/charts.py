@@ -21,7 +21,7 @@ from sparq_sim.errors import visible
 from sparq_sim.fields import is_number
 from sparq_sim.simulation.references import References
 from sparq_sim.study.settings import Setting, agree, brief, in_words, shown, swept, values_of
-from sparq_sim.study.store import Found, canonical
+from sparq_sim.study.store import StoredSummary, canonical
 
 Figure: TypeAlias = dict[str, Any]
 Trace: TypeAlias = dict[str, Any]
@@ -61,7 +61,7 @@ class Material:
     optimizers: Sequence[str] = ()
     """In the order of their colours."""
     summaries: Sequence[Summary] = ()
-    found: Sequence[Found] = ()
+    found: Sequence[StoredSummary] = ()
     bands: Sequence[Band] = ()
     """Of the cumulative regret, at no more rounds than are shown."""
     tracks: Sequence[Track] = ()
@@ -441,7 +441,7 @@ def _places(values: Sequence[object]) -> tuple[list[Any], dict[str, Any]]:
     return [text(shown(value)) for value in values], {"type": "category"}
 
 
-def pooled(plays: Iterable[Found]) -> Spread:
+def pooled(plays: Iterable[StoredSummary]) -> Spread:
     """Average over settings within each replication, then over replications."""
     luck: dict[tuple[int, int], list[float]] = {}
     for play in plays:
@@ -490,7 +490,7 @@ def _maps(material: Material, one: str, other: str) -> list[Figure]:
         own = [
             f for f in material.found if f.optimizer == name and {one, other} <= f.setting.keys()
         ]
-        cells: dict[tuple[str, str], list[Found]] = {}
+        cells: dict[tuple[str, str], list[StoredSummary]] = {}
         for found in own:
             where = canonical(found.setting[one]), canonical(found.setting[other])
             cells.setdefault(where, []).append(found)

@@ -41,9 +41,9 @@ from sparq_sim.simulation.records import Fate
 from sparq_sim.simulation.references import References
 from sparq_sim.simulation.trace import NOTE, Columns, Trace
 from sparq_sim.study import store
+from sparq_sim.study.results import Results
 from sparq_sim.study.settings import Setting, agree, brief, fullest, in_words, shown, swept
-from sparq_sim.study.store import Found, Provenance, StoreError
-from sparq_sim.study.study import Label, Study, label
+from sparq_sim.study.store import Label, Provenance, StoredSummary, StoreError
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -112,7 +112,7 @@ class Gathered:
 
 
 def gathered(
-    study: Study,
+    study: Results,
     *,
     replays: bool = True,
     allow_import: bool = False,
@@ -174,13 +174,13 @@ def gathered(
     )
 
 
-def _replays(study: Study, order: Sequence[str], *, allow_import: bool) -> Sequence[Replay]:
+def _replays(study: Results, order: Sequence[str], *, allow_import: bool) -> Sequence[Replay]:
     from sparq_sim.report.html import replay
 
     return replay.replays(study, order=order, allow_import=allow_import)
 
 
-def _described(study: Study) -> list[dict[str, Any]]:
+def _described(study: Results) -> list[dict[str, Any]]:
     """Read what the folder says was to be played; nothing where it says nothing."""
     try:
         plays = json.loads((study.folder / store.SCENARIO).read_bytes())["plays"]
@@ -248,7 +248,7 @@ def _levels(
 
 
 def _verdicts(
-    study: Study, settings: Sequence[Setting], summaries: Sequence[Summary]
+    study: Results, settings: Sequence[Setting], summaries: Sequence[Summary]
 ) -> list[Verdict]:
     """Find the best and the next in each setting, and how far apart they are."""
     known: dict[tuple[str, str], list[Difference]] = {}
@@ -279,11 +279,11 @@ def _verdicts(
 class _Read:
     """The plays of a study, each read once; what is spoilt is set aside, which the notes say."""
 
-    def __init__(self, study: Study) -> None:
-        groups: dict[Label, list[Found]] = {}
-        for play in study.found():
-            groups.setdefault(label(play), []).append(play)
-        self.found: list[Found] = []
+    def __init__(self, study: Results) -> None:
+        groups: dict[Label, list[StoredSummary]] = {}
+        for play in study.finished():
+            groups.setdefault(play.label, []).append(play)
+        self.found: list[StoredSummary] = []
         self.told: list[Provenance] = []
         self.bands: list[Band] = []
         self.tracks: list[Track] = []
@@ -293,7 +293,7 @@ class _Read:
         if self._spoilt:
             study.store.survey(verify=self._spoilt)
 
-    def _read(self, study: Study, plays: Sequence[Found]) -> None:
+    def _read(self, study: Results, plays: Sequence[StoredSummary]) -> None:
         curves: list[NDArray[np.float64]] = []
         running: dict[str, _Means] = {}
         for play in plays:
@@ -317,7 +317,7 @@ class _Read:
                 )
 
 
-def _band(play: Found, curves: Sequence[NDArray[np.float64]]) -> Band:
+def _band(play: StoredSummary, curves: Sequence[NDArray[np.float64]]) -> Band:
     """Give the mean of curves and its interval, as `analysis.bands` does, at fewer rounds."""
     places = thinned(max(map(len, curves)))
     spreads = [spread(curve[i] for curve in curves if i < len(curve)) for i in places]
@@ -444,7 +444,7 @@ def _plugins(told: Sequence[Provenance]) -> list[str]:
     )
 
 
-def _commands(study: Study, found: Sequence[Found]) -> list[str]:
+def _commands(study: Results, found: Sequence[StoredSummary]) -> list[str]:
     """Say how this page, and a play of each optimizer, are made again."""
     firsts = {play.optimizer: play.key for play in reversed(found)}
     files = [study.folder / "rounds" / f"{key}.parquet" for key in firsts.values()]

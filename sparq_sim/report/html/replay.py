@@ -30,8 +30,8 @@ from sparq_sim.simulation.trace import Columns, Trace
 from sparq_sim.study.settings import in_words
 
 if TYPE_CHECKING:
-    from sparq_sim.study.store import Found
-    from sparq_sim.study.study import Study
+    from sparq_sim.study.results import Results
+    from sparq_sim.study.store import StoredSummary
 
 MOST_FRAMES = 150
 """Of a replay; of longer plays, as many rounds are shown, evenly spread."""
@@ -190,15 +190,17 @@ class Replay:
         }
 
 
-def replays(study: Study, *, order: Sequence[str] = (), allow_import: bool = False) -> list[Replay]:
+def replays(
+    study: Results, *, order: Sequence[str] = (), allow_import: bool = False
+) -> list[Replay]:
     """Play the first play of each optimizer again, and give what is to be seen of it.
 
     Those of optimizers in *order* come in that order. With *allow_import*, plays may name code to
     run, as `module:Class`. What cannot be played again is there with the reason.
     """
-    plays = study.found()
+    plays = study.finished()
     plays.sort(key=lambda found: order.index(found.optimizer) if found.optimizer in order else -1)
-    first: dict[str, Found] = {}
+    first: dict[str, StoredSummary] = {}
     settings: dict[str, set[str]] = {}
     for found in plays:
         first.setdefault(found.optimizer, found)
@@ -218,7 +220,7 @@ class _Projector:
     """Plays again, sharing landscapes, which may be dear to start, the latest of *started*."""
 
     def __init__(
-        self, study: Study, frames: int, started: ExitStack, *, allow_import: bool
+        self, study: Results, frames: int, started: ExitStack, *, allow_import: bool
     ) -> None:
         self._study = study
         self._stack = started
@@ -226,7 +228,7 @@ class _Projector:
         self._allow_import = allow_import
         self._started: tuple[Environment, int, int, Landscape] | None = None
 
-    def replay(self, found: Found, settings: int) -> Replay:
+    def replay(self, found: StoredSummary, settings: int) -> Replay:
         """Play a stored play again; say why, if that fails in whatever way."""
         values = in_words(found.setting)
         title = f"{found.optimizer} ({values})" if values else found.optimizer
@@ -241,7 +243,7 @@ class _Projector:
             reason = " ".join(str(error).split())
             return Replay(title, missing=f"{type(error).__name__}: {reason:.300}")
 
-    def _replayed(self, found: Found, title: str, settings: int) -> Replay:
+    def _replayed(self, found: StoredSummary, title: str, settings: int) -> Replay:
         stored = self._study.read(found.key)
         told = stored.provenance
         played = known_play(stored.trace, allow_import=self._allow_import)

@@ -1,0 +1,193 @@
+"""Results: the finished plays of a study, read from where they are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from sparq_sim.study import store
+from sparq_sim.study.holdings import read_holdings
+from sparq_sim.study.progress import WarningCount, count_plays
+from sparq_sim.study.store import (
+    Kind,
+    Label,
+    PlayId,
+    Provenance,
+    Store,
+    StoredPlay,
+    StoredSummary,
+    StoreError,
+)
+
+__all__ = ["Results"]
+
+
+class Results:
+    """The finished plays of a study: listed, summarised and read, but never played.
+
+    `Results.open` reads a folder; `Study.results` is the same of a study at hand. What is finished
+    meanwhile, here or by others, is seen at the next call.
+    """
+
+    def __init__(self, home: Store, plays: Sequence[PlayId], *, title: str = "") -> None:
+        """Return the results of some plays.
+
+        Args:
+            home: Where the plays are kept.
+            plays: Those of the study, whether they are finished or not.
+            title: What the study is called.
+        """
+        self.store = home
+        self.title = title
+        self._plays = list(plays)
+
+    @classmethod
+    def open(cls, folder: Path | str, *, begun: bool = False) -> Results:
+        """Open a folder: the finished plays of the scenario last run there.
+
+        They may come from several machines, seeds and numbers of replications. Plays of other
+        scenarios or versions in the same folder are left out, which `notes` says.
+
+        Args:
+            folder: That of a study.
+            begun: Whether a study without a finished play is opened as well.
+
+        Raises:
+            StoreError: There is no finished play, the folder cannot be read, or nothing says which
+                of the plays in it belong together.
+        """
+        home = Store(folder)
+        described = read_holdings(home)
+        found = home.survey()
+        if not found and not (begun and described):
+            raise StoreError(f"there is no finished play in {home.folder}")
+        families = {play["family"] for held in described[:1] for play in held.plays}
+        if not families and _are_mixed(found.values()):
+            raise StoreError(
+                f"{home.folder} holds plays of several scenarios, and no {store.SCENARIO} says "
+                "which belong together: run the scenario there, or keep them in folders apart"
+            )
+        chosen = [
+            each.play for each in found.values() if not families or each.play.family in families
+        ]
+        note_left_out(home, len(found) - len(chosen))
+        if described and described[0].incomplete():
+            home.notes.append(
+                "these plays of a list of settings do not say what the swept fields were that "
+                "their setting does not name, so unlike settings may be taken for one: run the "
+                "study again before comparing them"
+            )
+        title = described[0].title if described else ""
+        return cls(home, sorted(chosen, key=_order), title=title)
+
+    @property
+    def folder(self) -> Path:
+        """The folder that the plays are in."""
+        return self.store.folder
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What a user should be told of the folder: files set aside, plays left out."""
+        return tuple(self.store.notes)
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What the finished plays have warned of, each once."""
+        count = WarningCount()
+        for summary in self.finished():
+            count.add(summary.warnings)
+        return count.texts()
+
+    def plays(self) -> list[PlayId]:
+        """List all plays of the study; of an opened folder, those that are finished."""
+        return list(self._plays)
+
+    def finished(self) -> list[StoredSummary]:
+        """List what is known of the finished plays without reading their rounds."""
+        found = self.store.survey()
+        return [found[play.key] for play in self._plays if play.key in found]
+
+    def read(self, play: PlayId | str) -> StoredPlay:
+        """Read one play back, with its provenance.
+
+        Args:
+            play: Which one, or its key.
+
+        Raises:
+            StoreError: It is not there, or its files are damaged.
+        """
+        return self.store.read(play if isinstance(play, str) else play.key)
+
+    def provenance(self, play: PlayId | str) -> Provenance:
+        """Read what a play was, how it ended, and with what it was computed.
+
+        Args:
+            play: Which one, or its key.
+
+        Raises:
+            StoreError: It is not there, or its files are damaged.
+        """
+        return self.store.provenance(play if isinstance(play, str) else play.key)
+
+    def table(self, what: Kind = "rounds") -> pa.Table:
+        """Return the rounds or the replies of all finished plays as one Arrow table.
+
+        Args:
+            what: Which of both.
+
+        Raises:
+            StoreError: No play is finished, replies were not recorded, or a file is damaged.
+        """
+        if what not in store.KINDS:
+            raise StoreError(f"there is no table {what!r}; there are: {', '.join(store.KINDS)}")
+        finished = self.finished()
+        if what == "replies" and any(each.record != "full" for each in finished):
+            raise StoreError("replies were not recorded; run the scenario with record = 'full'")
+        tables = [self.store.table(what, each.key) for each in finished]
+        if not tables:
+            raise StoreError(f"there is no finished play in {self.folder}")
+        schema = store.unified([table.schema for table in tables])
+        return pa.concat_tables([store.conformed(table, schema) for table in tables])
+
+    def compact(self) -> None:
+        """Merge the many small files into one of rounds and one of replies.
+
+        Raises:
+            StoreError: A file cannot be read or written.
+        """
+        self.store.compact()
+
+
+def note_left_out(home: Store, count: int) -> None:
+    """Note how many plays of a folder do not belong to a study, if there are any.
+
+    Args:
+        home: The folder.
+        count: How many they are.
+    """
+    if count:
+        home.notes.append(
+            f"left out {count_plays(count)} of other scenarios, optimizers, settings or versions "
+            f"in {home.folder}"
+        )
+
+
+def _are_mixed(found: Iterable[StoredSummary]) -> bool:
+    """Return whether plays of one label come from unlike scenarios."""
+    families: dict[Label, set[str]] = {}
+    for each in found:
+        families.setdefault(each.label, set()).add(each.play.family)
+    return any(len(some) > 1 for some in families.values())
+
+
+def _order(play: PlayId) -> tuple[str, tuple[tuple[str, bool, float, str], ...], int, int]:
+    """Order plays by optimizer and setting, numbers by their size."""
+    values = tuple(
+        (path, False, float(value), "")
+        if isinstance(value, int | float)
+        else (path, True, 0.0, store.canonical(value))
+        for path, value in sorted(play.setting.items())
+    )
+    return play.optimizer, values, play.seed, play.replication
