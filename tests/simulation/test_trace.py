@@ -35,6 +35,7 @@ from sparq_sim.testing import Asker, Slope, Teller
 from tests.simulation.recording import EAST_NORTH, answered, query, traced, turn
 
 
+def test_a_trace_of_what_cannot_be_pickled_can_be_pickled_itself() -> None:
     told = from_function(lambda points, time: np.zeros(len(points)))
     trace = play(Asker(), Slope(), Rules(rounds=3), experts={"told": told})
     copy = pickle.loads(pickle.dumps(trace))
