@@ -5,6 +5,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+# Each name is written twice: here for type checkers and editors, which do not run `__getattr__`,
+# and in `_HOMES` for Python, which loads a module when its first name is used. One list would need
+# a stub file, beside which mypy no longer checks this file, or imports at once, which would load
+# SimPy and pydantic for a user who reads results. A test keeps the two equal.
 if TYPE_CHECKING:
     from sparq_sim.domain import Box as Box
     from sparq_sim.domain import Sites as Sites

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Matrix", "Point", "Points", "Values"]
+__all__ = ["Matrix", "Point", "Points", "Values", "all_finite", "all_rows", "freeze_array"]
 
 Point: TypeAlias = NDArray[np.float64]
 """One place: (d,)."""
@@ -22,14 +22,18 @@ Matrix: TypeAlias = NDArray[np.float64]
 
 
 def freeze_array(numbers: ArrayLike) -> NDArray[np.float64]:
-    """Copy *numbers* to an array that nobody can change."""
+    """Return a copy of *numbers* as an array that nobody can change.
+
+    Args:
+        numbers: Whatever numpy can make an array of.
+    """
     array = np.array(numbers, dtype=np.float64)
     array.setflags(write=False)
     return array
 
 
 def all_finite(array: NDArray[np.float64]) -> bool:
-    """Tell whether *array* holds neither NaN nor infinity."""
+    """Return whether *array* holds neither NaN nor infinity."""
     if array.size == 1:
         return isfinite(array.item())
     # To count takes half the time of `all` where arrays are small, as they are here.
@@ -38,7 +42,10 @@ def all_finite(array: NDArray[np.float64]) -> bool:
 
 @lru_cache(maxsize=1024)
 def all_rows(count: int) -> NDArray[np.intp]:
-    """Give 0, 1, ..., shared by all messages with *count* rows, so that nobody may change them."""
+    """Return the numbers 0, 1, ..., *count* - 1, as an array that nobody can change.
+
+    All messages with that many rows share it.
+    """
     numbers = np.arange(count)
     numbers.setflags(write=False)
     return numbers

@@ -11,9 +11,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparq_sim.arrays import Points, all_finite, freeze_array
 
+__all__ = ["Box", "Domain", "Sites"]
+
 
 class Box:
-    """All points between *lower* and *upper* (d,), bounds included; *names* of the coordinates."""
+    """All points between two bounds, bounds included.
+
+    Args:
+        lower: The least value of each coordinate: (d,), or a number in one dimension.
+        upper: The largest value of each coordinate, in the same way.
+        names: Of the coordinates; by default x0, x1, ...
+
+    Raises:
+        ValueError: A bound is not finite, *lower* is not below *upper*, or names repeat.
+
+    Example:
+        `Box([0, 0], [1, 2], ["width", "height"])`
+    """
 
     def __init__(
         self, lower: ArrayLike, upper: ArrayLike, names: Sequence[str] | None = None
@@ -40,12 +54,20 @@ class Box:
         return len(self.lower)
 
     def contains(self, points: Points) -> NDArray[np.bool_]:
-        """Tell for each row whether it lies in the box."""
+        """Return for each row of *points* (n, d) whether it lies in the box: (n,)."""
         within = (points >= self.lower) & (points <= self.upper)
         return np.asarray(within.all(axis=-1), dtype=bool)
 
     def check(self, points: ArrayLike, what: str = "points") -> Points:
-        """Give *points* as (n, d), or refuse them by name."""
+        """Return *points* as an array (n, d), after checking that they lie in the box.
+
+        Args:
+            points: Whatever numpy can make an array (n, d) of.
+            what: How an error names them.
+
+        Raises:
+            ValueError: Their shape is another, or one lies outside.
+        """
         array = _rows(points, len(self.lower), what)
         if not self._holds(array):
             outside = array[~self.contains(array)][0]
@@ -63,11 +85,23 @@ class Box:
         return bool(np.count_nonzero(within) == within.size)  # all() is slow on small arrays.
 
     def sample(self, rng: Generator, count: int) -> Points:
-        """Draw *count* points uniformly."""
+        """Draw *count* points uniformly at random: (count, d).
+
+        Args:
+            rng: The source of chance.
+            count: How many.
+        """
         return rng.uniform(self.lower, self.upper, size=(count, self.dimensions))
 
     def grid(self, per_dimension: int) -> Points:
-        """Give the regular grid, bounds included: (per_dimension ** d, d)."""
+        """Return a regular grid, bounds included: (per_dimension ** d, d).
+
+        Args:
+            per_dimension: How many points lie along each coordinate; at least 2.
+
+        Raises:
+            ValueError: There are fewer.
+        """
         if per_dimension < 2:
             raise ValueError(f"a grid needs at least 2 points a dimension, not {per_dimension}")
         axes = [
@@ -77,11 +111,17 @@ class Box:
         return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, self.dimensions)
 
     def cover(self, count: int) -> Points:
-        """Spread *count* points evenly over the box, without chance.
+        """Return *count* points spread evenly over the box, without chance: (count, d).
 
         Midpoints in one dimension, beyond that the additive recurrence x_n = (1/2 + n a) mod 1
         with a_i = g^-i and g the root of g^(d+1) = g + 1 (Roberts 2018): far more even than
         chance in two and three dimensions, no worse beyond, and it needs no table.
+
+        Args:
+            count: How many; at least 1.
+
+        Raises:
+            ValueError: There are fewer.
         """
         if count < 1:
             raise ValueError(f"a cover needs at least 1 point, not {count}")
@@ -97,7 +137,19 @@ class Box:
 
 
 class Sites:
-    """A finite set of places: *points* (n, d), *names* of the sites and of their coordinates."""
+    """A finite set of points, each with a name.
+
+    Args:
+        points: Where the sites are: (n, d).
+        names: Of the sites; by default site-0, site-1, ...
+        coordinates: Names of the coordinates; by default x0, x1, ...
+
+    Raises:
+        ValueError: A number is not finite, two sites lie at the same place, or names repeat.
+
+    Example:
+        `Sites([[0.0, 1.0], [2.0, 1.5]], ["harbour", "hill"], ["east", "north"])`
+    """
 
     def __init__(
         self,
@@ -129,16 +181,31 @@ class Sites:
         return int(self.points.shape[1])
 
     def contains(self, points: Points) -> NDArray[np.bool_]:
-        """Tell for each row whether it is a site."""
+        """Return for each row of *points* (n, d) whether it is a site: (n,)."""
         return np.array([row.tobytes() in self._rows for row in points + 0.0], dtype=bool)
 
     def index(self, points: ArrayLike) -> NDArray[np.intp]:
-        """Give the number of the site at each row."""
+        """Return the number of the site at each row of *points*: (n,).
+
+        Args:
+            points: Sites: (n, d).
+
+        Raises:
+            ValueError: One is no site.
+        """
         array = self.check(points)
         return np.array([self._rows[row.tobytes()] for row in array + 0.0], dtype=np.intp)
 
     def check(self, points: ArrayLike, what: str = "points") -> Points:
-        """Give *points* as (n, d), or refuse them by name."""
+        """Return *points* as an array (n, d), after checking that each is a site.
+
+        Args:
+            points: Whatever numpy can make an array (n, d) of.
+            what: How an error names them.
+
+        Raises:
+            ValueError: Their shape is another, or one is no site.
+        """
         array = _rows(points, self.dimensions, what)
         for row in array + 0.0:
             if row.tobytes() not in self._rows:
@@ -149,19 +216,25 @@ class Sites:
         return array
 
     def sample(self, rng: Generator, count: int) -> Points:
-        """Draw *count* sites uniformly, with replacement."""
+        """Draw *count* sites uniformly at random, with replacement: (count, d).
+
+        Args:
+            rng: The source of chance.
+            count: How many.
+        """
         return self.points[rng.integers(len(self.points), size=count)]
 
     def grid(self, per_dimension: int = 0) -> Points:
-        """Give all sites, however many are asked for a dimension: (n, d)."""
+        """Return all sites, whatever *per_dimension* is: (n, d)."""
         return self.points
 
     def cover(self, count: int = 0) -> Points:
-        """Give all sites, however many are asked for: (n, d)."""
+        """Return all sites, whatever *count* is: (n, d)."""
         return self.points
 
 
 Domain: TypeAlias = Box | Sites
+"""Where points may lie."""
 
 
 def _coordinate_names(names: Sequence[str] | None, dimensions: int) -> tuple[str, ...]:

@@ -15,23 +15,28 @@ __all__ = [
     "SparqError",
     "StuckError",
     "Unavailable",
+    "did_you_mean",
+    "visible",
 ]
 
 
 class SparqError(Exception):
-    """Something a user can mend; the command line prints it without a traceback."""
+    """An error that a user can mend; the command line prints it without a traceback."""
 
 
 class PluginError(SparqError):
-    """A plug-in is missing, broken, claimed twice, or breaks the rules of its kind."""
+    """A plug-in is missing or broken, two have one name, or one breaks the rules of its kind."""
 
 
 class HookError(PluginError):
-    """A method of a started plug-in cannot be called as it must be, or gives what it must not."""
+    """A method of a started plug-in cannot be called as it must be, or returns something wrong."""
 
 
 class Unavailable(SparqError):  # noqa: N818 - what an expert says, not what went wrong with it
-    """An expert that knows nothing of a query raises this: the query fails, and says why."""
+    """An expert raises this where it knows nothing of a query: `raise Unavailable("closed")`.
+
+    The query fails as unavailable, and its message is the reason.
+    """
 
 
 class ProgramError(SparqError):
@@ -39,15 +44,19 @@ class ProgramError(SparqError):
 
 
 class LiveOnlyError(SparqError):
-    """A process awaited something that only passes in real time, under virtual time."""
+    """A process in virtual time awaited something that happens in real time only, or vice versa."""
 
 
 class StuckError(SparqError):
-    """Nothing is left to happen, yet somebody waits."""
+    """A process waits for something that can no longer happen, as nothing is left to happen."""
 
 
 class ScenarioError(SparqError):
-    """A scenario that cannot be played; *problems* are all that is wrong with it, a line each."""
+    """A scenario cannot be played.
+
+    Args:
+        problems: All that is wrong with it, a line each.
+    """
 
     def __init__(self, *problems: str) -> None:
         super().__init__(*problems)
@@ -58,7 +67,15 @@ class ScenarioError(SparqError):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Say which known word was meant, or which there are."""
+    """Return a hint for an unknown word: the known word that was probably meant, or all of them.
+
+    Args:
+        word: What was written.
+        known: All words that could be written there.
+
+    Returns:
+        Text for the end of an error message, as "did you mean 'gp-ucb'?".
+    """
     names = sorted(known)
     if close := get_close_matches(word, names, n=1):
         return f"did you mean {close[0]!r}?"
@@ -72,5 +89,8 @@ _UNSEEN = re.compile(
 
 
 def visible(text: str) -> str:
-    """Put a mark in the place of each character that shows nothing but changes what is shown."""
+    """Return *text* with a mark in place of each character that is not shown.
+
+    Such characters could hide or reorder other text in a terminal or in a browser.
+    """
     return _UNSEEN.sub("\ufffd", text)

@@ -1,4 +1,4 @@
-"""Fields: what a value must be before a model takes it, so that nothing is read as another thing.
+"""Fields: types of numbers for models, and checks of a value before pydantic reads it.
 
 Pydantic alone would read "5" and true as the whole numbers 5 and 1, and "yes" as true.
 """
@@ -11,11 +11,22 @@ from math import isfinite
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Self, TypeAlias
 
+import numpy as np
 from pydantic import BaseModel, Field, NonNegativeFloat, PositiveFloat
 from pydantic_core import PydanticCustomError
 from pydantic_core.core_schema import no_info_before_validator_function
 
-__all__ = ["Amount", "Positive", "Probability"]
+__all__ = [
+    "NOT_FINITE",
+    "Amount",
+    "Positive",
+    "Probability",
+    "ScenarioString",
+    "add_checks",
+    "is_number",
+    "is_whole",
+    "table_error",
+]
 
 Amount: TypeAlias = Annotated[NonNegativeFloat, Field(allow_inf_nan=False)]
 """A finite number, 0 or more."""
@@ -25,7 +36,7 @@ Probability: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 """A number from 0 to 1."""
 
 NOT_FINITE = ("inf", "-inf", "nan")
-"""How JSON, which has no such numbers, is made to write them; a field of numbers reads them."""
+"""How numbers that JSON does not have are written in it; a field of numbers reads them."""
 
 
 def is_number(given: Any) -> bool:
@@ -33,64 +44,77 @@ def is_number(given: Any) -> bool:
     return isinstance(given, int | float) and not isinstance(given, bool)
 
 
+def is_whole(given: Any) -> bool:
+    """Return whether *given* is a whole number, of Python or of numpy; true and false are none."""
+    return isinstance(given, int | np.integer) and not isinstance(given, bool)
+
+
 class ScenarioString(str):
-    """A string of a scenario file, which knows the *folder* of that file."""
+    """A string in a scenario file, which knows the folder of that file."""
 
     __slots__ = ("folder",)
     folder: Path
+    """Where the file is."""
 
     @classmethod
     def within(cls, folder: Path, text: str) -> Self:
-        """Return *text* as it stands in a file in *folder*."""
+        """Return a string as it stands in a scenario file.
+
+        Args:
+            folder: Where the file is.
+            text: The string.
+        """
         made = cls(text)
         made.folder = folder
         return made
 
     @property
     def path(self) -> str:
-        """The file that the text names: a relative one is sought from the folder."""
+        """The file that the text names; a relative path starts from the folder."""
         return str(self.folder / Path(self).expanduser())
 
     def __reduce__(self) -> tuple[Callable[[Path, str], ScenarioString], tuple[Path, str]]:
         return ScenarioString.within, (self.folder, str(self))
 
 
-# What is checked before pydantic reads a value
+# How a value is checked before pydantic reads it
 
 
-def _refusal(reason: str) -> PydanticCustomError:
+def _error(reason: str) -> PydanticCustomError:
     return PydanticCustomError("field", "{reason}", {"reason": reason})
 
 
-def _whole(given: Any) -> Any:
+def _check_whole(given: Any) -> Any:
     if isinstance(given, bool):
-        raise _refusal("should be a whole number, not true or false")
+        raise _error("should be a whole number, not true or false")
     if isinstance(given, str | float):
-        number = _read(given)
+        number = _parse_number(given)
         meant = f"; write {number:.0f}" if number is not None and number.is_integer() else ""
         quotes = " without quotes" if meant and isinstance(given, str) else ""
-        raise _refusal(f"should be a whole number{meant}{quotes}")
+        raise _error(f"should be a whole number{meant}{quotes}")
     return given
 
 
-def _number(given: Any) -> Any:
+def _check_number(given: Any) -> Any:
     if isinstance(given, bool):
-        raise _refusal("should be a number, not true or false")
+        raise _error("should be a number, not true or false")
     if isinstance(given, str) and given not in NOT_FINITE:
-        meant = f"; write {given.strip()} without quotes" if _read(given) is not None else ""
-        raise _refusal(f"should be a number{meant}")
+        meant = (
+            f"; write {given.strip()} without quotes" if _parse_number(given) is not None else ""
+        )
+        raise _error(f"should be a number{meant}")
     return given
 
 
-def _truth(given: Any) -> Any:
+def _check_truth(given: Any) -> Any:
     if isinstance(given, str):
-        raise _refusal("should be true or false, without quotes")
+        raise _error("should be true or false, without quotes")
     if is_number(given):
-        raise _refusal("should be true or false")
+        raise _error("should be true or false")
     return given
 
 
-def _read(given: str | float) -> float | None:
+def _parse_number(given: str | float) -> float | None:
     """Return the number that *given* is or holds, if it is a finite one."""
     try:
         number = float(given)
@@ -99,27 +123,27 @@ def _read(given: str | float) -> float | None:
     return number if isfinite(number) else None
 
 
-def _sought(given: Any) -> Any:
+def _resolve_path(given: Any) -> Any:
     """Return a path in a scenario file as one from the folder of that file."""
     return given.path if isinstance(given, ScenarioString) else given
 
 
 def table_error(given: Any, kinds: Sequence[str], *, number: bool = False) -> PydanticCustomError:
-    """Return the refusal of what is no table, where one of several *kinds* is wanted.
+    """Return the error for a value that is no table, where one of several kinds is expected.
 
     Args:
-        given: What was given in its place.
-        kinds: All that there are.
+        given: The value.
+        kinds: All kinds that there are.
         number: Whether a bare number is read as one of them.
     """
     wanted = "a number, or a table with a kind" if number else "a table with a kind"
     if isinstance(given, str) and given in kinds:
-        return _refusal(f'should be {wanted}: write {{ kind = "{given}" }}')
-    return _refusal(f"should be {wanted}; the kinds are: {', '.join(kinds)}")
+        return _error(f'should be {wanted}: write {{ kind = "{given}" }}')
+    return _error(f"should be {wanted}; the kinds are: {', '.join(kinds)}")
 
 
 @dataclass(frozen=True)
-class _Table:
+class _TableCheck:
     """Refuses what is no table, where a table has one of several *kinds*."""
 
     kinds: tuple[str, ...]
@@ -130,9 +154,13 @@ class _Table:
         raise table_error(given, self.kinds)
 
 
-# Where it is checked
+# Where these checks are added
 
-_CHECKS: Mapping[str, Callable[[Any], Any]] = {"int": _whole, "float": _number, "bool": _truth}
+_CHECKS: Mapping[str, Callable[[Any], Any]] = {
+    "int": _check_whole,
+    "float": _check_number,
+    "bool": _check_truth,
+}
 _INNER = (
     *("schema", "fields", "choices", "items_schema", "keys_schema", "values_schema"),
     *("lax_schema", "strict_schema", "json_schema", "python_schema", "steps"),
@@ -141,33 +169,35 @@ _INNER = (
 
 
 def add_checks(schema: Any) -> Any:
-    """Return a pydantic core *schema* that checks numbers, truth values, paths and tagged unions.
+    """Return a pydantic core schema that also checks numbers, truth values, paths and tables.
 
-    Changed in place. Models within are left alone: they have been guarded, or are not ours.
+    Models within are left alone: they have their checks, or are not ours.
 
     Args:
-        schema: A schema, or a list, tuple or dictionary of schemas.
+        schema: A schema, or a list, tuple or dictionary of schemas; changed in place.
     """
     if isinstance(schema, list | tuple):
         return type(schema)(add_checks(inner) for inner in schema)
     if not isinstance(schema, dict):  # The label of a choice.
         return schema
     match schema:
-        case {"type": "function-before", "function": {"function": check}} if _is_ours(check):
+        case {"type": "function-before", "function": {"function": check}} if _is_own_check(check):
             return schema
         case {"type": "int" | "float" | "bool" as kind}:
             return no_info_before_validator_function(_CHECKS[kind], schema)
         case {"type": "lax-or-strict", "strict_schema": {"python_schema": {"cls": type() as kind}}}:
             if issubclass(kind, PurePath):
-                return no_info_before_validator_function(_sought, schema)
+                return no_info_before_validator_function(_resolve_path, schema)
     for key in _INNER if isinstance(schema.get("type"), str) else list(schema):
         if key in schema:
             schema[key] = add_checks(schema[key])
     if schema.get("type") == "tagged-union":
-        check = _Table(tuple(map(str, schema["choices"])))
+        check = _TableCheck(tuple(map(str, schema["choices"])))
         return no_info_before_validator_function(check, schema)
     return schema
 
 
-def _is_ours(check: object) -> bool:
-    return check in (_whole, _number, _truth, _sought) or isinstance(check, _Table)
+def _is_own_check(check: object) -> bool:
+    return check in (_check_whole, _check_number, _check_truth, _resolve_path) or isinstance(
+        check, _TableCheck
+    )

@@ -1,4 +1,4 @@
-"""Messages: what agent, loop and sources say to each other."""
+"""Messages: what agent, engine and sources send to each other."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from sparq_sim.arrays import Point, Points, Values, all_finite, all_rows, freeze_array
 
 __all__ = [
+    "AGENT_NAME",
+    "NO_READING",
+    "REWARD",
     "Answer",
     "Estimate",
     "Failure",
@@ -19,6 +22,7 @@ __all__ = [
     "Notes",
     "Query",
     "Reply",
+    "make_checked_query",
 ]
 
 Notes: TypeAlias = Mapping[str, float]
@@ -34,16 +38,21 @@ NO_READING = "no reading"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
-    """A question: the value at each of *points* (q, d), put to *source*.
+    """A question to a source: the reward at each of one or more points.
 
-    The *id* tells an agent's queries apart and survives journals and networks; it is
-    positive for the queries of an agent and negative for those that a source opens itself.
+    Raises:
+        ValueError: There is no point, a number is not finite, or *asked_at* is negative.
     """
 
     id: int
+    """Distinguishes the queries of a play: positive where the agent asks, negative where a source
+    sends a reading unasked or asks another."""
     source: str
+    """Who is asked: "reward", or the name of an expert."""
     points: Points
+    """Where: (q, d); copied, so that nobody can change them."""
     asked_at: float
+    """When, in clock units."""
 
     def __post_init__(self) -> None:
         points = freeze_array(self.points)
@@ -58,7 +67,11 @@ class Query:
         object.__setattr__(self, "points", points)
 
     def row(self, number: int) -> Query:
-        """Give the question about one row only."""
+        """Return the same query about one of its points only.
+
+        Args:
+            number: Which row of `points`, from 0.
+        """
         return make_checked_query(
             self.id, self.source, self.points[number : number + 1], self.asked_at
         )
@@ -72,7 +85,19 @@ class Query:
         arrived_at: float | None = None,
         cost: float = 0.0,
     ) -> Answer:
-        """Answer all of this query: the door for values that come from outside a play."""
+        """Return an answer to all points of this query, for values that come from outside a play.
+
+        Args:
+            values: One finite number for each point: (q,).
+            stds: How uncertain they are, in reward units: one number for all, or (q,).
+            measured_at: The time that the values are about; by default *arrived_at*.
+            arrived_at: When the answer came; by default when it was asked for.
+            cost: What it cost.
+
+        Raises:
+            ValueError: Numbers are not finite or not as many as points, or times are in the wrong
+                order.
+        """
         numbers = freeze_array(values)
         arrived = self.asked_at if arrived_at is None else arrived_at
         measured = arrived if measured_at is None else measured_at
@@ -106,7 +131,14 @@ class Query:
 
 
 def make_checked_query(number: int, source: str, points: Points, asked_at: float) -> Query:
-    """Make a query of *points* that were checked before and that nobody can change."""
+    """Return a query without checking it, which is faster.
+
+    Args:
+        number: Its id.
+        source: Who is asked.
+        points: Where: (q, d), checked before, and an array that nobody can change.
+        asked_at: When, in clock units.
+    """
     query = object.__new__(Query)
     object.__setattr__(query, "id", number)
     object.__setattr__(query, "source", source)
@@ -117,67 +149,83 @@ def make_checked_query(number: int, source: str, points: Points, asked_at: float
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
-    """What a source knows: a value and a standard deviation for each point it was asked about.
-
-    *measured_at* is the time that the values speak of; by default, the moment of answering. Where
-    it knows nothing, the value is NaN, and *absent* says why. NaN from a gap in a record needs no
-    reason: the play knows of the gap.
-    """
+    """What an expert knows of the points of a query: a value and a std for each."""
 
     values: Values
+    """The estimated reward at each point: (q,); NaN where nothing is known."""
     stds: Values | float = 0.0
+    """How uncertain the values are, in reward units: one number for all, or (q,)."""
     measured_at: float | None = None
+    """The time that the values are about, from 0 to now; None for the moment of answering."""
     notes: Notes = field(default_factory=dict)
+    """Numbers for the trace: `name` becomes the column `note_name`."""
     absent: str = ""
+    """Why values are NaN. A gap of the record needs no reason: the play knows of it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
-    """What came: values at *rows* of the query's points, known with *stds*, as of *measured_at*."""
+    """The reply to a query, or to some of its points, that has values."""
 
     query: Query
+    """What was asked."""
     rows: NDArray[np.intp]
+    """Which rows of the query's points it is about: (n,)."""
     values: Values
+    """The values at these points: (n,)."""
     stds: Values
+    """How uncertain they are, as the source claims, in reward units: (n,)."""
     asked_at: float
+    """When the query was put, in clock units."""
     measured_at: float
+    """The time that the values are about."""
     arrived_at: float
+    """When the answer came."""
     cost: float
+    """What was charged for it."""
     notes: Notes = field(default_factory=dict)
+    """Numbers that the source added for the trace."""
 
     @property
     def points(self) -> Points:
-        """Where the values were measured: (rows, d)."""
+        """The points that the values are about: (n, d)."""
         points = self.query.points
         return points if self.rows is all_rows(len(points)) else points[self.rows]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Failure:
-    """That nothing came for *rows* of the query's points, and why."""
+    """The reply to a query, or to some of its points, that has no values."""
 
     query: Query
+    """What was asked."""
     rows: NDArray[np.intp]
+    """Which rows of the query's points it is about: (n,)."""
     reason: str
+    """Why there is no answer."""
     asked_at: float
+    """When the query was put, in clock units."""
     arrived_at: float
+    """When the asker learnt of it."""
     cost: float = 0.0
+    """What was charged nevertheless."""
 
 
 Reply: TypeAlias = Answer | Failure
-"""What an asker is told: an answer, or that there is none."""
+"""What whoever asked receives: an answer, or a failure with a reason."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Move:
-    """What an agent does: play *point* (or wait, with None) and put *queries* to experts.
-
-    *notes* are numbers for the trace: a confidence width, a bound, a log determinant. *effort* is
-    how much work the move was, in units of the agent's own, which a play may turn into time
-    (`Rules.thinking_by_effort`); those with a Gaussian process count the observations they hold.
-    """
+    """What an agent does: play a point, or wait, and put queries to experts."""
 
     point: Point | None
+    """The point to play, (d,), within the domain; None to wait."""
     queries: tuple[Query, ...] = ()
+    """What experts are asked."""
     notes: Notes = field(default_factory=dict)
+    """Numbers for the trace, such as a confidence width: `name` becomes the column `note_name`."""
     effort: float = 0.0
+    """How much work the move was, in units of the agent's own, which a play may turn into time
+    (`Rules.thinking_by_effort`); optimizers with a Gaussian process count the observations that
+    they hold."""

@@ -174,11 +174,6 @@ def check_number(
     return float(found)
 
 
-def is_whole(given: Any) -> bool:
-    """Return whether *given* is a whole number; true and false are none."""
-    return isinstance(given, int | np.integer) and not isinstance(given, bool)
-
-
 def check_numbers(
     part: Model, what: str, given: object, *, count: int, least: float = -inf
 ) -> Values:

@@ -253,3 +253,14 @@ def test_an_agent_loads_blas_before_the_play_begins_not_within_it() -> None:
         "GPUCB().start(Briefing(Box(0.0, 1.0)), np.random.default_rng(0))"
     )
     assert "scipy.linalg" in loaded
+
+
+def test_type_checkers_know_the_public_names_that_are_loaded_lazily() -> None:
+    (block,) = (node for node in TREES["sparq_sim"].body if isinstance(node, ast.If))
+    known = {
+        alias.name: node.module
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert known == {name: f"sparq_sim.{home}" for name, home in sparq_sim._HOMES.items()}

@@ -9,11 +9,11 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from pydantic import Field, PositiveInt
 
 from sparq_sim.errors import PluginError
-from sparq_sim.fields import Positive
+from sparq_sim.fields import Positive, is_whole
 from sparq_sim.gp.kernels import Kernel, Matern12, Matern32, Matern52
 from sparq_sim.plugin.briefing import Briefing
 from sparq_sim.plugin.model import Model
-from sparq_sim.plugin.parts import PartChoice, is_whole, result_error
+from sparq_sim.plugin.parts import PartChoice, result_error
 from sparq_sim.plugin.result_checks import ResultChecks
 
 Share = Annotated[float, Field(gt=0, lt=1)]

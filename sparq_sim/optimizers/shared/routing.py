@@ -13,10 +13,10 @@ from pydantic import BeforeValidator, Field, PositiveFloat, field_validator
 
 from sparq_sim.arrays import Matrix
 from sparq_sim.errors import PluginError, did_you_mean
-from sparq_sim.fields import Amount, Positive
+from sparq_sim.fields import Amount, Positive, is_whole
 from sparq_sim.plugin.briefing import SourceTerms
 from sparq_sim.plugin.model import Model
-from sparq_sim.plugin.parts import PartChoice, is_whole, result_error
+from sparq_sim.plugin.parts import PartChoice, result_error
 from sparq_sim.plugin.result_checks import ResultChecks
 
 Routes: TypeAlias = dict[str, list[int]]
