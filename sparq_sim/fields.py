@@ -22,6 +22,7 @@ __all__ = [
     "Positive",
     "Probability",
     "ScenarioString",
+    "Share",
     "add_checks",
     "is_number",
     "is_whole",
@@ -34,6 +35,8 @@ Positive: TypeAlias = Annotated[PositiveFloat, Field(allow_inf_nan=False)]
 """A finite number above 0."""
 Probability: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 """A number from 0 to 1."""
+Share: TypeAlias = Annotated[float, Field(gt=0, lt=1)]
+"""A number above 0 and below 1."""
 
 NOT_FINITE = ("inf", "-inf", "nan")
 """How numbers that JSON does not have are written in it; a field of numbers reads them."""

@@ -12,13 +12,12 @@ from pydantic import Field
 
 from sparq_sim.arrays import Matrix, Point, Points, Values
 from sparq_sim.errors import PluginError
-from sparq_sim.fields import Positive
+from sparq_sim.fields import Positive, Share
 from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.parts import PartChoice, result_error
 from sparq_sim.plugin.registry import name_of
 from sparq_sim.plugin.result_checks import ResultChecks
 
-Share = Annotated[float, Field(gt=0, lt=1)]
 STEP = 1e-5
 """Of central differences: near the cube root of the rounding error, where they are best."""
 SINGLE = 1e-6

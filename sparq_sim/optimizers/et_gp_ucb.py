@@ -7,10 +7,10 @@ from math import log, pi, sqrt
 import numpy as np
 from numpy.random import Generator
 
+from sparq_sim.fields import Share
 from sparq_sim.gp.observations import Candidates
 from sparq_sim.messages import Answer, Notes
 from sparq_sim.optimizers.shared.ucb import GPOptimizer, GPPrior, Memory
-from sparq_sim.optimizers.shared.widths import Chance
 from sparq_sim.plugin.briefing import Briefing
 
 
@@ -29,7 +29,7 @@ class ETGPUCB(GPOptimizer):
     What was measured before the last reset and comes after it is forgotten too.
     """
 
-    delta: Chance = 0.1
+    delta: Share = 0.1
     """The probability of ever forgetting without a cause, above 0 and below 1; the smaller, the
     less is noticed."""
 

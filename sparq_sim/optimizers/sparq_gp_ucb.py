@@ -17,7 +17,7 @@ from pydantic import Field, NonNegativeInt
 from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Domain, Sites
 from sparq_sim.errors import PluginError, did_you_mean
-from sparq_sim.fields import Amount, Positive
+from sparq_sim.fields import Amount, Positive, Share
 from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.gp.sparse.greedy import select_points_greedily
 from sparq_sim.messages import REWARD, Answer, Notes, Query
@@ -90,7 +90,7 @@ class SparQGPUCB(GPOptimizer):
     an exact draw of the determinantal process that the chain approximates."""
     steps: NonNegativeInt = 1000
     """How many steps the exchange chain makes in each round at most."""
-    epsilon: Annotated[float, Field(gt=0, lt=1)] | None = None
+    epsilon: Share | None = None
     """How near to the determinantal process, in total variation, the chain need come; by default it
     makes all its steps."""
     rate: Amount | None = None

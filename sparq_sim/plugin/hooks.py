@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from sparq_sim.arrays import Points, Values, all_finite
 from sparq_sim.errors import HookError, LiveOnlyError, Unavailable
+from sparq_sim.fields import is_whole
 from sparq_sim.plugin.environment import (
     Coarsening,
     Environment,
@@ -103,8 +104,8 @@ def find_mismatch(started: object, hook: Hook) -> str | None:
     return wrong and f"{hook.name} must be callable as `{hook}`: {wrong}"
 
 
-def _is_count(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 1)
+def _is_count(value: Any) -> bool:
+    return is_whole(value) and bool(value >= 1)
 
 
 def _refusal(method: Callable[..., object], arguments: tuple[str, ...]) -> str | None:

@@ -6,17 +6,15 @@ from abc import abstractmethod
 from math import ceil, log, sqrt
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import Field, PositiveInt
+from pydantic import PositiveInt
 
 from sparq_sim.errors import PluginError
-from sparq_sim.fields import Positive, is_whole
+from sparq_sim.fields import Positive, Share, is_whole
 from sparq_sim.gp.kernels import Kernel, Matern12, Matern32, Matern52
 from sparq_sim.plugin.briefing import Briefing
 from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.parts import PartChoice, result_error
 from sparq_sim.plugin.result_checks import ResultChecks
-
-Share = Annotated[float, Field(gt=0, lt=1)]
 
 _SMOOTHNESS: dict[type[Kernel], float] = {Matern12: 0.5, Matern32: 1.5, Matern52: 2.5}
 

@@ -8,17 +8,14 @@ from math import log, pi, sqrt
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import numpy as np
-from pydantic import Field
 
-from sparq_sim.fields import Amount, Positive
+from sparq_sim.fields import Amount, Positive, Share
 from sparq_sim.gp.kernels import Kernel
 from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.messages import Answer
 from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.parts import PartChoice, check_number, result_error
 from sparq_sim.plugin.result_checks import ResultChecks
-
-Chance = Annotated[float, Field(gt=0, lt=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +142,7 @@ class PaperWidth(_Normed):
     """
 
     kind: Literal["paper"] = "paper"
-    delta: Chance = 0.05
+    delta: Share = 0.05
     """The probability, above 0 and below 1, with which the bound may fail."""
 
     def __call__(self, occasion: Occasion) -> float:
@@ -159,7 +156,7 @@ class ChowdhuryGopalanWidth(_Normed):
     """
 
     kind: Literal["chowdhury-gopalan"] = "chowdhury-gopalan"
-    delta: Chance = 0.1
+    delta: Share = 0.1
     """The probability, above 0 and below 1, with which the bound may fail."""
     noise_std: Positive = 1.0
     """R, for which the noise is R-sub-Gaussian: for Gaussian noise its std."""
@@ -177,7 +174,7 @@ class SrinivasWidth(_Normed):
     """
 
     kind: Literal["srinivas"] = "srinivas"
-    delta: Chance = 0.1
+    delta: Share = 0.1
     """The probability, above 0 and below 1, with which the bound may fail."""
 
     def __call__(self, occasion: Occasion) -> float:
@@ -192,7 +189,7 @@ class FiniteWidth(Width):
     """
 
     kind: Literal["finite"] = "finite"
-    delta: Chance = 0.1
+    delta: Share = 0.1
     """The probability, above 0 and below 1, with which the bound may fail."""
 
     @property
