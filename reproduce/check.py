@@ -49,7 +49,7 @@ from reproduce import DOCS, ROOT, reference
 from sparq_sim import Scenario
 from sparq_sim.errors import SparqError
 from sparq_sim.plugin.registry import GROUPS, AnyKind, find_family, kind_of, load
-from sparq_sim.scenario.model import schema
+from sparq_sim.scenario.schema import build_schema
 from sparq_sim.testing import WaitlessLoop
 
 PAGE = "documentation_page"
@@ -256,7 +256,7 @@ def _validator(own: tuple[Path, int] | None) -> Draft202012Validator:
     Args:
         own: A page with such plug-ins, and how many it has announced: the schema knows them.
     """
-    return Draft202012Validator(schema())
+    return Draft202012Validator(build_schema())
 
 
 def _bundled_classes(kind: AnyKind) -> set[str]:

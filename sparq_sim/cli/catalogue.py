@@ -94,9 +94,9 @@ def show(
             _show_plugin(sort, kind, allow_import=allow_import)
         else:
             from sparq_sim.report.environment import portray
-            from sparq_sim.scenario.model import environment
+            from sparq_sim.scenario.loading import make_environment
 
-            made = environment(kind, overrides or (), allow_import=allow_import)
+            made = make_environment(kind, overrides or (), allow_import=allow_import)
             say(str(portray(made, plot, name=kind, horizon=horizon, seed=seed)))
     else:
         loaded = load_scenario(what, overrides, allow_import=allow_import)
@@ -105,9 +105,9 @@ def show(
 
 def _list_names(what: Listed) -> list[str]:
     if what is Listed.SCENARIOS:
-        from sparq_sim.scenario.files import bundled
+        from sparq_sim.scenario.bundled import find_bundled
 
-        return sorted(bundled())
+        return sorted(find_bundled())
     return _list_plugins(KINDS[what.value])
 
 
@@ -117,9 +117,9 @@ def _describe(what: Listed, name: str) -> str:
 
     try:
         if what is Listed.SCENARIOS:
-            from sparq_sim.scenario.files import read
+            from sparq_sim.scenario.files import read_scenario
 
-            return str(read(name).values.get("title", ""))
+            return str(read_scenario(name).values.get("title", ""))
         from sparq_sim.plugin.registry import load
 
         model = load(KINDS[what.value], name)

@@ -46,9 +46,9 @@ def check(
 
 def schema() -> None:
     """Print the JSON Schema of scenario files, for editors."""
-    from sparq_sim.scenario.model import schema as made
+    from sparq_sim.scenario.schema import build_schema
 
-    typer.echo(json.dumps(made(), indent=2))
+    typer.echo(json.dumps(build_schema(), indent=2))
 
 
 def new(

@@ -94,7 +94,7 @@ def make_executor(name: str, jobs: int | None) -> PlayExecutor:
 
 def read_value(text: str) -> object:
     """Read the *text* of a value as --set does: as TOML, or else as a string."""
-    from sparq_sim.scenario.files import overridden
+    from sparq_sim.scenario.files import read_overrides
 
-    value: object = overridden([f"value={text}"]).values["value"]
+    value: object = read_overrides([f"value={text}"]).values["value"]
     return value

@@ -1,82 +1,163 @@
-"""Sense: what a scenario cannot mean, found before it is played."""
+"""Problems: what is wrong with a scenario file, each with file, line, field and a remedy."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypeAlias
+import re
+from difflib import get_close_matches
+from typing import Any
 
-from sparq_sim.simulation.channel.channel import Channel
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
-if TYPE_CHECKING:
-    from sparq_sim.scenario.model import Scenario
+from sparq_sim.errors import did_you_mean
+from sparq_sim.scenario.hints import list_fields
+from sparq_sim.scenario.layers import DEFAULTS, WITHOUT, Layers, find_swept, name_optimizers
+from sparq_sim.scenario.tables import (
+    ABSENT,
+    Keys,
+    Table,
+    format_value,
+    get_entry,
+    join_path,
+    remove,
+    split_path,
+)
+from sparq_sim.scenario.validation import select_details
 
-Nonsense: TypeAlias = tuple[tuple[str, ...], str]
-"""The keys of the field that is wrong, and what is wrong with it, with a remedy."""
+__all__ = ["Problems"]
 
 
-def nonsense(scenario: Scenario) -> Iterator[Nonsense]:
-    """Find what nobody can mean: answers that can never come, questions that nobody asks.
+class Problems:
+    """Gathers what pydantic finds wrong with the values of *layers*, a line of text for each.
 
     Args:
-        scenario: One without a sweep; of a swept one, each setting is looked at.
-
-    Yields:
-        Where in the scenario, and what is wrong there.
+        layers: The values, and where they come from.
+        model: The model that the values are for.
+        whole: What messages call all values together.
+        allow_import: Whether a `kind` may name code to import.
     """
-    roads = {("feedback",): scenario.feedback} | {
-        ("experts", name, "channel"): each.channel for name, each in scenario.experts.items()
-    }
-    for keys, channel in roads.items():
-        yield from _never_answered(keys, channel, lasts=_lasts(scenario))
-    yield from _asked_in_vain(scenario)
+
+    def __init__(
+        self,
+        layers: Layers,
+        model: type[BaseModel],
+        *,
+        whole: str = "scenario",
+        allow_import: bool = False,
+    ) -> None:
+        self._told: dict[str, tuple[int, int]] = {}
+        self._layers = layers
+        self._values = layers.values
+        self._model = model
+        self._whole = whole
+        self._allow_import = allow_import
+        self._blamed: list[Keys] = []
+
+    @property
+    def lines(self) -> list[str]:
+        """All that is wrong, in the order of reading."""
+        return sorted(self._told, key=lambda line: self._told[line])
+
+    def add(self, error: ValidationError, values: Table) -> Table:
+        """Add what is new in an *error*, and return *values* without what is wrong in them.
+
+        Args:
+            error: What pydantic found wrong with the values.
+            values: The values that were validated.
+        """
+        known = list(self._blamed)
+        for detail in select_details(error):
+            keys, about = self._locate(detail)
+            if not any(_overlap(each, about) for each in known):
+                where = self._layers.giver(keys).where(keys)
+                line = f"{where}: {self._describe(detail, keys)}"
+                self._told.setdefault(line, self._layers.order(keys))
+            # Without its kind, nothing can be said of a table.
+            whole = len(keys) > 1 and keys[-1] == "kind"
+            self._blamed.append(about[:-1] if whole else about)
+            values = remove(values, keys[:-1] if whole else keys)
+        return values
+
+    def _locate(self, detail: ErrorDetails) -> tuple[Keys, Keys]:
+        """Find where in the values an error is, and which field it is about."""
+        loc = self._find_given([str(key) for key in detail["loc"]])
+        if loc[:1] == ["sweep"] and len(loc) > 1:
+            for written, path in find_swept(self._values.get("sweep")):
+                if path in (split_path(loc[1]), split_path(loc[-1])):
+                    return written, path
+        keys: Keys = ()
+        value: Any = self._values
+        for place, key in enumerate(loc):
+            inner = get_entry(value, key)
+            tag = isinstance(value, dict) and value.get("kind") == key and len(loc) > place + 1
+            if inner is ABSENT or (tag and get_entry(value, loc[place + 1]) is not ABSENT):
+                # The tag of a union or the name of a type, unless it is what is missing.
+                if place == len(loc) - 1 and detail["type"] in ("missing", "scenario"):
+                    keys = (*keys, key)
+                continue
+            keys, value = (*keys, key), inner
+        if detail["type"].startswith("union_tag") and isinstance(value, dict):
+            keys = (*keys, "kind")
+        return keys, keys
+
+    def _find_given(self, loc: list[str]) -> list[str]:
+        """Find a field of an optimizer where it was given: with it, or for all of them."""
+        if loc[:1] == ["optimizers"] and len(loc) > 2:
+            own = get_entry(name_optimizers(self._values.get("optimizers")), loc[1])
+            shared = self._values.get(DEFAULTS)
+            if get_entry(own, loc[2]) is ABSENT and get_entry(shared, loc[2]) is not ABSENT:
+                return [DEFAULTS, *loc[2:]]
+        return loc
+
+    def _describe(self, detail: ErrorDetails, keys: Keys) -> str:
+        """Return the field, its value and the reason."""
+        given: Any = self._values
+        for key in keys:
+            given = get_entry(given, key)
+        value = () if given is ABSENT or not keys else (format_value(given),)
+        return ": ".join((join_path(keys) or self._whole, *value, self._explain(detail, keys)))
+
+    def _explain(self, detail: ErrorDetails, keys: Keys) -> str:
+        context = detail.get("ctx", {})
+        match detail["type"]:
+            case "extra_forbidden":
+                return f"no such field; {did_you_mean(keys[-1], self._list_fields(keys[:-1]))}"
+            case "missing":
+                return "missing; add it"
+            case "union_tag_invalid":
+                kinds = re.findall("'([^']*)'", str(context.get("expected_tags")))
+                return f"no such kind; {did_you_mean(str(context.get('tag')), kinds)}"
+            case "union_tag_not_found":
+                return "missing; say which kind it is"
+            case "literal_error" if isinstance(detail["input"], str):
+                words = re.findall("'([^']*)'", str(context.get("expected")))
+                return f"should be {context['expected']}; {did_you_mean(detail['input'], words)}"
+            case "model_type":
+                return f"should be a table; its fields are: {', '.join(self._list_fields(keys))}"
+            case "tuple_type" | "list_type":
+                return "should be a list, in [ ]"
+            case "dict_type":
+                return "should be a table; see `show`"
+        reason = " ".join(detail["msg"].split()).removeprefix("Value error, ")
+        if detail["type"] == "scenario" and len(keys) == 3 and keys[-1] == "kind":
+            reason += self._suggest_name(keys)
+        return reason.replace("Input should", "should")
+
+    def _list_fields(self, keys: Keys) -> list[str]:
+        fields = list_fields(self._model, self._values, keys, allow_import=self._allow_import)
+        return [*fields, "extends", WITHOUT] if self._whole == "scenario" and not keys else fields
+
+    def _suggest_name(self, keys: Keys) -> str:
+        """Ask whether the name of a table without a kind is that of another, misspelt."""
+        others = [name for name in self._values[keys[0]] if name != keys[1]]
+        close = get_close_matches(keys[1], others, n=1)
+        missing = get_entry(get_entry(self._values[keys[0]], keys[1]), "kind") is ABSENT
+        return f"; or did you mean {close[0]!r}?" if close and missing else ""
 
 
-def _lasts(scenario: Scenario) -> float:
-    """Return the time from the first round to the end of the play."""
-    period, rounds = scenario.period, scenario.most_rounds
-    return min((rounds + 1) * period, scenario.horizon) - period
-
-
-def _never_answered(keys: tuple[str, ...], channel: Channel, *, lasts: float) -> Iterator[Nonsense]:
-    """Find a channel over which no answer can come in time."""
-    least = channel.least_latency
-    shortest = f"service and transit take at least {least:g}"
-    if least > channel.patience:
-        yield (
-            (*keys, "patience"),
-            f"ends before any answer can come: {shortest}; give more patience, or shorten them",
-        )
-    elif least > channel.policy.timeout:
-        yield (
-            (*keys, "policy", "timeout"),
-            f"ends before any answer can come: {shortest}; allow more time, or shorten them",
-        )
-    elif least > lasts:
-        slowest = max(
-            ("transit", "service", "service_per_point"),
-            key=lambda name: float(getattr(channel, name).least),
-        )
-        yield (
-            (*keys, slowest),
-            f"no answer can come before the play ends: {shortest}, and the play lasts {lasts:g}; "
-            "shorten them, or play more rounds",
-        )
-
-
-def _asked_in_vain(scenario: Scenario) -> Iterator[Nonsense]:
-    """Find optimizers that have nobody to ask, and access of which nobody makes use."""
-    for name, optimizer in scenario.optimizers.items():
-        if optimizer.asks in ("past", "anywhere") and not scenario.experts:
-            yield (
-                ("optimizers", name),
-                "asks experts, and the scenario has none; add a table [experts.NAME], or take "
-                "another optimizer",
-            )
-    if scenario.access == "domain" and all(
-        optimizer.asks in ("never", "past") for optimizer in scenario.optimizers.values()
-    ):
-        yield (
-            ("access",),
-            "no optimizer of this scenario asks beyond the points already played; take it out "
-            "(an optimizer of your own that does says `asks: ClassVar = 'anywhere'`)",
-        )
+def _overlap(one: Keys, other: Keys) -> bool:
+    """Return whether one is within the other; what is wrong with the whole is apart from both."""
+    size = min(len(one), len(other))
+    if size == 0:
+        return one == other or (one or other) in (("rounds",), ("horizon",))
+    return one[:size] == other[:size]

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from sparq_sim.errors import SparqError, did_you_mean
 from sparq_sim.plugin.registry import Kind, list_names
-from sparq_sim.scenario.files import bundled
+from sparq_sim.scenario.bundled import find_bundled
 
 NewKind: TypeAlias = Literal["environment", "expert", "optimizer", "scenario"]
 
@@ -73,7 +73,7 @@ def _check_spelling(name: str) -> None:
 
 
 def _objections_to_scenario(name: str) -> Iterator[str]:
-    if name in bundled():
+    if name in find_bundled():
         yield "a scenario of this name is installed"
 
 

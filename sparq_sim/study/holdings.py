@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import sparq_sim
 from sparq_sim.plugin.origins import CORE, hash_core, qualified_name
 from sparq_sim.plugin.registry import kind_of, name_of
-from sparq_sim.scenario.files import ABSENT, at_path, dotted, shown, without
+from sparq_sim.scenario.tables import (
+    ABSENT,
+    find_at_path,
+    format_value,
+    join_path,
+    remove_paths,
+)
 from sparq_sim.study.store import (
     SCENARIO,
     Provenance,
@@ -51,8 +57,10 @@ class Difference:
         if self.keys[0] == "contents":
             return f"what is in {self.keys[-1]} has changed"
         keys = ("optimizers", optimizer, *self.keys[1:]) if self.of_optimizer else self.keys
-        there, here = ("absent" if v is ABSENT else shown(v) for v in (self.there, self.here))
-        return f"{dotted(keys)} was {there} then and is {here} now"
+        there, here = (
+            "absent" if v is ABSENT else format_value(v) for v in (self.there, self.here)
+        )
+        return f"{join_path(keys)} was {there} then and is {here} now"
 
 
 def difference(
@@ -70,7 +78,7 @@ def difference(
     there = _renewed(there, here)
     unwritten = (*there.get("unwritten", ()), *here.get("unwritten", ()))
     cut = ("unwritten", *left_out, *unwritten)
-    old, new = without(there, cut), without(here, cut)
+    old, new = remove_paths(there, cut), remove_paths(here, cut)
     optimizers = (
         {"optimizer": old.pop("optimizer", None)},
         {"optimizer": new.pop("optimizer", None)},
@@ -109,7 +117,7 @@ def _renewed(there: Fingerprint, here: Fingerprint) -> Fingerprint:
     known = set(_modules(there)) <= set(_modules(here))
     try:
         scenario = Scenario.from_fingerprint(there, seed=0, name="any", allow_import=known)
-        renewed = without(scenario.fingerprint("any"), ("contents",))
+        renewed = remove_paths(scenario.fingerprint("any"), ("contents",))
     except Exception:  # Of a plug-in, whatever it be: what has become of its fields is not known.
         return there
     return renewed | {name: there[name] for name in ("contents",) if name in there}
@@ -177,7 +185,9 @@ class Holding:
         """
         swept = {path for play in self.plays for path in play["setting"]}
         return any(
-            at_path(play["play"], path.replace(f"optimizers.{play['optimizer']}.", "optimizer.", 1))
+            find_at_path(
+                play["play"], path.replace(f"optimizers.{play['optimizer']}.", "optimizer.", 1)
+            )
             is not ABSENT
             for play in self.plays
             for path in swept - play["setting"].keys()

@@ -11,7 +11,7 @@ from sparq_experts.replay import Replay
 from sparq_experts.truth import Truth
 from sparq_sim import Channel, Results, Rules, Scenario, SparqError, Study, play
 from sparq_sim.analysis.summary import export
-from sparq_sim.scenario.model import Engaged
+from sparq_sim.scenario.plugins import ExpertEntry
 from sparq_sim.study.executors import InProcess
 from sparq_sim.testing import Asker, Slope, check_expert
 from tests.experts import consult
@@ -108,7 +108,9 @@ def test_a_part_of_a_table_can_be_chosen(tmp_path: Path) -> None:
 
 
 def studied(folder: Path, replications: int = 1, **changes: object) -> Results:
-    experts = {"lab": Engaged(expert=Truth(), channel=Channel(noise=0.1, transit=0.5, loss=0.2))}
+    experts = {
+        "lab": ExpertEntry(expert=Truth(), channel=Channel(noise=0.1, transit=0.5, loss=0.2))
+    }
     scenario = Scenario.model_validate(
         {
             "environment": Slope(),

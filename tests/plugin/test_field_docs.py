@@ -12,7 +12,7 @@ from pydantic import Field
 from sparq_sim import Expert
 from sparq_sim.plugin.contract import Model
 from sparq_sim.plugin.field_docs import read_field_docs
-from sparq_sim.scenario.model import schema
+from sparq_sim.scenario.schema import build_schema
 
 
 def properties(node: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
@@ -36,7 +36,7 @@ def wrong(text: str) -> bool:
 
 
 def test_each_field_of_a_scenario_file_has_a_sentence_in_the_schema() -> None:
-    found = dict(properties(schema()))
+    found = dict(properties(build_schema()))
     assert len(found) > 300
     assert {path: text for path, node in found.items() if wrong(text := _said(node))} == {}
 

@@ -35,7 +35,7 @@ from sparq_sim.plugin import registry as plugins
 from sparq_sim.plugin.contract import Briefing, Expert, Model, World
 from sparq_sim.plugin.origins import hash_core
 from sparq_sim.report.html.words import scenario as tell
-from sparq_sim.scenario.model import schema
+from sparq_sim.scenario.schema import build_schema
 from sparq_sim.simulation.channel.draws import AnyDraw, Draw, Gamma
 from sparq_sim.simulation.channel.faults import AnyFault, Fault, FaultModel
 from sparq_sim.simulation.channel.noise import AnyLoss, AnyNoise, Chances, Loss, Noise
@@ -598,7 +598,7 @@ def test_a_bundled_kind_that_a_package_claims_too_is_refused_in_a_file(
 
 def test_the_schema_lists_bundled_and_installed_kinds(site: Site) -> None:
     install(site, "draw")
-    made = schema()
+    made = build_schema()
     _, table = made["$defs"]["Channel"]["properties"]["transit"]["anyOf"]
     names = {each["$ref"].removeprefix("#/$defs/") for each in table["oneOf"]}
     kinds = {made["$defs"][name]["properties"]["kind"]["const"] for name in names}

@@ -15,7 +15,7 @@ from reproduce import ROOT, figures, pages, studies
 from reproduce import __main__ as regenerate
 from sparq_sim.analysis.summary import summary
 from sparq_sim.errors import SparqError
-from sparq_sim.scenario.files import bundled
+from sparq_sim.scenario.bundled import find_bundled
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.study.executors import InProcess
 from sparq_sim.study.store import canonical
@@ -41,7 +41,7 @@ def test_every_marker_is_closed(page: str) -> None:
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_study_is_of_a_bundled_scenario_and_has_its_figures(name: str) -> None:
     one = STUDIES[name]
-    assert one.scenario in bundled()
+    assert one.scenario in find_bundled()
     files = [figure.get("file", name) for figure in one.figures]
     assert len(set(files)) == len(files)
     for file in files:

@@ -28,8 +28,14 @@ from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.optimizers.tv_gp_ucb import TVGPUCB
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.plugin.registry import list_names
-from sparq_sim.scenario.files import bundled, dotted, lines, undotted
-from sparq_sim.scenario.model import MOST_SETTINGS, Engaged, Scenario, environment, schema
+from sparq_sim.scenario.bundled import find_bundled
+from sparq_sim.scenario.lines import find_lines
+from sparq_sim.scenario.loading import make_environment
+from sparq_sim.scenario.model import Scenario
+from sparq_sim.scenario.plugins import ExpertEntry
+from sparq_sim.scenario.schema import build_schema
+from sparq_sim.scenario.sweep import MOST_SETTINGS
+from sparq_sim.scenario.tables import join_path, split_path
 
 FULL = Path(__file__).parents[1] / "scenarios" / "full.toml"
 SMALL = """\
@@ -89,7 +95,7 @@ def test_a_file_and_python_make_the_same_scenario(tmp_path: Path) -> None:
     made = Scenario(
         environment=Synthetic(),
         optimizers={"uniform": Uniform()},
-        experts={"sensor": Engaged(expert=Truth(), channel=Channel(noise=0.1))},
+        experts={"sensor": ExpertEntry(expert=Truth(), channel=Channel(noise=0.1))},
         rounds=5,
     )
     assert written == made
@@ -102,7 +108,7 @@ def test_a_scenario_plays_as_the_loop_does() -> None:
     scenario = Scenario(
         environment=Synthetic(),
         optimizers={"sparq": SparQGPUCB()},
-        experts={"sensor": Engaged(expert=Truth(), channel=road)},
+        experts={"sensor": ExpertEntry(expert=Truth(), channel=road)},
         feedback=Channel(noise=0.1),
         rounds=15,
         seed=3,
@@ -138,7 +144,7 @@ def test_an_expert_is_given_alone_with_its_channel_or_as_a_table() -> None:
                 "experts": {"sensor": expert},
             }
         )
-        assert scenario.experts == {"sensor": Engaged(expert=Truth())}
+        assert scenario.experts == {"sensor": ExpertEntry(expert=Truth())}
 
 
 def test_rules_stand_at_the_top_level() -> None:
@@ -245,12 +251,12 @@ def test_the_bundled_scenario_is_loaded_by_its_name() -> None:
     assert (scenario.rounds, scenario.replications) == (500, 4)
     assert scenario.experts["expert"].channel.terms.std == 0.1
     assert scenario.experts["expert"].channel.terms.cost_per_point > 0
-    assert bundled()["synthetic"].name == "synthetic.toml"
+    assert find_bundled()["synthetic"].name == "synthetic.toml"
 
 
 # Widths of theory warn where few queries are asked, as in the first rounds.
 @pytest.mark.filterwarnings("ignore::sparq_sim.optimizers.shared.ucb.PriorWarning")
-@pytest.mark.parametrize("name", sorted(bundled()))
+@pytest.mark.parametrize("name", sorted(find_bundled()))
 def test_each_bundled_scenario_loads_and_plays(name: str, tmp_path: Path) -> None:
     rounds = 11  # So many that even the slowest expert can answer.
     overrides = [f"rounds={rounds}"]
@@ -296,7 +302,7 @@ def test_other_packages_can_bring_scenarios(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(tmp_path, "tidal_scenarios", monkeypatch, tide=SMALL)
-    assert {"tide", "synthetic"} <= bundled().keys()
+    assert {"tide", "synthetic"} <= find_bundled().keys()
     assert Scenario.load("tide").rounds == 5
 
 
@@ -752,7 +758,7 @@ def test_models_that_cannot_be_written_can_be_swept_around() -> None:
     scenario = Scenario(
         environment=Synthetic(),
         optimizers={"u": Uniform()},
-        experts={"odd": Engaged(expert=expert)},
+        experts={"odd": ExpertEntry(expert=expert)},
         rounds=1,
         sweep={"experts.odd.channel.loss": [0.1, 0.2]},
     )
@@ -857,7 +863,7 @@ def test_a_class_without_an_entry_point_is_known_by_its_module() -> None:
     scenario = Scenario(
         environment=Synthetic(),
         optimizers={"u": Uniform()},
-        experts={"late": Engaged(expert=Lagged(lag=3.0))},
+        experts={"late": ExpertEntry(expert=Lagged(lag=3.0))},
         rounds=1,
     )
     found: Any = scenario.fingerprint("u")
@@ -870,7 +876,7 @@ def test_what_cannot_be_written_is_said_so() -> None:
     scenario = Scenario(
         environment=Synthetic(),
         optimizers={"u": Uniform()},
-        experts={"odd": Engaged(expert=from_process(print))},  # type: ignore[arg-type]
+        experts={"odd": ExpertEntry(expert=from_process(print))},  # type: ignore[arg-type]
         rounds=1,
     )
     found = scenario.fingerprint("u")
@@ -924,7 +930,7 @@ def test_what_cannot_be_written_is_not_in_the_identity() -> None:
             environment=Synthetic(),
             optimizers={"u": Uniform()},
             # Any function will do, as it is never called.
-            experts={"odd": Engaged(expert=from_process(function))},  # type: ignore[arg-type]
+            experts={"odd": ExpertEntry(expert=from_process(function))},  # type: ignore[arg-type]
             rounds=1,
         )
         for function in (print, repr)
@@ -1192,7 +1198,7 @@ def test_a_swept_value_is_not_read_as_another_thing(tmp_path: Path) -> None:
 
 def test_fields_of_a_lone_environment_are_strict_too() -> None:
     with pytest.raises(ScenarioError, match="--set centres='5': centres: '5': should be a whole n"):
-        environment("rkhs-walk", ["centres='5'"])
+        make_environment("rkhs-walk", ["centres='5'"])
 
 
 # Lines
@@ -1243,7 +1249,7 @@ def leaves(value: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
 
 
 def test_each_key_is_found_in_its_line() -> None:
-    found = lines(RICH)
+    found = find_lines(RICH, "text")
     assert set(leaves(tomllib.loads(RICH))) <= found.keys()
     expected = {
         "top": 1,
@@ -1262,14 +1268,14 @@ def test_each_key_is_found_in_its_line() -> None:
         "array.1.one": 28,
         "array.1.plain.three": 30,
     }
-    assert {path: found[undotted(path)] for path in expected} == expected
+    assert {path: found[split_path(path)] for path in expected} == expected
     assert not any("nor" in keys or "neither" in keys for keys in found)
 
 
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=5))
 def test_paths_are_read_as_they_are_written(keys: list[str]) -> None:
     keys = [key for key in keys if "\x7f" not in key] or ["a"]
-    assert undotted(dotted(keys)) == tuple(keys)
+    assert split_path(join_path(keys)) == tuple(keys)
 
 
 TOML = st.recursive(
@@ -1281,7 +1287,7 @@ TOML = st.recursive(
 
 def as_toml(value: Any) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{dotted([k])} = {as_toml(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{join_path([k])} = {as_toml(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list):
         return "[\n" + ",\n".join(map(as_toml, value)) + "]"
     return json.dumps(value, ensure_ascii=False)
@@ -1289,20 +1295,20 @@ def as_toml(value: Any) -> str:
 
 @given(st.dictionaries(st.text(), TOML, max_size=5))
 def test_whatever_tomllib_reads_the_scanner_has_lines_for(table: dict[str, Any]) -> None:
-    text = "".join(f"{dotted([key])} = {as_toml(value)}\n" for key, value in table.items())
+    text = "".join(f"{join_path([key])} = {as_toml(value)}\n" for key, value in table.items())
     text = text.replace("\x7f", "")
     try:
         read = tomllib.loads(text)
     except tomllib.TOMLDecodeError:  # Two keys that differed in what was taken out.
         return
-    assert set(leaves(read)) <= lines(text).keys()
+    assert set(leaves(read)) <= find_lines(text, "text").keys()
 
 
 # The schema
 
 
 def test_the_schema_knows_the_plug_ins_and_is_json() -> None:
-    found = json.loads(json.dumps(schema(), allow_nan=False))
+    found = json.loads(json.dumps(build_schema(), allow_nan=False))
     assert found["$defs"]["optimizer: tv-gp-ucb"]["properties"]["kind"]["const"] == "tv-gp-ucb"
     assert "channel" in found["$defs"]["expert: truth"]["properties"]
     choices = found["properties"]["environment"]["anyOf"]
@@ -1311,14 +1317,14 @@ def test_the_schema_knows_the_plug_ins_and_is_json() -> None:
 
 
 def test_each_reference_of_the_schema_leads_somewhere() -> None:
-    found = schema()
+    found = build_schema()
     references = re.findall(r'"\$ref": "#/\$defs/([^"]*)"', json.dumps(found))
     assert references
     assert set(references) <= found["$defs"].keys()
 
 
 def test_the_schema_allows_a_bare_number_only_where_one_is_read() -> None:
-    found: Any = schema()["$defs"]
+    found: Any = build_schema()["$defs"]
     transit = found["Channel"]["properties"]["transit"]
     assert {"type": "number"} in transit["anyOf"]
     schedule = found["optimizer: sparq-gp-ucb"]["properties"]["schedule"]
@@ -1328,12 +1334,12 @@ def test_the_schema_allows_a_bare_number_only_where_one_is_read() -> None:
 @pytest.fixture(scope="module")
 def validator() -> Any:
     jsonschema = pytest.importorskip("jsonschema")
-    found = schema()
+    found = build_schema()
     jsonschema.Draft202012Validator.check_schema(found)
     return jsonschema.Draft202012Validator(found)
 
 
-@pytest.mark.parametrize("file", [FULL, *bundled().values()], ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", [FULL, *find_bundled().values()], ids=lambda file: file.stem)
 def test_a_scenario_that_plays_fits_the_schema(validator: Any, file: Path) -> None:
     validator.validate(tomllib.loads(file.read_text(encoding="utf-8")))
 

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from sparq_sim import Scenario
 from sparq_sim.errors import ScenarioError
-from sparq_sim.scenario.files import bundled
+from sparq_sim.scenario.bundled import find_bundled
 from sparq_sim.testing import Asker
 
 BASE = """rounds = 20
@@ -130,5 +130,5 @@ def test_what_was_played_before_it_made_no_sense_is_still_read() -> None:
 
 
 def test_all_bundled_scenarios_make_sense() -> None:
-    for name in bundled():
+    for name in find_bundled():
         assert Scenario.load(name).settings()

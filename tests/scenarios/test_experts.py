@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sparq_sim.analysis.summary import Spread, spread
-from sparq_sim.scenario.files import bundled
+from sparq_sim.scenario.bundled import find_bundled
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.simulation.measures import average_regret
 from sparq_sim.testing import check_expert
@@ -26,7 +26,7 @@ TRANSIT = "experts.expert.channel.transit"
 
 
 def test_all_studies_of_experts_are_bundled() -> None:
-    assert {f"experts/{name}" for name in NAMES} <= set(bundled())
+    assert {f"experts/{name}" for name in NAMES} <= set(find_bundled())
 
 
 @pytest.mark.parametrize("name", NAMES)

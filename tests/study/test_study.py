@@ -29,6 +29,7 @@ from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.plugin.contract import Agent, Briefing, Optimizer
 from sparq_sim.report.html.page import gathered
 from sparq_sim.scenario.model import Scenario
+from sparq_sim.scenario.settings import apply_setting
 from sparq_sim.study import store
 from sparq_sim.study.executors import InProcess, Outcomes, Processes, Work
 from sparq_sim.study.progress import Progress
@@ -83,7 +84,10 @@ def test_plays_of_a_list_that_were_kept_by_what_they_name_alone_are_found_and_to
     played = scenario(optimizers=["uniform"], rounds=5, sweep=sweep)
 
     def as_named(self: Scenario) -> list[tuple[dict[str, object], Scenario]]:
-        return [(dict(setting), self._set(setting)) for setting in self.sweep.each()]
+        return [
+            (dict(setting), apply_setting(self, setting, allow_import=False))
+            for setting in self.sweep.each()
+        ]
 
     with monkeypatch.context() as patch:
         patch.setattr(Scenario, "settings", as_named)
