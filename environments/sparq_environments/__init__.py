@@ -1,1 +1,1 @@
-"""Environments that come with sparq-sim."""
+"""Environments that come with sparq-sim: one module for each kind, named as the kind."""

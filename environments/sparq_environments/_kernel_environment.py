@@ -1,4 +1,4 @@
-"""Kernel worlds: what environments made of a kernel have in common."""
+"""The base of environments whose rewards are functions of a kernel: `markov-gp`, `rkhs-walk`."""
 
 from __future__ import annotations
 
@@ -17,27 +17,30 @@ from sparq_sim.gp.kernels import (
 )
 from sparq_sim.plugin.contract import Environment
 
+__all__ = ["AnyStationary", "KernelEnvironment"]
+
 AnyStationary = Annotated[
     SquaredExponential | Matern12 | Matern32 | Matern52 | RationalQuadratic,
     Field(discriminator="kind"),
 ]
+"""A stationary kernel, chosen by its `kind`."""
 
-_FEWEST, _MOST = 1024, 16384  # points that cover a box of two dimensions or more
+_FEWEST, _MOST = 1024, 16384  # points from which a search begins in two dimensions or more
 
 
 class KernelEnvironment(Environment):
-    """Rewards made of a kernel, on the box [lower, upper]^dimensions."""
+    """The base of environments that are made of a kernel, on the box [lower, upper]^dimensions."""
 
     level_evaluations = 5_000_000
 
     kernel: AnyStationary = SquaredExponential(length_scale=0.2)
-    """How smooth the reward is in space; its length scale in units of the points."""
+    """The kernel: how smooth the reward is; its length scale is in units of the points."""
     dimensions: PositiveInt = 1
     """How many coordinates a point has."""
     lower: FiniteFloat = 0.0
-    """Where each coordinate begins."""
+    """The lower bound of each coordinate."""
     upper: FiniteFloat = 1.0
-    """Where each coordinate ends."""
+    """The upper bound of each coordinate."""
 
     @model_validator(mode="after")
     def _kernel_fits_box(self) -> KernelEnvironment:
@@ -52,11 +55,18 @@ class KernelEnvironment(Environment):
         return self
 
     def box(self) -> Box:
-        """Give the domain."""
+        """Return the domain."""
         return Box([self.lower] * self.dimensions, [self.upper] * self.dimensions)
 
     def cover_size(self, per_cell: int) -> int | None:
-        """Give how many points cover the box, with some in each cell of a length scale."""
+        """Return how many points a search for the best point begins from.
+
+        Args:
+            per_cell: How many points there are for each cell of a length scale.
+
+        Returns:
+            The number of points, from 1,024 to 16,384; None on a line, for the default.
+        """
         if self.dimensions == 1:
             return None
         scales = np.broadcast_to(self.kernel.length_scale, self.dimensions)

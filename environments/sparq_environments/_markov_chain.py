@@ -1,4 +1,4 @@
-"""Chains: random states in time that can be asked for in any order."""
+"""A Markov chain of random states whose states can be read in any order."""
 
 from __future__ import annotations
 
@@ -10,19 +10,26 @@ from numpy.random import Generator, Philox
 
 from sparq_sim.arrays import Matrix, Values
 
+__all__ = ["Follow", "MarkovChain"]
+
 _BLOCK = 256  # steps of a chain that are drawn at once
 _KEPT = 4  # blocks of a chain that are remembered
 
 Follow = Callable[[Matrix, Generator], None]
-"""Fill in the states (n, m) that follow the first of them, by the chance of a generator."""
+"""Fills in the states (n, m) after the first of them, with draws of a generator."""
 
 
-class Chain:
-    """States s_0, s_1, ... (m,), each made by chance from the one before, to be asked at any time.
+class MarkovChain:
+    """States s_0, s_1, ..., each drawn given the one before.
 
-    Chance comes in blocks of 256 steps, each from its own part of one Philox stream, and the
-    state at the beginning of each block is kept. So a state does not depend on what was asked
-    before, and beyond one state in 256 only the latest four blocks are in memory.
+    Steps are drawn in blocks of 256, each from its own part of one Philox stream, and the state at
+    the beginning of each block is kept. So a state does not depend on what was read before, and
+    only these states and the latest four blocks are in memory.
+
+    Args:
+        first: The state s_0, (m,).
+        follow: Fills in the states after a given one.
+        rng: The generator to draw the key of the stream from.
     """
 
     def __init__(self, first: Values, follow: Follow, rng: Generator) -> None:
@@ -32,13 +39,13 @@ class Chain:
         self._blocks: dict[int, Matrix] = {}
 
     def at(self, number: int) -> Values:
-        """Give the state of this *number*."""
+        """Return the state s_number, (m,)."""
         block, step = divmod(number, _BLOCK)
         state: Values = self._block(block)[step]
         return state
 
-    def between(self, time: float) -> Values:
-        """Give the state at *time*, straight between those of the whole times about it."""
+    def interpolate(self, time: float) -> Values:
+        """Return the state at *time*, (m,), linear between the two whole times around it."""
         number = floor(time)
         block, step = divmod(number, _BLOCK)
         before, after = self._block(block)[step : step + 2]
@@ -48,10 +55,10 @@ class Chain:
 
     def _block(self, number: int) -> Matrix:
         while len(self._beginnings) <= number:
-            self._beginnings.append(self._marched(len(self._beginnings) - 1)[-1].copy())
-        return self._marched(number)
+            self._beginnings.append(self._march(len(self._beginnings) - 1)[-1].copy())
+        return self._march(number)
 
-    def _marched(self, number: int) -> Matrix:
+    def _march(self, number: int) -> Matrix:
         if number not in self._blocks:
             if len(self._blocks) == _KEPT:
                 del self._blocks[next(iter(self._blocks))]

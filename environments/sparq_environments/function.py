@@ -1,4 +1,4 @@
-"""Functions: an environment made of any Python function of points and time."""
+"""An environment made of any Python function of points and time: `from_function`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from sparq_sim.landscapes.computed import compute_values
 from sparq_sim.landscapes.optima import build_search
 from sparq_sim.plugin.contract import Environment, Landscape
 
+__all__ = ["BestFunction", "FunctionEnvironment", "RewardFunction", "from_function"]
+
 RewardFunction = Callable[[Points, float], ArrayLike]
-"""`def reward(points, time)`, which gives one number for each row of points (n, d)."""
+"""`def reward(points, time)`, which returns one number for each row of points (n, d)."""
 BestFunction = Callable[[float], tuple[ArrayLike, float]]
-"""`def best(time)`, which gives the point of the highest reward, and that reward."""
+"""`def best(time)`, which returns the point of the highest reward, and that reward."""
 
 
 def from_function(
@@ -29,15 +31,27 @@ def from_function(
     best: BestFunction | None = None,
     cover: int | None = None,
 ) -> Environment:
-    """Make an environment of `f(points, time)` on *domain*, a Box or Sites.
+    """Make an environment of a Python function.
 
-    The *function* must depend on nothing else. Where *best* does not tell the highest point, all
-    sites are compared; in a box it is searched for from an even cover of *cover* points (513 on
-    a line, 1,024 beyond by default), and right to about 1e-9 of the reward's range where the
-    function is smooth on that scale.
+    Args:
+        function: Returns the reward at each row of points (n, d) at a time, (n,). It must depend
+            on nothing but its arguments.
+        domain: Where points may lie, a Box or Sites.
+        best: Returns the highest point and its reward at a time, if you know it. By default all
+            sites are compared; in a box the best point is searched for, to about 1e-9 of the
+            reward's range where the function is smooth on the scale of *cover*.
+        cover: The number of evenly spread points from which the search begins; by default 513 on
+            a line and 1,024 in more dimensions.
+
+    Returns:
+        The environment. Several processes can play it if the function is one of a module, so that
+        it can be pickled.
+
+    Raises:
+        PluginError: The domain is neither a Box nor Sites.
     """
     if isinstance(domain, Sites):
-        return FunctionWorld(
+        return FunctionEnvironment(
             function=function,
             sites=tuple(tuple(point) for point in domain.points.tolist()),
             site_names=domain.site_names,
@@ -46,7 +60,7 @@ def from_function(
             cover=cover,
         )
     if isinstance(domain, Box):
-        return FunctionWorld(
+        return FunctionEnvironment(
             function=function,
             lower=tuple(domain.lower.tolist()),
             upper=tuple(domain.upper.tolist()),
@@ -57,49 +71,48 @@ def from_function(
     raise PluginError(f"the domain of a function is a Box or Sites, not {domain!r:.200}")
 
 
-class FunctionWorld(Environment):
-    """f(x, t) = function(x, t), on a box or on sites; made by `from_function`.
+class FunctionEnvironment(Environment):
+    """The reward is a Python function, f(x, t) = function(x, t); made by `from_function`.
 
     It can be pickled, and so be played by several processes, if the function is one of a module.
     """
 
     function: RewardFunction
-    """Gives the reward at each row of points (n, d), at a time: (n,)."""
+    """Returns the reward at each row of points (n, d) at a time, (n,)."""
     lower: tuple[float, ...] = ()
-    """Where the box begins; empty where there are sites."""
+    """The lower bounds of the box; empty if there are sites."""
     upper: tuple[float, ...] = ()
-    """Where it ends."""
+    """The upper bounds of the box; empty if there are sites."""
     sites: tuple[tuple[float, ...], ...] = ()
-    """The places, where there is no box."""
+    """The coordinates of the sites; empty if there is a box."""
     site_names: tuple[str, ...] = ()
-    """What the sites are called."""
+    """The names of the sites."""
     names: tuple[str, ...] = ()
-    """What the coordinates are called."""
+    """The names of the coordinates."""
     best: BestFunction | None = None
-    """Gives the highest point at a time and its reward, where it is known."""
+    """Returns the highest point at a time and its reward; None if it must be searched for."""
     cover: Annotated[int, Field(ge=2)] | None = None
-    """From how many points the highest is searched for, at least two."""
+    """The number of points from which the search begins, at least 2; None for the default."""
 
     @model_validator(mode="after")
-    def _has_a_place(self) -> FunctionWorld:
+    def _has_a_place(self) -> FunctionEnvironment:
         self.domain()
         return self
 
     def domain(self) -> Domain:
-        """Give where points may lie."""
+        """Return where points may lie."""
         if self.sites:
             return Sites(self.sites, self.site_names, self.names)
         return Box(self.lower, self.upper, self.names)
 
     def start(self, rng: Generator) -> Landscape:
-        """Give the function as a landscape; nothing is left to chance."""
-        return FunctionLandscape(self)
+        return _FunctionLandscape(self)
 
 
-class FunctionLandscape:
-    """The started function, whose every result is examined."""
+class _FunctionLandscape:
+    """The landscape of a function, which checks every result of it."""
 
-    def __init__(self, model: FunctionWorld) -> None:
+    def __init__(self, model: FunctionEnvironment) -> None:
         self.domain = model.domain()
         self._model = model
         self._name = _name(model.function)
@@ -107,19 +120,17 @@ class FunctionLandscape:
         self._search = build_search(self.domain, self.rewards, cover=model.cover)
 
     def rewards(self, points: Points, time: float) -> Values:
-        """Give the function at each point, or say what is wrong with what it gave."""
         asked = f"{self._name}(points, {time!r})"
         return compute_values(lambda view: self._model.function(view, time), points, asked=asked)
 
     def best(self, time: float) -> tuple[Point, float]:
-        """Give the highest point as `from_function` tells."""
         if self._model.best is None:
             return self._search(time)
         if time not in self._found:
-            self._found[time] = self._known(self._model.best, time)
+            self._found[time] = self._call_best(self._model.best, time)
         return self._found[time]
 
-    def _known(self, function: BestFunction, time: float) -> tuple[Point, float]:
+    def _call_best(self, function: BestFunction, time: float) -> tuple[Point, float]:
         name = _name(function)
         given: Any = function(time)
         try:

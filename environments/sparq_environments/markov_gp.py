@@ -1,4 +1,4 @@
-"""Bogunovic's Markov GP: a Gaussian process that forgets itself round by round."""
+"""The environment `markov-gp`: a Gaussian process of which a share is new in each clock unit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.random import Generator
 from pydantic import Field, PositiveInt, model_validator
 
 from sparq_environments._kernel_environment import AnyStationary, KernelEnvironment
-from sparq_environments._markov_chain import Chain
+from sparq_environments._markov_chain import MarkovChain
 from sparq_sim.arrays import Matrix, Point, Points, Values, freeze_array
 from sparq_sim.domain import Box
 from sparq_sim.fields import Probability
@@ -27,18 +27,22 @@ from sparq_sim.gp.kernels import (
 from sparq_sim.landscapes.optima import OptimumSearch
 from sparq_sim.plugin.contract import Landscape
 
-_NODES = 4096  # that a grid may have: a rough kernel needs its square in numbers
-_KEPT = 8  # grids of values that are remembered
+__all__ = ["FeatureLandscape", "GridLandscape", "MarkovGP"]
+
+_NODES = 4096  # nodes that a grid may have: a rough kernel needs a matrix of their square
+_KEPT = 8  # grids of values that are kept in memory
 
 
 class MarkovGP(KernelEnvironment):
-    """A Gaussian process that forgets: f_{t+1} = sqrt(1 - epsilon) f_t + sqrt(epsilon) g_{t+1}.
+    """A Gaussian process that forgets: in each clock unit a share *epsilon* of it is new.
+
+        f_{t+1} = sqrt(1 - epsilon) f_t + sqrt(epsilon) g_{t+1}
 
     f_0 and all g_t are independent draws of GP(0, k). This is the model of Bogunovic, Scarlett
-    and Cevher (2016), the world that TV-GP-UCB believes in, with the covariance
+    and Cevher (2016), which the optimizer `tv-gp-ucb` assumes, with the covariance
     k(x, x') (1 - epsilon)^(|t - t'| / 2) at whole times t. From t to t + 1 the reward stands
-    still, because straight lines between would lose variance. Changes have no bound: they are
-    Gaussian, of variance 2 k(x, x) (1 - sqrt(1 - epsilon)) at a point. With the defaults
+    still, because linear interpolation would lose variance. Changes have no bound: they are
+    Gaussian, with variance 2 k(x, x) (1 - sqrt(1 - epsilon)) at a point. With the defaults
     sup_x |f_{t+1}(x) - f_t(x)| was 0.163 on average and 0.43 at most, in two dimensions 0.244 and
     0.52, measured over 5 starts of 3,000 rounds; the average times the rounds is the variation
     budget.
@@ -46,27 +50,29 @@ class MarkovGP(KernelEnvironment):
     In one and two dimensions f_t is drawn exactly on a grid of *nodes*, and interpolated linearly
     in each coordinate between them. With *features* it is drawn in any dimension as
 
-    f_t(x) = sqrt(variance / features) sum_j u_j(t) cos(w_j' x) + v_j(t) sin(w_j' x)
+        f_t(x) = sqrt(variance / features) sum_j u_j(t) cos(w_j' x) + v_j(t) sin(w_j' x)
 
-    by random Fourier features (Rahimi and Recht 2007), u and v standard normal and Markov, w from
-    the kernel's spectral density: w = z sqrt(s) / length_scale, z ~ N(0, I), with s = 1 for the
-    squared exponential, s = 2 nu / chi^2(2 nu) for Matern (so w is Student's t of 2 nu degrees)
-    and s = Gamma(alpha) / alpha for the rational quadratic. Over all starts its covariance is
-    that above; in one start it is off by about 1 / sqrt(2 features) of the variance.
+    by random Fourier features (Rahimi and Recht 2007). Here u and v are standard normal Markov
+    chains and w is drawn from the kernel's spectral density: w = z sqrt(s) / length_scale with
+    z ~ N(0, I), and s = 1 for the squared exponential, s = 2 nu / chi^2(2 nu) for Matern (so that
+    w is Student's t with 2 nu degrees of freedom), s = Gamma(alpha) / alpha for the rational
+    quadratic. Over all starts the covariance is that above; within one start it deviates by about
+    1 / sqrt(2 features) of the variance.
     """
 
     kernel: AnyStationary = SquaredExponential(length_scale=0.2)
-    """The k of f_t and of what is new in it; its length scale in units of the points."""
+    """The kernel k; its length scale is in units of the points."""
     epsilon: Probability = 0.01
-    """The share of the reward's variance that is new after each unit of time, from 0 to 1; theirs
-    were 0.001 to 0.03."""
+    """The share of the reward's variance that is new after each clock unit, from 0 to 1; Bogunovic
+    et al. (2016) use 0.001 to 0.03."""
     nodes: Annotated[int, Field(ge=2)] = 50
-    """How many nodes the grid has in each dimension, bounds included; theirs had 50."""
+    """How many nodes the grid has in each dimension, bounds included; Bogunovic et al. (2016) use
+    50."""
     features: PositiveInt | None = None
-    """How many frequencies to draw; by default none, and a grid is used."""
+    """The number of random frequencies; by default a grid is used instead."""
 
     @model_validator(mode="after")
-    def _way_can_be_gone(self) -> MarkovGP:
+    def _can_be_drawn(self) -> MarkovGP:
         if self.features is None:
             if self.dimensions > 2:
                 raise ValueError(
@@ -85,14 +91,13 @@ class MarkovGP(KernelEnvironment):
         return self
 
     def start(self, rng: Generator) -> Landscape:
-        """Draw the frequencies, if any, the first function and the stream of those to come."""
         if self.features is None:
             return GridLandscape(self, rng)
         return FeatureLandscape(self, rng, features=self.features)
 
 
 class _Forgetting:
-    """Steps of independent standard normals that keep sqrt(1 - epsilon) of themselves."""
+    """Steps of independent standard normals: s' = sqrt(1 - epsilon) s + sqrt(epsilon) z."""
 
     def __init__(self, epsilon: float) -> None:
         self._keep, self._new = sqrt(1 - epsilon), sqrt(epsilon)
@@ -104,30 +109,34 @@ class _Forgetting:
             after += self._keep * before
 
 
-def _weights(count: int, epsilon: float, rng: Generator) -> Chain:
-    return Chain(rng.standard_normal(count), _Forgetting(epsilon), rng)
+def _start_weights(count: int, epsilon: float, rng: Generator) -> MarkovChain:
+    return MarkovChain(rng.standard_normal(count), _Forgetting(epsilon), rng)
 
 
 class GridLandscape:
-    """The started process on a grid."""
+    """The landscape of a process that is drawn on a grid.
+
+    Args:
+        model: The fields of the environment.
+        rng: The generator to draw the process from.
+    """
 
     def __init__(self, model: MarkovGP, rng: Generator) -> None:
         self.domain = model.box()
         self._shape = (model.nodes,) * model.dimensions
         self._grid = freeze_array(self.domain.grid(model.nodes))
-        self._root = _root(
+        self._root = _compute_root(
             model.kernel,
             nodes=model.nodes,
             lower=(model.lower,) * model.dimensions,
             upper=(model.upper,) * model.dimensions,
         )
-        self._weights = _weights(self._root.shape[1], model.epsilon, rng)
+        self._weights = _start_weights(self._root.shape[1], model.epsilon, rng)
         self._per_unit = (model.nodes - 1) / (model.upper - model.lower)
         self._values: dict[int, Values] = {}
         self._best: dict[int, tuple[Point, float]] = {}
 
     def rewards(self, points: Points, time: float) -> Values:
-        """Give f_t at each point, interpolated from the 2^d nodes about it."""
         values = self._at_nodes(floor(time))
         places = (points - self.domain.lower) * self._per_unit
         cells = np.minimum(places.astype(np.intp), self._shape[0] - 2)
@@ -139,7 +148,7 @@ class GridLandscape:
         return total
 
     def best(self, time: float) -> tuple[Point, float]:
-        """Give the highest node, which no point beats but by rounding, 1e-14 of its reward."""
+        """Return the highest node; no point is higher, up to rounding, 1e-14 of its reward."""
         number = floor(time)
         if number not in self._best:
             point = self._grid[self._at_nodes(number).argmax()]
@@ -155,44 +164,50 @@ class GridLandscape:
 
 
 @lru_cache(maxsize=2)
-def _root(
+def _compute_root(
     kernel: Kernel, *, nodes: int, lower: tuple[float, ...], upper: tuple[float, ...]
 ) -> Matrix:
-    """Give R (nodes^d, r) with R R' = K on the grid, to 1e-14 of the variance.
+    """Return R (nodes^d, r) with R R' = K on the grid, to 1e-14 of the variance.
 
-    Remembered, because all replications of a study have the same.
+    Cached, because all replications of a study have the same.
     """
-    # Loaded when a landscape is started, not when it is imported.
+    # Imported when a landscape is started, not when this module is.
     from sparq_sim.gp.posterior.features import Features
 
     return freeze_array(Features.of(kernel, Box(lower, upper).grid(nodes)).matrix)
 
 
 class FeatureLandscape:
-    """The started process, made of random Fourier features."""
+    """The landscape of a process that is drawn by random Fourier features.
+
+    Args:
+        model: The fields of the environment.
+        rng: The generator to draw the process from.
+        features: The number of frequencies.
+    """
 
     def __init__(self, model: MarkovGP, rng: Generator, *, features: int) -> None:
         self.domain = model.box()
         self._scale = sqrt(model.kernel.variance / features)
-        self._frequencies = _frequencies(model, rng, count=features)
-        self._weights = _weights(2 * features, model.epsilon, rng)
-        # A Matern kernel's rare high frequencies make summits much narrower than a length scale.
+        self._frequencies = _draw_frequencies(model, rng, count=features)
+        self._weights = _start_weights(2 * features, model.epsilon, rng)
+        # The rare high frequencies of a Matern kernel make peaks much narrower than a length scale.
         cover = model.cover_size(20 if isinstance(model.kernel, SquaredExponential) else 100)
-        self._summits = OptimumSearch(
+        self._optima = OptimumSearch(
             self.domain, self._rewards, slopes=self._slopes, cover=cover, climbs=10
         )
 
     def rewards(self, points: Points, time: float) -> Values:
-        """Give f_t at each point."""
         return self._rewards(points, floor(time))
 
     def best(self, time: float) -> tuple[Point, float]:
-        """Give the highest point, to 1e-9 of the reward's range, found once for each function.
+        """Return the highest point, to 1e-9 of the reward's range; computed once for each function.
 
-        In space it is sought from a cover of up to 16,384 points, so it may be overlooked where
-        (1 + width / length scale)^d exceeds some 800 for the squared exponential, 160 for others.
+        In two dimensions or more it is searched for from an even cover of up to 16,384 points. It
+        may be missed where (1 + width / length scale)^d exceeds about 800 for the squared
+        exponential, or 160 for other kernels.
         """
-        return self._summits.best(float(floor(time)))
+        return self._optima.best(float(floor(time)))
 
     def _rewards(self, points: Points, number: float) -> Values:
         cosines, sines = self._amplitudes(number)
@@ -211,8 +226,8 @@ class FeatureLandscape:
         return amplitudes
 
 
-def _frequencies(model: MarkovGP, rng: Generator, *, count: int) -> Matrix:
-    """Draw *count* frequencies (count, d) of the kernel's spectral density."""
+def _draw_frequencies(model: MarkovGP, rng: Generator, *, count: int) -> Matrix:
+    """Draw *count* frequencies (count, d) from the kernel's spectral density."""
     normals = rng.standard_normal((count, model.dimensions))
     match model.kernel:
         case Matern32():

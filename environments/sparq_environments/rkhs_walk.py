@@ -1,4 +1,4 @@
-"""An RKHS walk: kernel expansions whose norm and change are bounded by construction."""
+"""The environment `rkhs-walk`: kernel expansions whose norm and change are bounded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.random import Generator
 from pydantic import Field, PositiveInt
 
 from sparq_environments._kernel_environment import KernelEnvironment
-from sparq_environments._markov_chain import Chain
+from sparq_environments._markov_chain import MarkovChain
 from sparq_sim.arrays import Matrix, Point, Points, Values
 from sparq_sim.fields import Positive
 from sparq_sim.gp.kernels import (
@@ -24,80 +24,92 @@ from sparq_sim.gp.kernels import (
 from sparq_sim.landscapes.optima import OptimumSearch
 from sparq_sim.plugin.contract import Landscape
 
-Smooth = Annotated[
+__all__ = ["RKHSLandscape", "RKHSWalk"]
+
+_Smooth = Annotated[
     SquaredExponential | Matern32 | Matern52 | RationalQuadratic, Field(discriminator="kind")
 ]
-"""Kernels whose functions have a derivative everywhere, as a climb to the best point needs."""
+"""Kernels whose functions are differentiable, as the search for the best point requires."""
 
 
 class RKHSWalk(KernelEnvironment):
-    """A drifting function of the kernel's own space, f_t = sum_i a_i(t) k(., c_i), for theory.
+    """A drifting function in the space of a kernel (its RKHS), for checks of theory.
+
+        f_t = sum_i a_i(t) k(., c_i)
 
     By construction, for every real time t >= 0 and with M^2 = k(x, x), the kernel's variance:
 
     - ||f_t||_k <= norm: Assumption 1 of Mauduit, Berthier and Simonetto (2025);
-    - ||f_{t+1} - f_t||_k <= Delta / M, hence sup_x |f_{t+1}(x) - f_t(x)| <= Delta: Assumption 2.
-      Delta is *change*, but *jump* where the drift is abrupt: see `largest_change`.
+    - ||f_{t+1} - f_t||_k <= Delta / M, so that sup_x |f_{t+1}(x) - f_t(x)| <= Delta: Assumption 2.
+      Delta is *change*, or *jump* if the drift is abrupt; see `largest_change`.
 
-    Both hold to rounding, 1e-12 of the norm. Centres c_i are uniform in the box, and a
-    function is drawn by normal coefficients (Deng et al. 2022 draw uniform ones), then scaled to
-    the norm it must have. The drifts are
+    Both hold up to rounding, 1e-12 of the norm. The centres c_i are uniform in the box. A function
+    is drawn by normal coefficients (Deng et al. 2022 draw uniform ones) and scaled to the norm it
+    must have. The drifts are
 
-    - walk: f_t is on the sphere ||f|| = norm at whole times and turns each time towards a fresh
-      draw by the angle whose chord is Delta / M; in between it goes straight;
-    - abrupt: the same, but it stands still and jumps each *interval*; with a *jump* of inf each
-      time to a fresh function, which is at most 2 norm M away;
-    - periodic: f_t = b + r (p cos wt + q sin wt), w = 2 pi / cycle, of functions b, p and q, with
-      r as large as *change* and *norm* allow, and b of what is left of *norm*;
-    - seasonal: the same for all *cycles*, each with an equal share of *change* and of *norm*.
+    - walk: at whole times f_t lies on the sphere ||f|| = norm; at each it turns towards a newly
+      drawn function by the angle whose chord is Delta / M, and in between it is interpolated;
+    - abrupt: the same, but it stands still and jumps after each *interval*; with a *jump* of inf
+      it jumps to a newly drawn function, which is at most 2 norm M away;
+    - periodic: f_t = b + r (p cos wt + q sin wt), w = 2 pi / cycle, with functions b, p and q; r is
+      as large as *change* and *norm* allow, and b takes what is left of *norm*;
+    - seasonal: the same with several *cycles*, each with an equal share of *change* and *norm*.
 
     With the defaults sup_x |f_{t+1}(x) - f_t(x)| was on average (at most) 0.080 (0.0998) for the
     walk, 0.070 (0.095) periodic, 0.033 (0.065) seasonal and 0.0076 (0.995) abrupt, measured over
     5 starts of 3,000 rounds; the average times the rounds is the variation budget.
     """
 
-    kernel: Smooth = SquaredExponential(length_scale=0.2)
-    """The k of the space; its length scale in units of the points."""
+    kernel: _Smooth = SquaredExponential(length_scale=0.2)
+    """The kernel k of the space; its length scale is in units of the points."""
     norm: Positive = 2.0
-    """The bound B on ||f_t||_k; rewards lie within +-norm * M."""
+    """The bound on ||f_t||_k; rewards lie within +-norm M."""
     change: Annotated[float, Field(ge=0)] = 0.1
-    """The bound on how any reward changes in a unit of time, unless abruptly; may be 0 or inf."""
+    """The bound on the change of any reward per clock unit, unless the drift is abrupt; may be 0
+    or inf."""
     drift: Literal["walk", "periodic", "abrupt", "seasonal"] = "walk"
-    """How the function changes: by a random `walk`, `periodic`, `abrupt` or `seasonal`."""
+    """How the function changes: a random `walk`, `periodic`, `abrupt` or `seasonal`."""
     cycle: Positive = 60.0
-    """How long a periodic drift takes to return, in clock units."""
+    """The period of a periodic drift, in clock units."""
     cycles: Annotated[tuple[Positive, ...], Field(min_length=1)] = (20.0, 75.0, 300.0)
-    """How long each part of a seasonal drift takes to return, in clock units."""
+    """The periods of the parts of a seasonal drift, in clock units."""
     interval: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 100.0
     """How long an abrupt drift stands still, in clock units; at least 1."""
     jump: Annotated[float, Field(ge=0)] = 1.0
-    """The bound on how any reward changes at a jump of an abrupt drift; may be inf."""
+    """The bound on the change of any reward at a jump of an abrupt drift; may be inf."""
     centres: PositiveInt = 30
-    """How many kernel functions make the expansion."""
+    """How many kernel functions the expansion has."""
 
     @property
     def largest_change(self) -> float:
-        """The Delta of Assumption 2: no reward changes by more in a unit of time."""
+        """The Delta of Assumption 2: no reward changes by more per clock unit."""
         allowed = self.jump if self.drift == "abrupt" else self.change
         return min(allowed, 2 * self.norm * sqrt(self.kernel.variance))
 
     def start(self, rng: Generator) -> Landscape:
-        """Draw the centres, the first function and the stream of those to come."""
         return RKHSLandscape(self, rng)
 
 
 class RKHSLandscape:
-    """The started expansion; its coefficients and norm may be asked for theory checks."""
+    """The landscape of a drifting kernel expansion.
+
+    For checks of theory it has its `kernel`, its `centres` (m, d), the `gram` matrix of the kernel
+    at the centres (m, m), and the `coefficients` at each time.
+
+    Args:
+        model: The fields of the environment.
+        rng: The generator to draw centres and functions from.
+    """
 
     def __init__(self, model: RKHSWalk, rng: Generator) -> None:
         self.domain = model.box()
         self.kernel: Kernel = model.kernel
         self.centres = self.domain.sample(rng, model.centres)
         self.gram = self.kernel(self.centres, self.centres)
-        scales, self._basis = _orthonormal(self.gram)
+        scales, self._basis = _build_basis(self.gram)
         self._interval = model.interval if model.drift == "abrupt" else None
-        self._function = _function(model, scales, rng)
-        self._summits = OptimumSearch(
+        self._function = _start_drift(model, scales, rng)
+        self._optima = OptimumSearch(
             self.domain,
             self._rewards,
             slopes=self._slopes,
@@ -107,28 +119,23 @@ class RKHSLandscape:
         )
 
     def rewards(self, points: Points, time: float) -> Values:
-        """Give f_t at each point."""
         return self._rewards(points, self._phase(time))
 
     def best(self, time: float) -> tuple[Point, float]:
-        """Give the highest point, to 1e-9 of *norm*, found once for each function.
+        """Return the highest point, to 1e-9 of *norm*; it is computed once for each function.
 
-        In space it is sought from the centres and from a cover of up to 16,384 points. It may be
-        overlooked where (1 + width / length scale)^d exceeds some 800 and centres crowd.
+        It is searched for from the centres and, in two dimensions or more, from an even cover of up
+        to 16,384 points. It may be missed where (1 + width / length scale)^d exceeds about 800 and
+        centres lie close to each other.
         """
-        return self._summits.best(self._phase(time))
+        return self._optima.best(self._phase(time))
 
     def coefficients(self, time: float) -> Values:
-        """Give a(t), one for each centre."""
+        """Return the coefficients a(t) at *time* (clock units), one for each centre, (m,)."""
         return self._coefficients(self._phase(time))
 
-    def norm(self, time: float) -> float:
-        """Give ||f_t||_k = sqrt(a' K a)."""
-        coefficients = self.coefficients(time)
-        return sqrt(float(coefficients @ self.gram @ coefficients))
-
     def _phase(self, time: float) -> float:
-        """Give what the function depends on: the time, or how many jumps there were."""
+        """Return what the function depends on: the time, or the number of jumps before it."""
         return time if self._interval is None else float(floor(time / self._interval))
 
     def _coefficients(self, phase: float) -> Values:
@@ -147,12 +154,13 @@ class RKHSLandscape:
         return self.centres
 
 
-def _orthonormal(gram: Matrix) -> tuple[Values, Matrix]:
-    """Give the square roots (r,) of the largest eigenvalues of *gram*, and a basis (r, m).
+def _build_basis(gram: Matrix) -> tuple[Values, Matrix]:
+    """Return the square roots (r,) of the largest eigenvalues of *gram*, and a basis (r, m).
 
-    Its rows are the coefficients of functions that are orthonormal in the kernel's space. Where
-    normal coefficients have the std 1, coordinates in this basis have those roots as stds. The
-    functions left out hardly matter, but their large coefficients would cost norms their digits.
+    The rows of the basis are the coefficients of functions that are orthonormal in the kernel's
+    space. If coefficients are standard normal, the coordinates in this basis have the roots as
+    stds. The functions that are left out matter little, but their large coefficients would make
+    norms inexact.
     """
     values, vectors = np.linalg.eigh(gram)
     kept = values > 1e-6 * values[-1]
@@ -161,8 +169,8 @@ def _orthonormal(gram: Matrix) -> tuple[Values, Matrix]:
     return roots, basis
 
 
-def _function(model: RKHSWalk, scales: Values, rng: Generator) -> Callable[[float], Values]:
-    """Give the function's coordinates by time, or by the number of jumps."""
+def _start_drift(model: RKHSWalk, scales: Values, rng: Generator) -> Callable[[float], Values]:
+    """Return the coordinates of the function by time, or by the number of jumps."""
     change = model.largest_change / sqrt(model.kernel.variance)
     match model.drift:
         case "periodic":
@@ -171,10 +179,11 @@ def _function(model: RKHSWalk, scales: Values, rng: Generator) -> Callable[[floa
             return _Cycles(model.cycles, scales, rng, norm=model.norm, change=change)
         case _:
             turns = _Turns(scales, norm=model.norm, chord=change)
-            return Chain(model.norm * _units(rng, 1, scales)[0], turns, rng).between
+            first = model.norm * _draw_units(rng, 1, scales)[0]
+            return MarkovChain(first, turns, rng).interpolate
 
 
-def _units(rng: Generator, count: int, scales: Values) -> Matrix:
+def _draw_units(rng: Generator, count: int, scales: Values) -> Matrix:
     """Draw the coordinates of *count* functions of norm 1, as (count, r)."""
     draws = scales * rng.standard_normal((count, len(scales)))
     units: Matrix = draws / np.linalg.norm(draws, axis=1, keepdims=True)
@@ -182,11 +191,11 @@ def _units(rng: Generator, count: int, scales: Values) -> Matrix:
 
 
 class _Cycles:
-    """Several rotations about one function.
+    """A sum of rotations around one function.
 
     ||p cos wt + q sin wt||^2 <= 1 + |<p, q>| =: s^2 for p and q of norm 1, so that a radius r
-    costs r s of the norm and 2 r s sin(w / 2) of the change in a unit of time (2 r s, if that is
-    half a cycle or more). The triangle inequality adds them up.
+    uses r s of the norm and 2 r s sin(w / 2) of the change per clock unit (2 r s, if a clock unit
+    is half a cycle or more). By the triangle inequality these add up.
     """
 
     def __init__(
@@ -198,7 +207,7 @@ class _Cycles:
         norm: float,
         change: float,
     ) -> None:
-        base, *waves = _units(rng, 1 + 2 * len(cycles), scales)
+        base, *waves = _draw_units(rng, 1 + 2 * len(cycles), scales)
         cosines, sines = np.array(waves[::2]), np.array(waves[1::2])
         self._speeds = 2 * pi / np.array(cycles)
         chords = 2 * np.sin(np.minimum(self._speeds, pi) / 2)
@@ -217,7 +226,7 @@ class _Cycles:
 
 
 class _Turns:
-    """Steps on the sphere of *norm*, towards fresh functions, of at most *chord*."""
+    """Steps of at most *chord* on the sphere of *norm*, towards newly drawn functions."""
 
     def __init__(self, scales: Values, *, norm: float, chord: float) -> None:
         self._scales = scales
@@ -225,15 +234,15 @@ class _Turns:
         self._angle = 2 * asin(min(chord / (2 * norm), 1.0))  # Rounding may exceed 1.
 
     def __call__(self, states: Matrix, rng: Generator) -> None:
-        for step, goal in enumerate(_units(rng, len(states) - 1, self._scales)):
-            states[step + 1] = self._turned(states[step], goal)
+        for step, goal in enumerate(_draw_units(rng, len(states) - 1, self._scales)):
+            states[step + 1] = self._turn(states[step], goal)
 
-    def _turned(self, state: Values, goal: Values) -> Values:
-        here = state / sqrt(state @ state)  # Anew each time, so that rounding does not add up.
+    def _turn(self, state: Values, goal: Values) -> Values:
+        here = state / sqrt(state @ state)  # At each step, so that rounding does not add up.
         along = float(here @ goal)
         across = goal - along * here
         length = sqrt(across @ across)
-        if length < 1e-3:  # The way there is lost in rounding, or all ways are as long.
+        if length < 1e-3:  # The direction is lost in rounding, or no direction is shorter.
             return state
         angle = min(self._angle, atan2(length, along))
         turned: Values = (self._norm * cos(angle)) * here

@@ -88,11 +88,11 @@ class Rod(EvolvingEnvironment):
 
     def start(self, rng: Generator) -> Landscape:
         phase = rng.random() if self.phase is None else self.phase
-        heater = Heater(self.model_copy(update={"phase": phase}), Waves(self.cycle, rng))
-        return self.evolve(lambda grid: RodSolver(self, heater, grid).advance)
+        heater = _Heater(self.model_copy(update={"phase": phase}), Waves(self.cycle, rng))
+        return self.evolve(lambda grid: _RodSolver(self, heater, grid).advance)
 
 
-class Heater:
+class _Heater:
     """The place of the heater at each time.
 
     Args:
@@ -112,7 +112,7 @@ class Heater:
         return model.length / 2 + model.reach * math.sin(angle)
 
 
-class RodSolver:
+class _RodSolver:
     """Computes the temperature of the rod on a grid, step by step.
 
     Args:
@@ -121,7 +121,7 @@ class RodSolver:
         grid: The cells to compute on.
     """
 
-    def __init__(self, model: Rod, heater: Heater, grid: CellGrid) -> None:
+    def __init__(self, model: Rod, heater: _Heater, grid: CellGrid) -> None:
         self._grid = grid
         self._model = model
         self._heater = heater

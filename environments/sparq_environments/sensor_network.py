@@ -1,4 +1,4 @@
-"""The sensor network: a synthetic field of daily ozone at 28 named sites."""
+"""The environment `sensor-network`: synthetic daily ozone at 28 named sites."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from sparq_sim.domain import Sites
 from sparq_sim.fields import Probability
 from sparq_sim.plugin.contract import Environment
 
-# Made up: a town by the sea, another inland, and the country around, with about as many pairs of
+__all__ = ["SensorNetwork", "SensorNetworkLandscape"]
+
+# Invented: a town by the sea, another inland, and the country around, with about as many pairs of
 # sites at each distance as in the network that the field is calibrated to.
-PLACES = {
+_PLACES = {
     "harbour": (40.74, -73.78),
     "breakwater": (40.63, -73.83),
     "northgate": (40.84, -73.80),
@@ -46,101 +48,101 @@ PLACES = {
     "valley": (40.28, -75.45),
     "estuary": (39.70, -76.02),
 }
-KILOMETRES = 111.2
-"""In a degree of latitude."""
-YEAR = 365.25
-BLOCK = 256
-"""Days that are drawn together."""
-KEPT = 16
-"""Blocks that are remembered: eleven years."""
+_KILOMETRES = 111.2  # in a degree of latitude
+_YEAR = 365.25  # days
+_BLOCK = 256  # days that are drawn together
+_KEPT = 16  # blocks that are kept in memory: eleven years
 
-Size = Annotated[float, Field(ge=0, le=1e6)]
-Memory = Annotated[float, Field(ge=0, le=0.9)]
+_Size = Annotated[float, Field(ge=0, le=1e6)]
+_Memory = Annotated[float, Field(ge=0, le=0.9)]
 
 
 class SensorNetwork(Environment):
-    """Daily maximum ozone (ppb) at 28 sites: a spatio-temporal Gaussian process, day by day.
+    """Daily maximum ozone (ppb) at 28 sites: a Gaussian process in space and time.
 
-    f(i, t) = mean + season cos(2 pi (k - peak) / 365.25) + deviation u_k        the network
-              + offset a_i + swing (b_i cos(2 pi k / 365.25) + c_i sin(...))     a site's own habits
-              + anomaly s_k w_ik                                                 its weather
+        f(i, t) = mean + season cos(2 pi (k - peak) / 365.25) + deviation u_k     the network
+                  + offset a_i + swing (b_i cos(2 pi k / 365.25) + c_i sin(...))  the site's pattern
+                  + anomaly s_k w_ik                                              its weather
 
-    on day k = floor(t), never below 0, rounded to *rounding*. u and each w_i are autoregressive in
-    days, with unit variance; s_k = exp(unevenness z_k - unevenness^2) makes some days more uneven
-    than others. a, b, c and each day's w are draws of a Gaussian process over the sites, centred
-    over the network and scaled to unit mean variance, with covariance
-    (1 - local) exp(-distance / reach) + local [same site].
+    on day k = floor(t), never below 0 and rounded to *rounding*. Use it to choose where to measure,
+    over any number of days and without a data file; day 0 is 1 January.
+
+    u and each w_i are autoregressive in days, with variance 1; s_k = exp(unevenness z_k -
+    unevenness^2) makes sites differ more on some days than on others. a, b, c and the w of each day
+    are draws of a Gaussian process over the sites, centred over the network and scaled to a mean
+    variance of 1, with covariance (1 - local) exp(-distance / reach) + local [same site].
 
     The defaults are calibrated to two years of EPA's readings at 28 monitors around New York
     (2016 and 2017): levels, spreads, correlations over distance and days, how often the best site
-    changes, and what simple policies lose; `python -m reproduce.ozone_table` prints both. A
-    network for choosing where to measure, of any length, which needs no file. Day 0 is 1 January.
+    changes, and the regret of simple policies; `python -m reproduce.ozone_table` compares them.
     """
 
     level_evaluations = 5_000_000
 
     mean: Annotated[float, Field(ge=-1e6, le=1e6)] = 36.9
     """The mean of all sites and days, in ppb."""
-    season: Size = 11.5
-    """Amplitude of the yearly cycle of the network, in ppb."""
+    season: _Size = 11.5
+    """The amplitude of the yearly cycle of the network, in ppb."""
     peak: Annotated[float, Field(ge=0, le=366)] = 169.0
     """The day of the year at which the yearly cycle of the network is highest."""
-    deviation: Size = 8.8
-    """Std of the network's daily deviations from its cycle, in ppb."""
-    deviation_memory: Memory = 0.46
+    deviation: _Size = 8.8
+    """The std of the network's daily deviations from its yearly cycle, in ppb."""
+    deviation_memory: _Memory = 0.46
     """The correlation of the network's deviations from one day to the next."""
-    offset: Size = 2.2
-    """Std of the lasting differences between sites, in ppb."""
-    swing: Size = 1.9
-    """Std of the amplitudes of the sites' own yearly cycles, in ppb."""
-    anomaly: Size = 4.6
-    """Std of the sites' daily anomalies, in ppb."""
-    anomaly_memory: Memory = 0.13
+    offset: _Size = 2.2
+    """The std of the permanent differences between sites, in ppb."""
+    swing: _Size = 1.9
+    """The std of the amplitudes of the sites' own yearly cycles, in ppb."""
+    anomaly: _Size = 4.6
+    """The std of the sites' daily anomalies, in ppb."""
+    anomaly_memory: _Memory = 0.13
     """The correlation of the sites' anomalies from one day to the next."""
     unevenness: Annotated[float, Field(ge=0, le=2)] = 0.4
-    """Std of the logarithm of how large anomalies are on a day; 0 makes all days alike."""
+    """The std of the logarithm of the size of anomalies on a day; with 0 all days are alike."""
     reach: Annotated[float, Field(ge=1, le=10_000)] = 65.0
-    """Distance over which sites are alike, in km."""
+    """The distance over which the correlation between sites falls by a factor of e, in km."""
     local: Probability = 0.05
-    """Share of the variance between sites that no neighbour has."""
-    rounding: Size = 1.0
-    """Unit to which values are rounded, in ppb, as monitors report them, so that sites tie; 0
-    leaves them as they are."""
+    """The share of the variance between sites that no neighbour shares."""
+    rounding: _Size = 1.0
+    """The unit to which values are rounded, in ppb, as monitors report them, so that ties occur; 0
+    for no rounding."""
 
-    def start(self, rng: Generator) -> NetworkLandscape:
-        """Draw the sites' habits, and the key to all weather to come."""
-        return NetworkLandscape(self, rng)
+    def start(self, rng: Generator) -> SensorNetworkLandscape:
+        return SensorNetworkLandscape(self, rng)
 
 
-class NetworkLandscape:
-    """A started network; days are drawn in blocks, each from a key of its own."""
+class SensorNetworkLandscape:
+    """The landscape of a network; days are drawn in blocks, each from its own part of a stream.
+
+    Args:
+        model: The fields of the environment.
+        rng: The generator to draw the patterns of the sites and the key of the stream from.
+    """
 
     def __init__(self, model: SensorNetwork, rng: Generator) -> None:
-        self.domain = Sites(list(PLACES.values()), list(PLACES), ["lat", "lon"])
+        self.domain = Sites(list(_PLACES.values()), list(_PLACES), ["lat", "lon"])
         self._model = model
-        self._factor = _factor(self.domain.points, model.reach, model.local)
-        self._habits = self._factor @ rng.standard_normal((len(PLACES), 3))
-        self._memories = np.full(2 + len(PLACES), model.anomaly_memory)
+        self._factor = _build_factor(self.domain.points, model.reach, model.local)
+        self._patterns = self._factor @ rng.standard_normal((len(_PLACES), 3))
+        self._memories = np.full(2 + len(_PLACES), model.anomaly_memory)
         self._memories[:2] = model.deviation_memory, 0.0
         self._key = rng.integers(2**64, size=2, dtype=np.uint64)
         self._blocks: dict[int, tuple[Matrix, list[int]]] = {}
 
     def rewards(self, points: Points, time: float) -> Values:
-        """Give the value of the day at each site."""
-        block, day = divmod(int(time), BLOCK)
+        block, day = divmod(int(time), _BLOCK)
         values: Values = self._block(block)[0][day, self.domain.index(points)]
         return values
 
     def best(self, time: float) -> tuple[Point, float]:
-        """Give the first site of the highest value, exactly."""
-        block, day = divmod(int(time), BLOCK)
+        block, day = divmod(int(time), _BLOCK)
         values, best = self._block(block)
         return self.domain.points[best[day]], float(values[day, best[day]])
 
     def _block(self, number: int) -> tuple[Matrix, list[int]]:
-        """Give the values of a block, and the best site of each of its days."""
+        """Return the values of a block, and the best site of each of its days."""
         if number not in self._blocks:
-            if len(self._blocks) == KEPT:
+            if len(self._blocks) == _KEPT:
                 self._blocks.pop(next(iter(self._blocks)))
             values = self._values(number)
             self._blocks[number] = values, values.argmax(axis=1).tolist()
@@ -148,17 +150,19 @@ class NetworkLandscape:
 
     def _values(self, number: int) -> Matrix:
         model = self._model
-        days = np.arange(number * BLOCK, (number + 1) * BLOCK, dtype=float)
-        year = 2 * pi / YEAR
+        days = np.arange(number * _BLOCK, (number + 1) * _BLOCK, dtype=float)
+        year = 2 * pi / _YEAR
         network = model.season * np.cos(year * (days - model.peak))
-        # Of a path that began a block earlier, so that a block needs no other to be known: at a
-        # memory of 0.9 the beginning counts 2e-12.
-        innovations = np.concatenate([self._innovations(number - 1), self._innovations(number)])
-        path = _path(innovations, self._memories)
+        # The path begins one block earlier, so that a block does not depend on all before it: with a
+        # memory of 0.9 the beginning has a weight of 2e-12.
+        innovations = np.concatenate(
+            [self._draw_innovations(number - 1), self._draw_innovations(number)]
+        )
+        path = _build_path(innovations, self._memories)
         network += model.deviation * path[:, 0]
         sizes = np.exp(model.unevenness * path[:, 1:2] - model.unevenness**2)
         weather = path[:, 2:] @ self._factor.T
-        offset, cosine, sine = self._habits.T
+        offset, cosine, sine = self._patterns.T
         swing = np.outer(np.cos(year * days), cosine) + np.outer(np.sin(year * days), sine)
         values = model.mean + network[:, None] + model.offset * offset + model.swing * swing
         values += model.anomaly * sizes * weather
@@ -166,33 +170,33 @@ class NetworkLandscape:
             values = model.rounding * np.round(values / model.rounding)
         return freeze_array(np.maximum(values, 0.0))
 
-    def _innovations(self, number: int) -> Matrix:
-        """Draw what is new on each day of a block, for the network, its size and its sites."""
-        # The low words count draws; block -1 is the history of block 0.
+    def _draw_innovations(self, number: int) -> Matrix:
+        """Draw what is new on each day of a block: for the network, for s and for the sites."""
+        # The low words count draws; block -1 is the past of block 0.
         bits = Philox(key=self._key, counter=(number + 1) << 64)
-        return Generator(bits).standard_normal((BLOCK, 2 + len(PLACES)))
+        return Generator(bits).standard_normal((_BLOCK, 2 + len(_PLACES)))
 
 
-def _path(innovations: Matrix, memories: Values) -> Matrix:
-    """Give the last block of autoregressive paths of unit variance, one a column."""
+def _build_path(innovations: Matrix, memories: Values) -> Matrix:
+    """Return the last block of autoregressive paths of variance 1, one in each column."""
     path = innovations * np.sqrt(1 - memories**2)
     path[0] = innovations[0]
     for day in range(1, len(path)):
         path[day] += memories * path[day - 1]
-    return path[-BLOCK:]
+    return path[-_BLOCK:]
 
 
-def _factor(places: Points, reach: float, local: float) -> Matrix:
-    """Give F with F F' the covariance of centred anomalies, of mean variance 1."""
+def _build_factor(places: Points, reach: float, local: float) -> Matrix:
+    """Return F with F F' the covariance of centred anomalies, of mean variance 1."""
     latitude, longitude = places.T
-    east = KILOMETRES * np.cos(np.radians(latitude.mean())) * longitude
-    flat = np.column_stack([KILOMETRES * latitude, east])
+    east = _KILOMETRES * np.cos(np.radians(latitude.mean())) * longitude
+    flat = np.column_stack([_KILOMETRES * latitude, east])
     distances = np.linalg.norm(flat[:, None] - flat, axis=2)
     sites = len(places)
     covariance = (1 - local) * np.exp(-distances / reach) + local * np.eye(sites)
     centring = np.eye(sites) - 1 / sites
     covariance = centring @ covariance @ centring
     sizes, directions = np.linalg.eigh(covariance * (sites / np.trace(covariance)))
-    # Centred once more: the root of a rounding error of 1e-16 is 1e-8.
+    # Centred again, because the root of a rounding error of 1e-16 is 1e-8.
     factor: Matrix = centring @ (directions * np.sqrt(np.maximum(sizes, 0.0)))
     return factor

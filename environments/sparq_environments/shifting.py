@@ -29,7 +29,7 @@ __all__ = [
 
 
 class Shifting(Environment):
-    """A well-known test function of optimization, to be maximized, that moves in its box.
+    """A well-known test function of optimisation, to be maximised, that moves in its box.
 
         f(x, t) = (c - g(u)) / (c - g*)
 
@@ -154,7 +154,7 @@ def _rotate(unit: Points, angle: float) -> Points:
 
 @dataclass(frozen=True)
 class ReferenceFunction:
-    """A function to be minimized, on its box; bounds of one number hold for all coordinates."""
+    """A function to be minimised, on its box; bounds of one number hold for all coordinates."""
 
     formula: Callable[[Points], Values]
     """Computes the function at each point, from (n, d) to (n,)."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.random import Generator, Philox
 from pydantic import ValidationError
 
-from sparq_environments.function import FunctionWorld, RewardFunction, from_function
+from sparq_environments.function import FunctionEnvironment, RewardFunction, from_function
 from sparq_environments.synthetic import Synthetic
 from sparq_experts.truth import Truth
 from sparq_sim import Box, PluginError, Rules, Scenario, Sites, play
@@ -65,7 +65,9 @@ def started(function: RewardFunction, domain: Any = SQUARE, **options: Any) -> L
     ],
     ids=["line", "square", "known", "sites"],
 )
-def test_the_laws_of_environments_hold_and_it_can_be_played(environment: FunctionWorld) -> None:
+def test_the_laws_of_environments_hold_and_it_can_be_played(
+    environment: FunctionEnvironment,
+) -> None:
     check_environment(environment)
     trace = play(Uniform(), environment, Rules(rounds=20), experts={"truth": Truth()}, seed=1)
     assert (trace.rounds["regret"] >= -1e-9).all()
@@ -241,7 +243,7 @@ def test_a_domain_that_is_none_is_refused() -> None:
     with pytest.raises(PluginError, match=r"is a Box or Sites, not \[0, 1\]"):
         from_function(bowl, [0, 1])  # type: ignore[arg-type]
     with pytest.raises(ValidationError, match="one number for each coordinate"):
-        FunctionWorld(function=bowl)
+        FunctionEnvironment(function=bowl)
     with pytest.raises(ValidationError, match="callable"):
         from_function("bowl", SQUARE)  # type: ignore[arg-type]
 

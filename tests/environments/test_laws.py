@@ -16,7 +16,7 @@ from numpy.random import Generator, Philox
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from sparq_environments.function import FunctionWorld, from_function
+from sparq_environments.function import FunctionEnvironment, from_function
 from sparq_environments.markov_gp import MarkovGP
 from sparq_environments.moving_peaks import MovingPeaks
 from sparq_environments.online_tuning import OnlineTuning
@@ -86,9 +86,9 @@ WORLDS: list[Environment] = [
     OnlineTuning(rotation=0.0, switch_every=17.5, samples=1, noise=0.1),
     OnlineTuning(features=2, half_lives=(0.1, 4.0), ridges=(1e-4, 1e4)),
 ]
-FATED = (Synthetic, FunctionWorld, Recorded)
+FATED = (Synthetic, FunctionEnvironment, Recorded)
 """Nothing about them is left to chance."""
-SOUGHT = (FunctionWorld, RKHSWalk, MarkovGP, Switching, OnlineTuning)
+SOUGHT = (FunctionEnvironment, RKHSWalk, MarkovGP, Switching, OnlineTuning)
 """Their best point is searched for, to 1e-9 of the reward's range; others know it."""
 LATEST = {Plume: 30.0, Rod: 60.0, Recorded: float(DAYS), RKHSWalk: 2_000.0, MarkovGP: 2_000.0}
 """Until when they are asked here: what is marched takes time, and a record ends."""

@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.optimize import minimize
 from sklearn.linear_model import Ridge
 
-from sparq_environments.online_tuning import OnlineTuning, OnlineTuningLandscape, Stream
+from sparq_environments.online_tuning import OnlineTuning, OnlineTuningLandscape, _Stream
 from sparq_sim import Rules, play
 from sparq_sim.arrays import Matrix, Point, Values
 from sparq_sim.optimizers.uniform import Uniform
@@ -32,17 +32,17 @@ def rng(seed: int = 0) -> Generator:
     return Generator(Philox(key=seed))
 
 
-def started(world: OnlineTuning, seed: int = 1) -> tuple[OnlineTuningLandscape, Stream]:
+def started(world: OnlineTuning, seed: int = 1) -> tuple[OnlineTuningLandscape, _Stream]:
     """Give the landscape, and its stream apart from it."""
-    return OnlineTuningLandscape(world, rng(seed)), Stream(world, rng(seed))
+    return OnlineTuningLandscape(world, rng(seed)), _Stream(world, rng(seed))
 
 
-def history(world: OnlineTuning, stream: Stream, time: float) -> tuple[Matrix, Values, Values]:
+def history(world: OnlineTuning, stream: _Stream, time: float) -> tuple[Matrix, Values, Values]:
     """Give all pairs that a learner has at *time*, and the age of each in whole steps."""
     steps = [step for step in range(-1010, 130) if time - 10 * world.half_lives[1] <= step < time]
-    pairs = [stream.pairs(step) for step in steps]
-    inputs = np.concatenate([inputs for inputs, _ in pairs])
-    outputs = np.concatenate([outputs for _, outputs in pairs])
+    blocks = {number: stream.draw_pairs(number) for number in {step // 256 for step in steps}}
+    inputs = np.concatenate([blocks[step // 256][0][step % 256] for step in steps])
+    outputs = np.concatenate([blocks[step // 256][1][step % 256] for step in steps])
     ages = np.repeat(np.array(steps[::-1]) - steps[0], world.samples).astype(float)
     return inputs, outputs, ages
 
@@ -78,7 +78,7 @@ def test_the_learner_is_scikit_learns_ridge_with_weights(world: OnlineTuning, ti
     landscape, stream = started(world)
     inputs, outputs, ages = history(world, stream, time)
     points = np.concatenate([landscape.domain.sample(rng(4), 4), landscape.domain.grid(2)])
-    for (ridge, half_life), fit in zip(10**points, landscape.fits(points, time), strict=True):
+    for (ridge, half_life), fit in zip(10**points, landscape.fit(points, time), strict=True):
         weights = np.exp2(-ages / half_life)
         model = Ridge(alpha=ridge * weights.sum(), fit_intercept=False, solver="cholesky")
         model.fit(inputs, outputs, sample_weight=weights)
@@ -88,7 +88,7 @@ def test_the_learner_is_scikit_learns_ridge_with_weights(world: OnlineTuning, ti
 def test_a_learner_that_keeps_everything_recovers_a_concept_that_stays() -> None:
     world = OnlineTuning(rotation=0.0, switch_every=inf, half_lives=(1.0, 1000.0), features=3)
     landscape, stream = started(world)
-    (fit,) = landscape.fits(np.array([[-3.0, 3.0]]), 100.0)
+    (fit,) = landscape.fit(np.array([[-3.0, 3.0]]), 100.0)
     # Effective pairs: (sum a)^2 / sum a^2 = 2 h / ln 2, of 4 a step.
     error = world.noise / sqrt(2 * 1000 / np.log(2) * world.samples)
     assert np.abs(fit - stream.concepts(np.array([100.0]))[0]).max() < 5 * error
@@ -97,8 +97,8 @@ def test_a_learner_that_keeps_everything_recovers_a_concept_that_stays() -> None
 def test_tomorrows_data_are_not_known_today() -> None:
     landscape, _ = started(OnlineTuning())
     point = np.array([[-1.0, 1.0]])
-    assert_array_equal(landscape.fits(point, 8.5), landscape.fits(point, 9.0))
-    assert (landscape.fits(point, 9.0) != landscape.fits(point, 9.0 + 1e-9)).all()
+    assert_array_equal(landscape.fit(point, 8.5), landscape.fit(point, 9.0))
+    assert (landscape.fit(point, 9.0) != landscape.fit(point, 9.0 + 1e-9)).all()
 
 
 # The reward and its observations.
@@ -112,7 +112,7 @@ def test_the_reward_is_the_error_on_a_great_held_out_batch() -> None:
         inputs = rng(6).standard_normal((200_000, world.features))
         outputs = inputs @ stream.concepts(np.array([time]))[0]
         outputs += world.noise * rng(7).standard_normal(len(outputs))
-        squares = (outputs[:, None] - inputs @ landscape.fits(points, time).T) ** 2
+        squares = (outputs[:, None] - inputs @ landscape.fit(points, time).T) ** 2
         errors = squares.std(axis=0) / sqrt(len(squares))
         assert (abs(-squares.mean(axis=0) - landscape.rewards(points, time)) < 4 * errors).all()
 

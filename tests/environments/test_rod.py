@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from scipy.integrate import quad
 
 from sparq_environments._transport import Waves
-from sparq_environments.rod import Heater, Rod, RodSolver
+from sparq_environments.rod import Rod, _Heater, _RodSolver
 from sparq_sim.arrays import Values
 from sparq_sim.landscapes.snapshots import CellGrid, InterpolatedLandscape, State
 
@@ -28,9 +28,9 @@ def started(model: Rod, seed: int = 0) -> InterpolatedLandscape:
     return landscape
 
 
-def solver(model: Rod) -> RodSolver:
-    return RodSolver(
-        model, Heater(model, Waves(model.cycle, stream())), CellGrid(model.domain(), model.cells)
+def solver(model: Rod) -> _RodSolver:
+    return _RodSolver(
+        model, _Heater(model, Waves(model.cycle, stream())), CellGrid(model.domain(), model.cells)
     )
 
 
@@ -108,7 +108,7 @@ def test_the_rod_is_never_colder_than_its_surroundings(
 
 def test_a_regular_heater_goes_to_and_fro_as_written() -> None:
     model = Rod(wander=0.0, phase=0.25, reach=3.0, cycle=40.0)
-    heater = Heater(model, Waves(40.0, stream()))
+    heater = _Heater(model, Waves(40.0, stream()))
     assert_allclose([heater.at(time) for time in (0.0, 10.0, 20.0)], [8.0, 5.0, 2.0])
 
 
@@ -118,7 +118,7 @@ def test_a_regular_heater_goes_to_and_fro_as_written() -> None:
 def test_the_warmest_place_follows_the_heater() -> None:
     model = Rod(wander=0.0, phase=0.0, cooling=0.5, cycle=80.0)
     landscape = started(model)
-    heater = Heater(model, Waves(80.0, stream()))
+    heater = _Heater(model, Waves(80.0, stream()))
     for time in np.arange(0.0, 80.0, 5.0):
         assert abs(landscape.best(time)[0][0] - heater.at(time)) < 1.0
 

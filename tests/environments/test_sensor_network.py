@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from reproduce import ozone_table
 from sparq_environments.recorded import Recorded
-from sparq_environments.sensor_network import BLOCK, KEPT, NetworkLandscape, SensorNetwork
+from sparq_environments.sensor_network import _BLOCK, _KEPT, SensorNetwork, SensorNetworkLandscape
 from sparq_sim.arrays import Matrix
 from tests.environments.ozone import ozone_file
 
@@ -40,11 +40,11 @@ REAL = {
 """Measured on the ozone readings of 28 monitors around New York, 2016 and 2017."""
 
 
-def begin(seed: int = 0, **changes: float) -> NetworkLandscape:
+def begin(seed: int = 0, **changes: float) -> SensorNetworkLandscape:
     return SensorNetwork.model_validate(changes).start(Generator(Philox(key=seed)))
 
 
-def days(landscape: NetworkLandscape, first: int, last: int) -> Matrix:
+def days(landscape: SensorNetworkLandscape, first: int, last: int) -> Matrix:
     points = landscape.domain.points
     return np.stack([landscape.rewards(points, float(day)) for day in range(first, last)])
 
@@ -64,8 +64,8 @@ def synthetic() -> dict[str, float]:
 def test_forgotten_blocks_come_back_the_same() -> None:
     landscape = begin()
     before = days(landscape, 0, 3)
-    for block in range(1, KEPT + 3):
-        landscape.best(float(block * BLOCK))
+    for block in range(1, _KEPT + 3):
+        landscape.best(float(block * _BLOCK))
     np.testing.assert_array_equal(days(landscape, 0, 3), before)
 
 
@@ -106,7 +106,7 @@ def test_the_network_deviates_as_an_autoregression_does_across_blocks_too() -> N
         assert abs(autocorrelation(path, lag) - 0.46**lag) < 4 / np.sqrt(effective)
     # The correlation of the last day of a block with the first of the next is that of any two.
     changes = np.diff(path[:, 0])
-    at_seams = changes[BLOCK - 1 :: BLOCK]
+    at_seams = changes[_BLOCK - 1 :: _BLOCK]
     assert abs(at_seams.std() / changes.std() - 1) < 4 / np.sqrt(2 * len(at_seams))
 
 
