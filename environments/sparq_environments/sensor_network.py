@@ -153,8 +153,8 @@ class SensorNetworkLandscape:
         days = np.arange(number * _BLOCK, (number + 1) * _BLOCK, dtype=float)
         year = 2 * pi / _YEAR
         network = model.season * np.cos(year * (days - model.peak))
-        # The path begins one block earlier, so that a block does not depend on all before it: with a
-        # memory of 0.9 the beginning has a weight of 2e-12.
+        # The path begins one block earlier, so that a block does not depend on all before it: with
+        # a memory of 0.9 the beginning has a weight of 2e-12.
         innovations = np.concatenate(
             [self._draw_innovations(number - 1), self._draw_innovations(number)]
         )
