@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -28,19 +28,27 @@ class Recorder:
 
     def __init__(self, coordinates: Sequence[str]) -> None:
         self._coordinates = tuple(coordinates)
-        columns = _round_columns([], ()).keys() | _reply_columns([], ()).keys()
+        columns = _round_columns([], ()).keys() | _reply_columns([], set(), ()).keys()
         if taken := [c for c in coordinates if c in columns or c.startswith(NOTE)]:
             raise ValueError(f"traces have a column {taken[0]!r}; call the coordinate otherwise")
         self._turns: list[Turn] = []
-        self._records: list[Record] = []
+        self.records: list[Record] = []
+        """What became of each request, in the order in which it was known."""
+        self.superseded: set[Record] = set()
+        """Records of attempts that another attempt follows, so that nobody hears of them."""
 
     def turn(self, turn: Turn) -> None:
         """Append a round."""
         self._turns.append(turn)
 
-    def record(self, record: Record) -> None:
-        """Append a reply; replies may come in any order."""
-        self._records.append(record)
+    def keep(self, record: Record) -> None:
+        """Append what became of a request."""
+        self.records.append(record)
+
+    def keep_superseded(self, record: Record) -> None:
+        """Append what became of an attempt that another attempt follows."""
+        self.records.append(record)
+        self.superseded.add(record)
 
     def trace(self, *, ended: str, spent: float) -> Trace:
         """Return all that was written so far, as columns.
@@ -51,7 +59,7 @@ class Recorder:
         """
         return Trace(
             rounds=_round_columns(self._turns, self._coordinates),
-            replies=_reply_columns(self._records, self._coordinates),
+            replies=_reply_columns(self.records, self.superseded, self._coordinates),
             coordinates=self._coordinates,
             ended=ended,
             spent=spent,
@@ -78,7 +86,9 @@ def _round_columns(turns: Sequence[Turn], coordinates: Sequence[str]) -> Columns
     }
 
 
-def _reply_columns(records: Sequence[Record], coordinates: Sequence[str]) -> Columns:
+def _reply_columns(
+    records: Sequence[Record], superseded: Set[Record], coordinates: Sequence[str]
+) -> Columns:
     records = sorted(records, key=arrival_order)
     replies = [record.reply for record in records]
     answers = [reply if isinstance(reply, Answer) else _unanswered(reply) for reply in replies]
@@ -107,9 +117,9 @@ def _reply_columns(records: Sequence[Record], coordinates: Sequence[str]) -> Col
         "reason": spread(
             [reply.reason if isinstance(reply, Failure) else "" for reply in replies], np.str_
         ),
-        "heard": spread([record.heard for record in records], bool),
+        "heard": spread([record.heard and record not in superseded for record in records], bool),
         "attempt": spread([record.attempt for record in records], np.int64),
-        "superseded": spread([record.superseded for record in records], bool),
+        "superseded": spread([record in superseded for record in records], bool),
         "fault": spread([record.fault for record in records], np.str_),
         "value": join([answer.values for answer in answers], float),
         "std": join([answer.stds for answer in answers], float),

@@ -48,7 +48,7 @@ UNASKED = (Fate.DUPLICATE, Fate.STRAY)
 
 @dataclass(slots=True, eq=False)
 class Record:
-    """What a trace keeps of a reply, which is more than the asker hears."""
+    """What a trace keeps of a reply, which is more than the asker hears; it is never changed."""
 
     reply: Reply
     """The reply itself."""
@@ -68,8 +68,6 @@ class Record:
     """The number of the attempt, from 1; 0 where an earlier or a shared answer served."""
     fault: str = ""
     """The name of the fault that was injected, if any."""
-    superseded: bool = False
-    """Whether another attempt follows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,11 +12,13 @@ from types import CodeType, FrameType
 from typing import Any
 from unittest.mock import patch
 
-from sparq_sim.simulation.delivery.link import Connection, QueryWorld
+from sparq_sim.simulation.delivery.push import broadcast
+from sparq_sim.simulation.delivery.service import Service
+from sparq_sim.simulation.delivery.world import QueryWorld
 
 __all__ = ["record_blocking_calls"]
 
-_ANSWERING = {Connection._carry.__code__, Connection._broadcasting.__code__}
+_ANSWERING = {Service.carry.__code__, broadcast.__code__}
 _ALLOWED = QueryWorld.compute.__code__
 
 _SLEEPS = "await world.clock.sleep, not time.sleep"

@@ -12,12 +12,11 @@ from sparq_sim import Answer, Briefing, Channel, Environment, Expert, Failure, Q
 from sparq_sim.arrays import Points
 from sparq_sim.plugin.contract import Answering, Landscape
 from sparq_sim.simulation.clock.protocol import Clock
-from sparq_sim.simulation.delivery.budget import Purse
-from sparq_sim.simulation.delivery.link import Connection, Stage
-from sparq_sim.simulation.randomness import Streams
+from sparq_sim.simulation.delivery.push import start_broadcast
 from sparq_sim.simulation.records import Record
 from sparq_sim.testing import Slope
 from tests.conftest import Run, on_sim_clock
+from tests.delivery import ask, connect, context_on
 
 
 def landscape(environment: Environment | None = None) -> Landscape:
@@ -73,17 +72,18 @@ def consult(
 
     async def main(clock: Clock) -> Heard:
         heard = Heard([], 0.0, truth)
-        stage = Stage(clock, Streams(0), truth, purse=Purse(), hear=heard.records.append)
+        context = context_on(clock, truth)
         for name, (each, road) in pairs.items():
             started = each.start(briefing)
             assert isinstance(started, Answering)
-            Connection(name, started, road, stage).broadcast()
+            start_broadcast(connect(name, started, road, context))
         for number, moment in enumerate(moments, 1):
             await clock.until(moment)
-            stage.round = number
-            stage.connections["expert"].ask(Query(number, "expert", places, clock.now))
+            context.round = number
+            ask(context, Query(number, "expert", places, clock.now))
         await clock.sleep(patience)
-        heard.spent = stage.purse.spent
+        heard.records += context.recorder.records
+        heard.spent = context.budget.spent
         return heard
 
     told: Heard = run(main)

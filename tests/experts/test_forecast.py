@@ -14,10 +14,9 @@ from sparq_sim import Briefing, Channel, Environment, Query, Sites
 from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.plugin.contract import Landscape
 from sparq_sim.simulation.clock.protocol import Clock
-from sparq_sim.simulation.delivery.link import Connection, Stage
-from sparq_sim.simulation.randomness import Streams
 from sparq_sim.testing import check_expert
 from tests.conftest import on_sim_clock
+from tests.delivery import ask, connect, context_on
 from tests.experts import Heard, consult, landscape
 
 Method = Literal["persistence", "ar", "gp"]
@@ -207,13 +206,13 @@ def test_only_what_still_counts_is_remembered() -> None:
     points = domain.cover(60)
 
     async def main(clock: Clock) -> None:
-        stage = Stage(clock, Streams(0), landscape())
-        connection = Connection("expert", at_work, Channel(), stage)
+        context = context_on(clock, landscape())
+        connect("expert", at_work, Channel(), context)
         for number in range(60):
             await clock.until(float(number + 1))
-            stage.round = number + 1
+            context.round = number + 1
             places = points[[number, number, 0]]
-            connection.ask(Query(number + 1, "expert", places, clock.now))
+            ask(context, Query(number + 1, "expert", places, clock.now))
 
     on_sim_clock(main)
     # The place that is asked about again and again, and one a round for as long as the window.

@@ -25,7 +25,7 @@ QUICK_TESTS = [
     "__init__.py",
     "conftest.py",
     "simulation/test_engine.py",
-    "simulation/delivery/test_link.py",
+    "simulation/delivery/test_connection.py",
 ]
 
 

@@ -71,5 +71,5 @@ def traced(turns: Sequence[Turn] = (), records: Sequence[Record] = ()) -> Trace:
     for one in turns:
         recorder.turn(one)
     for record in records:
-        recorder.record(record)
+        recorder.keep(record)
     return recorder.trace(ended="horizon", spent=1.5)

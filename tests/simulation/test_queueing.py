@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from sparq_sim import Answer, Channel, Query
 from sparq_sim.arrays import Values
 from sparq_sim.simulation.clock.virtual import SimClock
-from sparq_sim.simulation.delivery.link import Connection, Stage
-from sparq_sim.simulation.randomness import Streams
 from sparq_sim.simulation.records import Record
 from sparq_sim.testing import Slope, Teller
+from tests.delivery import ask, connect, context_on
 
 CUSTOMERS = 20_000
 WARM_UP = 1_000
@@ -63,11 +62,11 @@ class Office:
         self._queue = queue
         self._clock = clock
         landscape = Slope().start(np.random.default_rng(0))
-        stage = Stage(clock, Streams(queue.seed), landscape, hear=self._left)
+        self._context = context_on(clock, landscape, seed=queue.seed, hear=self._left)
         service = {"kind": "exponential", "mean": 1.0}
         channel = Channel(service=service, capacity=queue.servers)
-        self._connection = Connection("expert", Teller(), channel, stage)
-        self._gaps = stage.streams.generator("gaps").exponential(1 / queue.rate, CUSTOMERS)
+        connect("expert", Teller(), channel, self._context)
+        self._gaps = self._context.streams.generator("gaps").exponential(1 / queue.rate, CUSTOMERS)
         self._present = 0
         self._since = 0.0
         self._empty = clock.signal()
@@ -81,7 +80,7 @@ class Office:
         for number, gap in enumerate(self._gaps, 1):
             await self._clock.sleep(float(gap))
             self._count(+1)
-            self._connection.ask(Query(number, "expert", point, self._clock.now))
+            ask(self._context, Query(number, "expert", point, self._clock.now))
         await self._empty
 
     def _left(self, record: Record) -> None:

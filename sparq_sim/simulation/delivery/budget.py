@@ -1,13 +1,18 @@
-"""The purse: what may be spent, what is set apart, and what has been spent."""
+"""The budget of a play: what may be spent, what is reserved, and what has been spent."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from math import inf
 
+from sparq_sim.simulation.channel.channel import Due
+from sparq_sim.simulation.delivery.request import Request
 
-class Purse:
-    """Pays for queries out of a *budget* for the play and one *per_round*; sums are exact.
+__all__ = ["Budget", "Charges"]
+
+
+class Budget:
+    """Pays for requests out of a *budget* for the play and one *per_round*; sums are exact.
 
     What falls due later is reserved when it is asked for, so that no budget is ever exceeded; it is
     settled when it falls due, or released if it never does.
@@ -17,19 +22,22 @@ class Purse:
     _TOLERANCE = 1e-9
 
     def __init__(self, budget: float = inf, per_round: float = inf) -> None:
+        """Begin with nothing spent.
+
+        Args:
+            budget: What the play may cost in all.
+            per_round: What the requests of one round may cost together.
+        """
         self._budget = budget * (1 + self._TOLERANCE)
         self._per_round = per_round * (1 + self._TOLERANCE)
         self._round = 0
         self._spent = Fraction(0)
         self._reserved = Fraction(0)
         self._taken_in_round = Fraction(0)
+        self.spent = 0.0
+        """What has been spent in all."""
         self.exhausted = False
         """Whether the budget for the play could not pay for something."""
-
-    @property
-    def spent(self) -> float:
-        """What has been spent in all."""
-        return float(self._spent)
 
     def pay(self, cost: float, number: int) -> bool:
         """Spend *cost* now, in round *number*.
@@ -71,6 +79,7 @@ class Purse:
             amount = Fraction(cost)
             self._reserved -= amount
             self._spent += amount
+            self.spent = float(self._spent)
 
     def release(self, cost: float, number: int) -> None:
         """Free what was reserved in round *number*, which never fell due."""
@@ -79,3 +88,36 @@ class Purse:
             self._reserved -= amount
             if number == self._round:
                 self._taken_in_round -= amount
+
+
+class Charges:
+    """Charges the requests to one source, when its channel has them fall *due*."""
+
+    def __init__(self, budget: Budget, due: Due) -> None:
+        self._budget = budget
+        self._due = due
+
+    def admit(self, request: Request) -> bool:
+        """Charge a request that is sent now, or reserve what falls due later.
+
+        Returns:
+            Whether the budget allows it; if not, nothing is charged.
+        """
+        if self._due == "asked":
+            return self._budget.pay(request.cost, request.round)
+        if not self._budget.reserve(request.cost, request.round):
+            return False
+        request.owed, request.cost = request.cost, 0.0
+        return True
+
+    def fall_due(self, request: Request, moment: Due) -> None:
+        """Charge what a request owes, if *moment* is when that falls due."""
+        if request.owed and self._due == moment:
+            self._budget.settle(request.owed)
+            request.owed, request.cost = 0.0, request.owed
+
+    def release(self, request: Request) -> None:
+        """Free what is still reserved for a request that has ended."""
+        if request.owed:
+            self._budget.release(request.owed, request.round)
+            request.owed = 0.0

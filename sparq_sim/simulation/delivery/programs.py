@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import subprocess
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from math import inf
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from sparq_sim.errors import ProgramError
+from sparq_sim.simulation.clock.protocol import Clock
+
+T = TypeVar("T")
 
 Command: TypeAlias = Sequence[str | Path]
 
@@ -135,3 +140,34 @@ def _last(errors: bytes) -> str:
     lines = [line.strip() for line in errors.decode(errors="replace").splitlines() if line.strip()]
     told = " / ".join(lines[-LAST_LINES:])[-MOST_CHARACTERS:]
     return f": {told}" if told else ", and nothing on stderr"
+
+
+async def compute(
+    clock: Clock, function: Callable[..., T], arguments: Sequence[Any], *, takes: float
+) -> T:
+    """Call a *function* that computes for long, or blocks, and return its result.
+
+    Args:
+        clock: By which the time passes.
+        function: Not an `async def`.
+        arguments: What it is called with.
+        takes: How long that is declared to last, in clock units, also if it fails.
+
+    Raises:
+        ValueError: The declared time is no finite number from 0 on.
+        TypeError: The function is asynchronous.
+    """
+    if not 0 <= takes < inf:
+        raise ValueError(f"takes must be a finite number from 0 on, not {takes!r}")
+    ends = (began := clock.now) + takes
+    try:
+        result = await clock.compute(lambda _: function(*arguments), began)
+    except Exception:
+        await clock.until(ends)
+        raise
+    if inspect.iscoroutine(result):
+        result.close()
+        name = getattr(function, "__qualname__", type(function).__name__)
+        raise TypeError(f"world.compute calls plain functions; await {name} itself")
+    await clock.until(ends)
+    return result

@@ -1,8 +1,7 @@
-"""Parcels: what travels together between an asker and a source, and how its journey ends."""
+"""Requests: what is asked of a source, and the life of each attempt to have it answered."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import nan
@@ -12,157 +11,130 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparq_sim.arrays import Values
-from sparq_sim.errors import ProgramError, Unavailable
-from sparq_sim.messages import Answer, Estimate, Failure, Notes, Query, Reply
-from sparq_sim.plugin.frames import locate_error
+from sparq_sim.messages import AGENT_NAME, Answer, Failure, Query, Reply
 from sparq_sim.simulation.channel.faults import FaultModel
 from sparq_sim.simulation.channel.noise import Noise
 from sparq_sim.simulation.clock.protocol import Process
+from sparq_sim.simulation.delivery.examine import Measured
 from sparq_sim.simulation.records import Fate, Record
 
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+__all__ = ["Drawn", "OnRecord", "Question", "Request", "Rows"]
 
-LARGEST = 1e150
-"""Of a value or std; the square of a larger one overflows in every calculation downstream."""
-
-
-Origin: TypeAlias = tuple[int, int]
-Hear: TypeAlias = Callable[[Record], None]
+OnRecord: TypeAlias = Callable[[Record], None]
+"""Takes what became of some rows of a question."""
+Rows: TypeAlias = NDArray[np.intp]
+"""Which points of a query, by their numbers."""
 
 
 @dataclass(slots=True, eq=False)
-class Measured:
-    """What a source gave, found sound but for the rows marked *bad*, or absent, for a *reason*."""
+class Question:
+    """Rows of a query that somebody wants one source to answer.
 
-    values: Values
-    stds: Values | None
-    """None where the source claims to be exact."""
-    measured_at: float
-    notes: Notes
-    bad: NDArray[np.bool_] | None = None
-    fate: Fate = Fate.INVALID
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """Why nothing of what a source gave can be used."""
-
-    fate: Fate
-    reason: str
-
-
-def examine(given: object, count: int, now: float) -> Measured | Refused:
-    """Take in what a source gave for *count* points, or say what is wrong with it."""
-    if isinstance(given, Unavailable):
-        return Refused(Fate.UNAVAILABLE, _shown(given, str))
-    if isinstance(given, Exception):
-        return Refused(Fate.INVALID, raised(given))
-    if not isinstance(given, Estimate):
-        told = f"gave {_shown(given, repr)}; expected an Estimate of {count} values"
-        return Refused(Fate.INVALID, told)
-    try:
-        measured = _measured(given, count, now)
-    except Exception as error:  # Whatever a plug-in may put into an Estimate.
-        measured = f"gave an Estimate that is none: {type(error).__name__}: {_shown(error, str)}"
-    return Refused(Fate.INVALID, measured) if isinstance(measured, str) else measured
-
-
-def raised(error: Exception) -> str:
-    """Return what a source did that raised *error*, and where in its own files."""
-    # Of a program, the end tells most: what it wrote last.
-    length = 400 if isinstance(error, ProgramError) else 80
-    return f"raised {type(error).__name__}: {_shown(error, str, length)}{locate_error(error)}"
-
-
-def _shown(given: object, show: Callable[[object], str], length: int = 80) -> str:
-    try:
-        # Traces must not depend on where in memory things are.
-        return f"{_ADDRESS.sub('', show(given)):.{length}}"
-    except Exception:
-        return f"a {type(given).__name__} that cannot be shown"
-
-
-def _measured(given: Estimate, count: int, now: float) -> Measured | str:
-    exact = isinstance(given.stds, float) and not given.stds
-    values = np.asarray(given.values)
-    stds = None if exact else np.asarray(given.stds)
-    if values.dtype.kind == "c" or (stds is not None and stds.dtype.kind == "c"):
-        return "gave complex numbers; expected real ones"
-    # Copies, which nobody else can change.
-    values = values.astype(np.float64)
-    stds = None if stds is None else stds.astype(np.float64)
-    shape = () if stds is None else stds.shape
-    if values.shape != (count,) or shape not in ((count,), ()):
-        return f"gave values {values.shape} and stds {shape}; expected ({count},)"
-    notes = {str(name): float(number) for name, number in given.notes.items()}
-    measured_at = now if given.measured_at is None else float(given.measured_at)
-    if not 0 <= measured_at <= now:
-        return f"measured at {measured_at}; expected a moment from 0 to now, which is {now}"
-    good = np.abs(values) <= LARGEST
-    if stds is not None:
-        stds = stds if shape else np.full(count, stds)
-        good &= (stds >= 0) & (stds <= LARGEST)
-    if np.count_nonzero(good) == count:
-        return Measured(values, stds, measured_at, notes)
-    bad, fate, reason = ~good, Fate.UNAVAILABLE, given.absent
-    if not (given.absent and np.isnan(values[bad]).all()):
-        row = int(np.argmax(bad))
-        std = 0.0 if stds is None else stds[row]
-        fate, reason = Fate.INVALID, f"gave {values[row]} with std {std}; expected finite numbers"
-    # What is refused must not make numpy warn on its way out.
-    values = np.where(good, values, 0.0)
-    stds = None if stds is None else np.where(good, stds, 0.0)
-    return Measured(values, stds, measured_at, notes, bad, fate, reason)
-
-
-@dataclass(slots=True, eq=False)
-class Parcel:
-    """All rows of a query, or one row where the channel splits, with the luck drawn for it."""
+    It goes down the links to the source. Whatever becomes of a row is told to `on_record` once;
+    attempts that another attempt follows are not told, only written to the trace.
+    """
 
     query: Query
-    rows: NDArray[np.intp]
-    question: Query
+    rows: Rows
+    on_record: OnRecord
+    asker: str = AGENT_NAME
+    """Who asks, as the trace names it."""
+    path: str = AGENT_NAME
+    """Through whom it is asked, as in "committee>member". It names the random streams, so that
+    nobody shifts another's draws, and shows where experts would ask each other in a circle."""
+
+    def about(self, rows: Rows) -> Question:
+        """Return the same question about some of its *rows*."""
+        return Question(self.query, rows, self.on_record, self.asker, self.path)
+
+    def told_to(self, on_record: OnRecord) -> Question:
+        """Return the same question, whose records *on_record* takes."""
+        return Question(self.query, self.rows, on_record, self.asker, self.path)
+
+
+@dataclass(slots=True, eq=False)
+class Drawn:
+    """What chance decides about one request: all of it is drawn when the request is made."""
+
+    rows: Rows
+    subquery: Query
     """The query as the source sees it: these rows only."""
-    round: int
-    asker: str
-    origin: Origin
-    """Whence its luck comes: the round of the first attempt, and how many parcels the asker had
-    sent to this source in it before."""
+    origin: tuple[int, int]
+    """The round of the first attempt, and how many requests the asker had made of this source in
+    it before: what the generators of this request are numbered by."""
     cost: float
-    """What has been charged for it, or, before it is sent, what will be."""
     service: float
+    """In clock units."""
     transit: float
+    """In clock units."""
     lost: bool
     units: Values | None
     """Unit noise for each row; None where there is no noise."""
-    hear: Hear
-    fault: FaultModel | None = None
+    fault: FaultModel | None
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """One attempt to have rows of a query answered: all of them, or one where a channel splits.
+
+    The life of a request:
+
+    - *made*: all that chance decides about it is drawn, and nothing is drawn later.
+    - *held*: a rate, or the wait before a retry, keeps it back; so far it costs nothing.
+    - *waiting*: it has been sent to the source, whose slots are all taken.
+    - *served*: from `served_at` on it holds a slot; the value is measured when service ends.
+    - *sent*: from `sent_at` on the answer is on its way, and the value ages.
+    - *done*: it was answered, failed or was given up, and `open` is False.
+
+    Its end is told once, by a record; twice where some rows have an answer and others have none.
+    What arrives later, because the source answers twice or too late, is recorded and told to
+    nobody.
+    """
+
+    question: Question
+    drawn: Drawn
+    round: int
+    """In which it was sent; what it costs counts in this round."""
+    cost: float
+    """What has been charged for it, or, before it is sent, what will be."""
     attempt: int = 1
+    """Which attempt this is, from 1."""
     open: bool = True
+    """Whether its end is yet to come."""
     answered: bool = False
+    """Whether it ended with an answer."""
     owed: float = 0.0
-    """What is set apart for it and has not fallen due."""
+    """What is reserved for it and has not fallen due."""
     served_at: float = nan
     sent_at: float = nan
     process: Process[None] | None = None
+    """What carries it, from being sent on."""
     notes: dict[str, float] = field(default_factory=dict)
+    """Numbers that the source adds to the record."""
 
-    def arrive(self, measured: Measured, noise: Noise, *, source: str, now: float) -> None:
-        """Hand over what was measured, with noise; bad rows become a failure."""
-        rows, values, bad = self.rows, measured.values, measured.bad
+    def succeed(self, measured: Measured, noise: Noise, *, source: str, now: float) -> None:
+        """Hand over what was measured, with noise; rows without a usable value fail.
+
+        Args:
+            measured: What the source gave, examined.
+            noise: What the channel adds to it.
+            source: The name of the source, for the reason of a failure.
+            now: The moment of arrival.
+        """
+        drawn = self.drawn
+        rows, values, bad = drawn.rows, measured.values, measured.bad
         stds: Values | float = 0.0 if measured.stds is None else measured.stds
-        if self.units is not None:
-            true = noise.stds(self.question.points, values)
+        if drawn.units is not None:
+            true = noise.stds(drawn.subquery.points, values)
             claimed = true if noise.claimed is None else noise.claimed
             stds = claimed if measured.stds is None else np.hypot(measured.stds, claimed)
-            values = values + true * self.units
+            values = values + true * drawn.units
         if isinstance(stds, float):
             # A third of the time of np.full.
             stds, std = np.empty(len(values)), stds
             stds.fill(std)
-        if self.fault is not None and self.fault.claimed_share != 1.0:
-            stds = stds * self.fault.claimed_share
+        if drawn.fault is not None and drawn.fault.claimed_share != 1.0:
+            stds = stds * drawn.fault.claimed_share
         if bad is not None:
             good = ~bad
             rows, values, stds = rows[good], values[good], stds[good]
@@ -171,58 +143,62 @@ class Parcel:
             # What an agent is told is what the trace keeps.
             values.setflags(write=False)
             stds.setflags(write=False)
+            query = self.question.query
             # By position: keywords would add a quarter to the time of the commonest message.
             answer = Answer(
-                self.query,
+                query,
                 rows,
                 values,
                 stds,
-                self.query.asked_at,
+                query.asked_at,
                 measured.measured_at,
                 now,
                 self.cost,
                 {**measured.notes, **self.notes},
             )
-            self._tell(answer, Fate.ANSWERED, heard=True)
+            self._end(answer, Fate.ANSWERED, heard=True)
             self.cost = 0.0
         if bad is not None:
-            reason = (
-                f"{source} {measured.reason}" if measured.fate == Fate.INVALID else measured.reason
-            )
-            self.fail(measured.fate, reason, now=now, rows=self.rows[bad])
+            invalid = measured.fate == Fate.INVALID
+            reason = f"{source} {measured.reason}" if invalid else measured.reason
+            self.fail(measured.fate, reason, now=now, rows=drawn.rows[bad])
 
     def fail(
-        self,
-        fate: Fate,
-        reason: str,
-        *,
-        now: float,
-        heard: bool = True,
-        rows: NDArray[np.intp] | None = None,
+        self, fate: Fate, reason: str, *, now: float, heard: bool = True, rows: Rows | None = None
     ) -> None:
-        """Hand over that nothing came for *rows*, by default all."""
+        """Hand over that nothing came for *rows*.
+
+        Args:
+            fate: What became of them.
+            reason: Why, in words.
+            now: The present moment.
+            heard: Whether the asker is told.
+            rows: Which rows; by default all.
+        """
+        query = self.question.query
         failure = Failure(
-            query=self.query,
-            rows=self.rows if rows is None else rows,
+            query=query,
+            rows=self.drawn.rows if rows is None else rows,
             reason=reason,
-            asked_at=self.query.asked_at,
+            asked_at=query.asked_at,
             arrived_at=now,
             cost=self.cost,
         )
-        self._tell(failure, fate, heard=heard)
+        self._end(failure, fate, heard=heard)
 
-    def _tell(self, reply: Reply, fate: Fate, *, heard: bool) -> None:
+    def _end(self, reply: Reply, fate: Fate, *, heard: bool) -> None:
         self.open = False
-        self.hear(
+        fault = self.drawn.fault
+        self.question.on_record(
             Record(
                 reply,
                 fate,
                 heard,
                 self.round,
-                self.asker,
+                self.question.asker,
                 self.served_at,
                 self.sent_at,
                 self.attempt,
-                "" if self.fault is None else self.fault.name,
+                "" if fault is None else fault.name,
             )
         )

@@ -52,7 +52,7 @@ def struck(
     channel = Channel(**{"cost": 1, "faults": (fault,), **road})
     heard = ask_one(run, expert or Teller(), channel, *points, until=100.0)
     assert set(heard.of("fault")) == {(kind,)}
-    assert heard.stage.purse.spent == (0 if kind == "outage" else 1)
+    assert heard.context.budget.spent == (0 if kind == "outage" else 1)
     return heard
 
 

@@ -5,7 +5,7 @@ import math
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparq_sim.simulation.delivery.budget import Purse
+from sparq_sim.simulation.delivery.budget import Budget
 
 SETTINGS = settings(max_examples=100, deadline=None)
 
@@ -18,7 +18,7 @@ payments = st.lists(st.tuples(costs, st.integers(1, 5)), max_size=30)
 def test_what_is_spent_is_the_exact_sum_of_what_was_paid(
     payments: list[tuple[float, int]], budget: float, per_round: float
 ) -> None:
-    purse = Purse(budget, per_round)
+    purse = Budget(budget, per_round)
     paid = [cost for cost, number in payments if purse.pay(cost, number)]
     assert purse.spent == math.fsum(paid)
 
@@ -28,7 +28,7 @@ def test_what_is_spent_is_the_exact_sum_of_what_was_paid(
 def test_no_budget_is_overdrawn_by_more_than_a_billionth(
     payments: list[tuple[float, int]], budget: float, per_round: float
 ) -> None:
-    purse = Purse(budget, per_round)
+    purse = Budget(budget, per_round)
     rounds: dict[int, list[float]] = {}
     for cost, number in sorted(payments, key=lambda payment: payment[1]):
         if purse.pay(cost, number):
@@ -40,56 +40,56 @@ def test_no_budget_is_overdrawn_by_more_than_a_billionth(
 @SETTINGS
 @given(payments=payments)
 def test_a_purse_without_a_budget_pays_everything(payments: list[tuple[float, int]]) -> None:
-    purse = Purse()
+    purse = Budget()
     assert all(purse.pay(cost, number) for cost, number in payments)
     assert not purse.exhausted
 
 
 def test_ten_payments_of_a_tenth_fit_a_budget_of_one() -> None:
-    purse = Purse(1.0)
+    purse = Budget(1.0)
     assert [purse.pay(0.1, 1) for _ in range(11)] == [True] * 10 + [False]
     assert purse.spent == 1.0
 
 
 def test_ten_payments_of_a_tenth_fit_a_round_of_one() -> None:
-    purse = Purse(per_round=1.0)
+    purse = Budget(per_round=1.0)
     assert [purse.pay(0.1, 1) for _ in range(11)] == [True] * 10 + [False]
 
 
 def test_small_payments_are_not_lost_beside_large_ones() -> None:
-    purse = Purse()
+    purse = Budget()
     for cost in [1e16, *[0.1] * 100]:
         purse.pay(cost, 1)
     assert purse.spent == math.fsum([1e16, *[0.1] * 100]) > 1e16
 
 
 def test_the_budget_of_a_round_is_there_again_in_the_next() -> None:
-    purse = Purse(per_round=1.0)
+    purse = Budget(per_round=1.0)
     assert [purse.pay(0.6, number) for number in (1, 1, 2, 2, 3)] == [True, False] * 2 + [True]
     assert purse.spent == math.fsum([0.6] * 3)
 
 
 def test_a_refused_payment_leaves_room_for_a_smaller_one() -> None:
-    purse = Purse(1.0)
+    purse = Budget(1.0)
     assert [purse.pay(cost, 1) for cost in (0.5, 0.75, 0.5)] == [True, False, True]
     assert purse.spent == 1.0
 
 
 def test_a_payment_beyond_the_round_does_not_exhaust_the_purse() -> None:
-    purse = Purse(10.0, per_round=1.0)
+    purse = Budget(10.0, per_round=1.0)
     assert not purse.pay(2.0, 1)
     assert not purse.exhausted
 
 
 def test_a_payment_beyond_the_budget_exhausts_the_purse_for_good() -> None:
-    purse = Purse(1.0)
+    purse = Budget(1.0)
     assert not purse.pay(2.0, 1)
     assert purse.pay(0.5, 2)
     assert purse.exhausted
 
 
 def test_a_budget_spent_to_the_last_is_not_exhausted_until_something_is_refused() -> None:
-    purse = Purse(1.0)
+    purse = Budget(1.0)
     assert purse.pay(1.0, 1)
     assert not purse.exhausted
     assert not purse.pay(0.1, 2)
@@ -97,7 +97,7 @@ def test_a_budget_spent_to_the_last_is_not_exhausted_until_something_is_refused(
 
 
 def test_what_costs_nothing_can_always_be_afforded() -> None:
-    purse = Purse(0.0, per_round=0.0)
+    purse = Budget(0.0, per_round=0.0)
     assert purse.pay(0.0, 1)
     assert not purse.pay(1e-300, 1)
     assert purse.pay(0.0, 1)
@@ -105,12 +105,12 @@ def test_what_costs_nothing_can_always_be_afforded() -> None:
 
 
 def test_a_new_purse_has_spent_nothing() -> None:
-    purse = Purse(1.0)
+    purse = Budget(1.0)
     assert (purse.spent, purse.exhausted) == (0.0, False)
 
 
 def test_what_is_set_apart_can_be_spent_by_nobody_else_until_it_is_released() -> None:
-    purse = Purse(1.0)
+    purse = Budget(1.0)
     assert purse.reserve(0.7, 1)
     assert not purse.pay(0.7, 1)
     assert (purse.spent, purse.exhausted) == (0.0, False)
@@ -120,7 +120,7 @@ def test_what_is_set_apart_can_be_spent_by_nobody_else_until_it_is_released() ->
 
 
 def test_what_was_set_apart_is_spent_once_it_is_settled() -> None:
-    purse = Purse(1.0)
+    purse = Budget(1.0)
     assert purse.reserve(0.7, 1)
     purse.settle(0.7)
     assert purse.spent == 0.7
@@ -129,7 +129,7 @@ def test_what_was_set_apart_is_spent_once_it_is_settled() -> None:
 
 
 def test_a_round_has_back_what_was_released_in_it_and_no_other() -> None:
-    purse = Purse(per_round=1.0)
+    purse = Budget(per_round=1.0)
     assert purse.reserve(0.8, 1)
     purse.release(0.8, 1)
     assert purse.reserve(0.8, 1)

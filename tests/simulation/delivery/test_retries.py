@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf, nan
 from pathlib import Path
 from typing import Any
@@ -33,13 +33,12 @@ from sparq_sim.errors import Unavailable
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.simulation.channel.policy import Policy, Rate
 from sparq_sim.simulation.clock.protocol import Clock
-from sparq_sim.simulation.delivery.budget import Purse
-from sparq_sim.simulation.delivery.link import Connection, Stage
-from sparq_sim.simulation.delivery.retries import Desk
-from sparq_sim.simulation.randomness import Streams
+from sparq_sim.simulation.delivery.budget import Budget
+from sparq_sim.simulation.delivery.context import PlayContext
 from sparq_sim.simulation.records import Record
 from sparq_sim.testing import Asker, Slope, Teller, WaitlessLoop
 from tests.conftest import Run, on_sim_clock
+from tests.delivery import ask, connect, context_on
 
 LANDSCAPE = Slope().start(np.random.default_rng(0))
 Experts = Mapping[str, tuple[Expert, Channel]]
@@ -101,31 +100,38 @@ class Relay(Expert):
 class Heard:
     """All records, in the order in which they came."""
 
-    stage: Stage
-    records: list[Record] = field(default_factory=list)
+    context: PlayContext
+
+    @property
+    def records(self) -> list[Record]:
+        return self.context.recorder.records
 
     def of(self, *what: str, source: str | None = None) -> list[tuple[Any, ...]]:
         """Give some facts of each record."""
         return [
-            tuple(_fact(record, name) for name in what)
+            tuple(self._fact(record, name) for name in what)
             for record in self.records
             if source in (None, record.reply.query.source)
         ]
 
-
-def _fact(record: Record, name: str) -> Any:
-    match name:
-        case "source":
-            return record.reply.query.source
-        case "id":
-            return record.reply.query.id
-        case "rows":
-            return record.reply.rows.tolist()
-        case "arrived_at" | "asked_at" | "cost":
-            return getattr(record.reply, name)
-        case "measured_at":
-            return record.reply.measured_at if isinstance(record.reply, Answer) else None
-    return getattr(record, name)
+    def _fact(self, record: Record, name: str) -> Any:
+        superseded = record in self.context.recorder.superseded
+        match name:
+            case "source":
+                return record.reply.query.source
+            case "id":
+                return record.reply.query.id
+            case "rows":
+                return record.reply.rows.tolist()
+            case "arrived_at" | "asked_at" | "cost":
+                return getattr(record.reply, name)
+            case "measured_at":
+                return record.reply.measured_at if isinstance(record.reply, Answer) else None
+            case "superseded":
+                return superseded
+            case "heard":
+                return record.heard and not superseded
+        return getattr(record, name)
 
 
 def consult(
@@ -140,21 +146,17 @@ def consult(
     """Put points to experts at moments, in the agent's name, and listen until the end."""
 
     async def main(clock: Clock) -> Heard:
-        stage = Stage(clock, Streams(seed), LANDSCAPE, purse=Purse(budget))
-        heard = Heard(stage)
-        stage.hear = heard.records.append
+        context = context_on(clock, LANDSCAPE, seed=seed, budget=Budget(budget))
         for name, (expert, channel) in experts.items():
-            connection = Connection(name, expert, channel, stage)
-            if not channel.policy.idle:
-                Desk(connection, channel.policy)
+            connect(name, expert, channel, context)
         for number, (moment, name, points) in enumerate(asks, 1):
             await clock.until(moment)
-            stage.round = int(moment)
+            context.round = int(moment)
             query = Query(number, name, np.array(points, dtype=float)[:, None], clock.now)
-            stage.connections[name].ask(query)
+            ask(context, query)
         await clock.until(until)
-        stage.close()
-        return heard
+        context.close()
+        return Heard(context)
 
     heard: Heard = run(main)
     return heard
@@ -217,7 +219,7 @@ def test_the_first_attempt_that_succeeds_is_the_last(run: Run) -> None:
 def test_each_attempt_is_charged(run: Run) -> None:
     heard = ask_one(run, Awake(wakes=2.0), Channel(cost=2, cost_per_point=0.5, policy=retrying(9)))
     assert heard.of("cost") == [(2.5,)] * 3
-    assert heard.stage.purse.spent == 7.5
+    assert heard.context.budget.spent == 7.5
 
 
 def test_the_asker_hears_of_the_last_attempt_only(run: Run) -> None:
@@ -615,7 +617,7 @@ def test_a_retry_is_refused_too_when_it_comes_too_soon(run: Run) -> None:
         (1, "invalid", 0, 1, False),
         (2, "rate", 0.5, 0, True),
     ]
-    assert not heard.stage.parcels
+    assert not heard.context.in_flight
 
 
 @given(
@@ -727,7 +729,7 @@ def test_a_point_asked_twice_at_one_moment_is_paid_for_once_and_both_hear(run: R
         (2, [0], 1, 1, 3),
         (3, [0], 1, 1, 4),  # Another moment is another question.
     ]
-    assert heard.stage.purse.spent == 3
+    assert heard.context.budget.spent == 3
 
 
 def test_two_experts_who_ask_a_third_at_one_moment_share_its_answer(run: Run) -> None:
@@ -826,7 +828,7 @@ def test_what_is_open_at_the_end_is_unanswered_and_costs_what_was_sent(
     heard = ask_one(run, expert, channel, *((0.1, 0.2) if waits else (0.5,)), until=20.0)
     assert heard.of("cost") == [(cost,) for cost in costs]
     assert heard.of("fate", "arrived_at", "heard")[-1] == ("unanswered", 20, False)
-    assert heard.stage.purse.spent == 1
+    assert heard.context.budget.spent == 1
 
 
 def test_followers_of_what_is_open_at_the_end_are_unanswered_too(run: Run) -> None:

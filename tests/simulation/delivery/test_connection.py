@@ -16,36 +16,32 @@ from sparq_sim.plugin.contract import Answering, World
 from sparq_sim.simulation.channel.channel import Due
 from sparq_sim.simulation.clock.protocol import Clock
 from sparq_sim.simulation.clock.virtual import SimClock
-from sparq_sim.simulation.delivery.budget import Purse
-from sparq_sim.simulation.delivery.link import Connection, Stage
-from sparq_sim.simulation.randomness import Streams
+from sparq_sim.simulation.delivery.budget import Budget
+from sparq_sim.simulation.delivery.connection import Connection
+from sparq_sim.simulation.delivery.push import start_broadcast
 from sparq_sim.simulation.records import Record
 from sparq_sim.testing import Slope, Teller
 from tests.conftest import Run, on_sim_clock
+from tests.delivery import ask, connect, context_on
 
 LANDSCAPE = Slope().start(np.random.default_rng(0))
-
-
-def stage_on(clock: Clock, *, seed: int = 0, purse: Purse | None = None) -> Stage:
-    return Stage(clock, Streams(seed), LANDSCAPE, purse=purse or Purse())
 
 
 class Line:
     """Ask over a channel, on a clock, and hear what becomes of it."""
 
     def __init__(
-        self, clock: Clock, channel: Channel, source: Answering | None = None, **stage: Any
+        self, clock: Clock, channel: Channel, source: Answering | None = None, **more: Any
     ) -> None:
-        self.stage = stage_on(clock, **stage)
-        self.records: list[Record] = []
-        self.stage.hear = self.records.append
-        self.connection = Connection("expert", source or Teller(), channel, self.stage)
+        self.context = context_on(clock, LANDSCAPE, **more)
+        self.records: list[Record] = self.context.recorder.records
+        self.connection = connect("expert", source or Teller(), channel, self.context)
         self._clock = clock
         self._ids = iter(range(1, 10**6))
 
     def ask(self, *points: float) -> None:
         query = Query(next(self._ids), "expert", np.array(points)[:, None], self._clock.now)
-        self.connection.ask(query)
+        ask(self.context, query)
 
     @property
     def answers(self) -> list[Answer]:
@@ -66,12 +62,12 @@ def listen(
     *points: float,
     source: Answering | None = None,
     until: float = 100.0,
-    **stage: Any,
+    **more: Any,
 ) -> Line:
     """Ask once, about each of *points*, and listen for a while."""
 
     async def main(clock: Clock) -> Line:
-        line = Line(clock, channel, source, **stage)
+        line = Line(clock, channel, source, **more)
         line.ask(*(points or (0.5,)))
         await clock.sleep(until)
         return line
@@ -205,11 +201,11 @@ def test_during_an_outage_nobody_is_asked_and_nothing_is_charged(run: Run) -> No
     line = run(main)
     assert line.fates == ["answered"] * 2 + ["outage"] * 2 + ["answered"] * 2
     assert [record.reply.cost for record in line.records] == [1, 1, 0, 0, 1, 1]
-    assert line.stage.purse.spent == 4
+    assert line.context.budget.spent == 4
 
 
 def test_what_cannot_be_paid_fails_at_once_and_is_not_charged(run: Run) -> None:
-    line = listen(run, Channel(cost=1, service=3, split=True), 0.1, 0.2, 0.3, purse=Purse(2.0))
+    line = listen(run, Channel(cost=1, service=3, split=True), 0.1, 0.2, 0.3, budget=Budget(2.0))
     assert [(r.fate, r.reply.arrived_at, r.reply.cost) for r in line.records] == [
         ("budget", 0, 0),
         ("answered", 3, 1),
@@ -230,31 +226,31 @@ def test_a_cost_falls_due_when_asked_when_served_or_when_answered(
         for _ in range(3):
             line.ask(0.5)
         await clock.sleep(4)
-        line.stage.close()
+        line.context.close()
         return line
 
     line = run(main)
     assert line.fates == ["answered", "unanswered", "unanswered"]
-    assert line.stage.purse.spent == sum(record.reply.cost for record in line.records) == spent
+    assert line.context.budget.spent == sum(record.reply.cost for record in line.records) == spent
 
 
 def test_a_lost_answer_was_served_and_is_not_paid_for_as_an_answer(run: Run) -> None:
     served = Channel(cost=1, transit=1, loss=1.0, charged="served")
-    assert listen(run, served).stage.purse.spent == 1
-    assert listen(run, Channel(**{**dict(served), "charged": "answered"})).stage.purse.spent == 0
+    assert listen(run, served).context.budget.spent == 1
+    assert listen(run, Channel(**{**dict(served), "charged": "answered"})).context.budget.spent == 0
 
 
 def test_an_answer_of_no_use_is_not_paid_for_as_an_answer(run: Run) -> None:
     paid = Channel(cost=1, charged="answered")
-    assert listen(run, paid, source=Gives(what=Estimate(np.array([nan])))).stage.purse.spent == 0
+    assert listen(run, paid, source=Gives(what=Estimate(np.array([nan])))).context.budget.spent == 0
     half = Gives(what=Estimate(np.array([0.0, nan])))
-    assert listen(run, paid, 0.1, 0.2, source=half).stage.purse.spent == 1
+    assert listen(run, paid, 0.1, 0.2, source=half).context.budget.spent == 1
 
 
 def test_a_budget_sets_apart_what_falls_due_later_and_has_it_back(run: Run) -> None:
     async def main(clock: Clock) -> Line:
         channel = Channel(cost=1, transit=3, patience=1.5, charged="answered")
-        line = Line(clock, channel, purse=Purse(1.0))
+        line = Line(clock, channel, budget=Budget(1.0))
         for _ in range(3):
             line.ask(0.5)
             await clock.sleep(1)
@@ -263,7 +259,7 @@ def test_a_budget_sets_apart_what_falls_due_later_and_has_it_back(run: Run) -> N
 
     line = run(main)
     assert line.fates == ["budget", "late", "late"]
-    assert line.stage.purse.spent == 0
+    assert line.context.budget.spent == 0
 
 
 # What an expert may get wrong.
@@ -346,7 +342,7 @@ class SilentError(Exception):
 
 def test_an_error_that_cannot_be_shown_is_a_failure_all_the_same(run: Run) -> None:
     (failure,) = listen(run, Channel(), source=Gives(what=SilentError())).failures
-    told = "expert raised SilentError: a SilentError that cannot be shown (test_link.py:"
+    told = "expert raised SilentError: a SilentError that cannot be shown (test_connection.py:"
     assert failure.reason.startswith(told)
 
 
@@ -361,7 +357,7 @@ def test_a_broadcast_that_raises_is_recorded_and_the_play_goes_on(run: Run) -> N
 
     async def main(clock: Clock) -> Line:
         line = Line(clock, Channel(cost=1), Broken())
-        line.connection.broadcast()
+        start_broadcast(line.connection)
         await clock.sleep(5)
         line.ask(0.5)
         await clock.sleep(5)
@@ -369,9 +365,9 @@ def test_a_broadcast_that_raises_is_recorded_and_the_play_goes_on(run: Run) -> N
 
     line = run(main)
     assert line.fates == ["invalid", "answered"]
-    told = r"expert raised OSError: sensor broke \(test_link\.py:\d+ in broadcast\)"
+    told = r"expert raised OSError: sensor broke \(test_connection\.py:\d+ in broadcast\)"
     assert re.fullmatch(told, line.failures[0].reason)
-    assert line.stage.purse.spent == 1
+    assert line.context.budget.spent == 1
 
 
 def test_what_is_sent_of_ones_own_accord_meets_outages_loss_patience_and_budget(run: Run) -> None:
@@ -386,10 +382,10 @@ def test_what_is_sent_of_ones_own_accord_meets_outages_loss_patience_and_budget(
 
     def fates(channel: Channel, budget: float = inf) -> list[str]:
         async def main(clock: Clock) -> Line:
-            line = Line(clock, channel, Beacon(), purse=Purse(budget))
-            line.connection.broadcast()
+            line = Line(clock, channel, Beacon(), budget=Budget(budget))
+            start_broadcast(line.connection)
             await clock.sleep(50)
-            line.stage.close()
+            line.context.close()
             return line
 
         line: Line = run(main)
@@ -483,7 +479,7 @@ def test_an_answer_that_is_not_async_is_refused_by_name() -> None:
             return Estimate(np.zeros(1))
 
     with pytest.raises(PluginError, match=r"'expert' \(Blunt\): answer must be an async method"):
-        Connection("expert", Blunt(), Channel(), stage_on(SimClock()))  # type: ignore[arg-type] # on purpose
+        Connection("expert", Blunt(), Channel(), context_on(SimClock(), LANDSCAPE))  # type: ignore[arg-type] # on purpose
 
 
 def test_calling_asyncio_under_virtual_time_ends_the_play_and_says_why() -> None:
@@ -537,7 +533,7 @@ def test_readings_that_nobody_asked_for_arrive_as_answers(run: Run) -> None:
 
     async def main(clock: Clock) -> Line:
         line = Line(clock, Channel(transit=2, cost=1), Beacon())
-        line.connection.broadcast()
+        start_broadcast(line.connection)
         await clock.sleep(100)
         return line
 
@@ -566,7 +562,7 @@ class Relay(Expert):
 def relayed(run: Run, channel: Channel, other: str = "source") -> Line:
     async def main(clock: Clock) -> Line:
         line = Line(clock, Channel(), Relay(other=other))
-        Connection("source", Teller(), channel, line.stage)
+        connect("source", Teller(), channel, line.context)
         line.ask(0.5)
         await clock.sleep(50)
         return line
@@ -608,7 +604,7 @@ def test_asking_nobody_or_oneself_is_refused(run: Run, other: str, reason: str) 
 def test_a_circle_of_experts_is_refused(run: Run) -> None:
     async def main(clock: Clock) -> Line:
         line = Line(clock, Channel(), Relay(other="second"))
-        Connection("second", Relay(other="expert"), Channel(), line.stage)
+        connect("second", Relay(other="expert"), Channel(), line.context)
         line.ask(0.5)
         await clock.sleep(1)
         return line
@@ -650,7 +646,7 @@ def test_a_channel_to_a_real_source_keeps_only_what_is_ours_to_say() -> None:
 def test_noise_that_does_not_fit_the_domain_is_refused_at_the_door() -> None:
     noise = {"kind": "distance-dependent", "slope": 1.0, "origin": (0.0, 0.0)}
     with pytest.raises(PluginError, match="origin of 2 coordinates; points have 1"):
-        Connection("expert", Teller(), Channel(noise=noise), stage_on(SimClock()))
+        Connection("expert", Teller(), Channel(noise=noise), context_on(SimClock(), LANDSCAPE))
 
 
 @pytest.mark.parametrize("outage", [(4, 2), (-1, 2), (nan, 2), (3, 3)])

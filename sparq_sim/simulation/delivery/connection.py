@@ -1,0 +1,129 @@
+"""Connections: a source at the end of its channel, the innermost link of the road to it."""
+
+from __future__ import annotations
+
+from math import inf, isnan
+
+import numpy as np
+
+from sparq_sim.arrays import all_rows
+from sparq_sim.errors import HookError, PluginError
+from sparq_sim.messages import Query
+from sparq_sim.plugin.environment import Coarsening, Landscape
+from sparq_sim.plugin.expert import Answering
+from sparq_sim.plugin.hooks import EXPERT_HOOKS, check_hooks
+from sparq_sim.simulation.channel.channel import Channel
+from sparq_sim.simulation.clock.protocol import DEADLINE
+from sparq_sim.simulation.delivery.context import PlayContext
+from sparq_sim.simulation.delivery.draws import SourceDraws
+from sparq_sim.simulation.delivery.request import Drawn, Question, Request
+from sparq_sim.simulation.delivery.service import Service
+from sparq_sim.simulation.delivery.world import QueryWorld
+from sparq_sim.simulation.records import Fate
+
+__all__ = ["Connection"]
+
+
+class Connection:
+    """A source behind its channel: the innermost link, where a question becomes requests.
+
+    Requests go down to the source's `Service`; records of what became of them come back.
+    """
+
+    def __init__(
+        self, name: str, source: Answering, channel: Channel, context: PlayContext
+    ) -> None:
+        """Connect a source; nothing is asked of it yet.
+
+        Args:
+            name: What the source is called in this play.
+            source: What answers.
+            channel: How it is reached.
+            context: The play that it takes part in.
+
+        Raises:
+            PluginError: The source or the channel's noise cannot be used.
+        """
+        self.who = f"expert {name!r} ({type(source).__name__})"
+        check_hooks(self.who, source, EXPERT_HOOKS)
+        try:
+            channel.noise.stds(context.landscape.domain.cover(1)[:1], np.zeros(1))
+        except (ValueError, HookError) as error:
+            raise PluginError(f"the channel to {name!r}: {error}") from error
+        self.name = name
+        self.source = source
+        self.channel = channel
+        self.context = context
+        self.draws = SourceDraws(name, channel, context.streams, context.clock)
+        self.service = Service(name, source, channel, context)
+        self._coarse: tuple[float, Landscape] | None = None
+
+    # Asking: all that chance decides is drawn now, so that other requests cannot shift it.
+
+    def ask(self, question: Question) -> None:
+        """Draw, charge and send the requests for a *question*."""
+        for drawn in self.draw(question):
+            self.send(Request(question, drawn, self.context.round, drawn.cost))
+
+    def draw(self, question: Question, *, split: bool | None = None) -> list[Drawn]:
+        """Draw what the requests for a *question* meet; they *split* as its channel does."""
+        split = self.channel.split if split is None else split
+        try:
+            return self.draws[question.path].draw(question, self.context.round, split=split)
+        except HookError as error:
+            raise HookError(f"the channel to {self.name!r}: {error}") from error
+
+    def send(self, request: Request) -> None:
+        """Charge a *request* and put it to the source, now; what cannot be is refused."""
+        context, fault = self.context, request.drawn.fault
+        now = context.clock.now
+        is_out = bool(self.channel.outages) and self.channel.out_at(now)
+        if is_out or (fault is not None and fault.refuses):
+            self.refuse(request, Fate.OUTAGE)
+        elif request.cost and not self.service.charges.admit(request):
+            self.refuse(request, Fate.BUDGET)
+        else:
+            context.in_flight[request] = None
+            deadline = now + self.channel.patience
+            world = QueryWorld(self, request)
+            serving = self.service.carry(request, world, deadline=deadline)
+            request.process = context.clock.start(serving)
+            if deadline < inf:
+                self.limit(request, deadline)
+
+    def own_request(self, query: Query) -> Request:
+        """Make the request for a *query* that the source opened itself, of the agent."""
+        rows = all_rows(len(query.points))
+        question = Question(query, rows, self.context.to_agent, self.name, self.name)
+        (drawn,) = self.draw(question, split=False)
+        return Request(question, drawn, self.context.round, drawn.cost)
+
+    def own_world(self) -> QueryWorld:
+        """Return what the source may use while it sends of its own accord."""
+        return QueryWorld(self, None)
+
+    def limit(self, request: Request, deadline: float) -> None:
+        """Have a *request* given up at the *deadline*, when patience ends."""
+        self.context.clock.call_at(deadline, lambda: self.give_up(request), DEADLINE)
+
+    def refuse(self, request: Request, reason: Fate) -> None:
+        """Have a *request* fail at once, at no cost."""
+        request.cost = 0.0
+        request.fail(reason, reason, now=self.context.clock.now)
+
+    def give_up(self, request: Request) -> None:
+        """Have a *request* fail as late, unless it is done."""
+        if request.open:
+            is_lost = request.drawn.lost and not isnan(request.sent_at)
+            self.service.fail(request, Fate.LOST if is_lost else Fate.LATE, Fate.LATE)
+            if request.process is not None:
+                request.process.cancel()
+
+    def coarse(self, resolution: float) -> Landscape:
+        """Return the environment computed at another *resolution*; asked for again, the same."""
+        if self._coarse is None or self._coarse[0] != resolution:
+            landscape = self.context.landscape
+            if not isinstance(landscape, Coarsening):
+                raise ValueError("this environment has no coarser version of itself")
+            self._coarse = resolution, landscape.coarse(resolution)
+        return self._coarse[1]

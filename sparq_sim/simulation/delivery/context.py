@@ -1,0 +1,72 @@
+"""The context of a play: what all connections to its sources share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sparq_sim.plugin.environment import Landscape
+from sparq_sim.plugin.hooks import Readings
+from sparq_sim.simulation.clock.protocol import Clock
+from sparq_sim.simulation.delivery.budget import Budget
+from sparq_sim.simulation.delivery.link import Link
+from sparq_sim.simulation.delivery.request import OnRecord, Request
+from sparq_sim.simulation.randomness import Streams
+from sparq_sim.simulation.recorder import Recorder
+from sparq_sim.simulation.records import Fate
+
+__all__ = ["PlayContext"]
+
+
+@dataclass(slots=True, eq=False)
+class PlayContext:
+    """The clock, chance, world, money and trace of one play, and all that is under way in it."""
+
+    clock: Clock
+    streams: Streams
+    landscape: Landscape
+    recorder: Recorder
+    """Keeps every record for the trace."""
+    to_agent: OnRecord
+    """Takes the records of what sources send to the agent of their own accord."""
+    budget: Budget = field(default_factory=Budget)
+    environment: str = "the environment"
+    """How messages name the environment."""
+    round: int = 0
+    stop_reason: str | None = None
+    """Why a source ended the play, if one did."""
+    links: dict[str, Link] = field(default_factory=dict)
+    """How each source is asked, by its name."""
+    in_flight: dict[Request, None] = field(default_factory=dict)
+    """Requests that are sent or held and not done, in that order."""
+    readings: Readings = field(init=False)
+    _own_queries: int = 0
+
+    def __post_init__(self) -> None:
+        self.readings = Readings(self.environment, self.landscape)
+
+    def next_own_query(self) -> int:
+        """Return the next number for a query that no agent asked; they count down from -1."""
+        self._own_queries += 1
+        return -self._own_queries
+
+    def hold(self, request: Request) -> None:
+        """Keep a request back: if the play ends now it is unanswered, and has cost nothing."""
+        self.in_flight[request] = None
+        request.cost = 0.0
+
+    def release(self, request: Request) -> bool:
+        """Hold a request no longer; it belongs to the round of now.
+
+        Returns:
+            Whether it is still to be sent; not if it was given up meanwhile.
+        """
+        if request.open:
+            del self.in_flight[request]
+            request.round, request.cost = self.round, request.drawn.cost
+        return request.open
+
+    def close(self) -> None:
+        """Record all requests that are still under way as unanswered."""
+        for request in list(self.in_flight):
+            request.fail(Fate.UNANSWERED, Fate.UNANSWERED, now=self.clock.now, heard=False)
+        self.in_flight.clear()

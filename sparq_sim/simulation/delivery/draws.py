@@ -1,0 +1,204 @@
+"""Draws of requests: all that chance decides about what is asked of a source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.random import Generator, Philox
+
+from sparq_sim.messages import AGENT_NAME, Query
+from sparq_sim.simulation.channel.channel import Channel
+from sparq_sim.simulation.channel.draws import Constant, Draw
+from sparq_sim.simulation.channel.faults import FaultModel
+from sparq_sim.simulation.clock.protocol import Clock
+from sparq_sim.simulation.delivery.request import Drawn, Question, Request, Rows
+from sparq_sim.simulation.randomness import RoundStream, Streams
+
+__all__ = ["QueryDraws", "SourceDraws"]
+
+
+class SourceDraws(dict[str, "QueryDraws"]):
+    """The draws at one source, by the path of those who ask; made when somebody first asks."""
+
+    def __init__(self, name: str, channel: Channel, streams: Streams, clock: Clock) -> None:
+        """Prepare for anybody to ask.
+
+        Args:
+            name: Of the source.
+            channel: What is drawn.
+            streams: All the chance of the play.
+            clock: By which losses come in bursts.
+        """
+        super().__init__()
+        self._name = name
+        self._channel = channel
+        self._streams = streams
+        loss_chance_at = channel.loss.start(streams.generator(f"{name}/spells"))
+        self._loss_chance = lambda: loss_chance_at(clock.now)
+
+    def __missing__(self, path: str) -> QueryDraws:
+        name = self._name if path == AGENT_NAME else f"{path}>{self._name}"
+        draws = self[path] = QueryDraws(name, self._channel, self._streams, self._loss_chance)
+        return draws
+
+
+class QueryDraws:
+    """Draws for one asker at one source; nobody else's requests shift them.
+
+    Each effect (cost, service, transit, loss, noise, faults) has a stream of its own that begins
+    anew with every round: the j-th request of a round meets the same chance, whatever else is
+    drawn. Further attempts have a stream each.
+    """
+
+    def __init__(
+        self, name: str, channel: Channel, streams: Streams, loss_chance: Callable[[], float]
+    ) -> None:
+        """Prepare the streams.
+
+        Args:
+            name: Of the source, and of the path to it unless the agent itself asks.
+            channel: What is drawn.
+            streams: All the chance of the play.
+            loss_chance: Returns the probability that an answer asked for now is lost.
+        """
+        self._name = name
+        self._channel = channel
+        self._streams = streams
+        self._loss_chance = loss_chance
+        self._by_effect: dict[str, RoundStream] = {}
+        self._round = 0
+        self._made = 0  # In this round.
+        # What a channel does not do at all is looked up once, not for each request.
+        self._cost = _constant(channel.cost)
+        self._service = _constant(channel.service)
+        self._transit = _constant(channel.transit)
+        self._cost_counts_points = _constant(channel.cost_per_point) != 0.0
+        self._service_counts_points = _constant(channel.service_per_point) != 0.0
+        self._lossless = channel.loss.lossless
+        self._noiseless = channel.noise.silent
+        self._shares = np.cumsum([fault.share for fault in channel.faults])
+
+    def draw(self, question: Question, number: int, *, split: bool) -> list[Drawn]:
+        """Draw for the first attempt at a question.
+
+        Args:
+            question: What is asked.
+            number: The round of now.
+            split: Whether each row is a request of its own.
+
+        Returns:
+            What each request meets: one for each row where the channel splits, else one.
+        """
+        channel, rows, query = self._channel, question.rows, question.query
+        size = len(rows)
+        count = size if split else 1
+        subquery = _about(query, rows)
+        cost, service, transit = self._cost, self._service, self._transit
+        costs = [cost] * count if cost is not None else self._each("cost", number, count)
+        services = (
+            [service] * count if service is not None else self._each("service", number, count)
+        )
+        transits = (
+            [transit] * count if transit is not None else self._each("transit", number, count)
+        )
+        if self._cost_counts_points:
+            costs = _add(costs, self._each("cost_per_point", number, size))
+        if self._service_counts_points:
+            services = _add(services, self._each("service_per_point", number, size))
+        lost = None
+        if not self._lossless:
+            lost = (self._stream("loss", number).random(count) < self._loss_chance()).tolist()
+        units = None
+        if not self._noiseless:
+            units = channel.noise.units(self._stream("noise", number), size)
+        faults = self._faults(self._stream("faults", number), count) if channel.faults else None
+        if number != self._round:
+            self._round, self._made = number, 0
+        first = self._made
+        self._made += count
+        # By position: keywords would double the time that this takes.
+        return [
+            Drawn(
+                rows[i : i + 1] if split else rows,
+                subquery.row(i) if split else subquery,
+                (number, first + i),
+                costs[i],
+                services[i],
+                transits[i],
+                (lost is not None and lost[i]) or (faults is not None and _loses(faults[i])),
+                units[i : i + 1] if split and units is not None else units,
+                None if faults is None else faults[i],
+            )
+            for i in range(count)
+        ]
+
+    def draw_again(self, before: Request, rows: Rows) -> Drawn:
+        """Draw for one more attempt at *rows*, after the attempt *before*."""
+        channel, size, origin = self._channel, len(rows), before.drawn.origin
+        rng = self._generator("again", before.attempt, origin)
+
+        def total(whole: Draw, per_point: Draw) -> float:
+            return float(whole.sample(rng, 1)[0] + per_point.sample(rng, size).sum())
+
+        cost = total(channel.cost, channel.cost_per_point)
+        service = total(channel.service, channel.service_per_point)
+        transit = float(channel.transit.sample(rng, 1)[0])
+        # At the chance of now: in a burst of losses, another attempt meets the same burst.
+        lost = bool(rng.random() < self._loss_chance())
+        units = None if self._noiseless else channel.noise.units(rng, size)
+        fault = self._faults(rng, 1)[0] if channel.faults else None
+        subquery = _about(before.question.query, rows)
+        lost = lost or _loses(fault)
+        return Drawn(rows, subquery, origin, cost, service, transit, lost, units, fault)
+
+    def generator(self, request: Request) -> Generator:
+        """Return the generator that the source may use for this *request* alone."""
+        return self._generator("answer", request.attempt - 1, request.drawn.origin)
+
+    def _generator(self, purpose: str, attempts: int, origin: tuple[int, int]) -> Generator:
+        key = self._streams.key(f"{self._name}/{purpose}")
+        return Generator(Philox(key=key, counter=[0, attempts, *origin]))
+
+    def _each(self, field: str, number: int, count: int) -> list[float]:
+        """Draw a *field* of the channel for each of *count* requests or points."""
+        draw: Draw = getattr(self._channel, field)
+        if isinstance(draw, Constant):
+            return [draw.value] * count
+        stream = self._stream(field.replace("_", "-"), number)
+        drawn: list[float] = draw.sample(stream, count).tolist()
+        return drawn
+
+    def _stream(self, effect: str, number: int) -> Generator:
+        """Return the generator of an *effect* in round *number*."""
+        stream = self._by_effect.get(effect)
+        if stream is None:
+            stream = self._by_effect[effect] = self._streams.by_round(f"{self._name}/{effect}")
+        return stream.at(number)
+
+    def _faults(self, rng: Generator, count: int) -> list[FaultModel | None]:
+        """Draw which fault strikes each of *count* requests."""
+        struck = np.searchsorted(self._shares, rng.random(count), side="right").tolist()
+        return [(*self._channel.faults, None)[fault] for fault in struck]
+
+
+def _constant(draw: Draw) -> float | None:
+    return draw.value if isinstance(draw, Constant) else None
+
+
+def _about(query: Query, rows: Rows) -> Query:
+    """Return the query about some of its points."""
+    if len(rows) == len(query.points):
+        return query
+    return Query(query.id, query.source, query.points[rows], query.asked_at)
+
+
+def _loses(fault: FaultModel | None) -> bool:
+    return fault is not None and fault.loses
+
+
+def _add(of_requests: list[float], of_points: list[float]) -> list[float]:
+    """Add what the points of each request take: one each, or all in one."""
+    if len(of_requests) == 1:
+        return [of_requests[0] + sum(of_points)]
+    return [one + more for one, more in zip(of_requests, of_points, strict=True)]

@@ -1,0 +1,119 @@
+"""Examination: whether what a source gave can be used."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparq_sim.arrays import Values
+from sparq_sim.errors import ProgramError, Unavailable
+from sparq_sim.messages import Estimate, Notes
+from sparq_sim.plugin.frames import locate_error
+from sparq_sim.simulation.records import Fate
+
+__all__ = ["Measured", "Refused", "describe_error", "examine"]
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+LARGEST = 1e150
+"""Of a value or std; the square of a larger one overflows in every calculation downstream."""
+
+
+@dataclass(slots=True, eq=False)
+class Measured:
+    """What a source gave, found sound but for the rows marked *bad*, or absent, for a *reason*."""
+
+    values: Values
+    stds: Values | None
+    """None where the source claims to be exact."""
+    measured_at: float
+    notes: Notes
+    bad: NDArray[np.bool_] | None = None
+    fate: Fate = Fate.INVALID
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why nothing of what a source gave can be used."""
+
+    fate: Fate
+    reason: str
+
+    def reason_of(self, source: str) -> str:
+        """Return the reason, with the name of the *source* where it is at fault."""
+        return f"{source} {self.reason}" if self.fate == Fate.INVALID else self.reason
+
+
+def examine(given: object, count: int, now: float) -> Measured | Refused:
+    """Return what a source measured, or why it cannot be used.
+
+    Args:
+        given: What the source gave: an Estimate, if all is well, or the exception that it raised.
+        count: How many points it was asked about.
+        now: The present moment.
+    """
+    if isinstance(given, Unavailable):
+        return Refused(Fate.UNAVAILABLE, _shown(given, str))
+    if isinstance(given, Exception):
+        return Refused(Fate.INVALID, describe_error(given))
+    if not isinstance(given, Estimate):
+        told = f"gave {_shown(given, repr)}; expected an Estimate of {count} values"
+        return Refused(Fate.INVALID, told)
+    try:
+        measured = _measured(given, count, now)
+    except Exception as error:  # Whatever a plug-in may put into an Estimate.
+        measured = f"gave an Estimate that is none: {type(error).__name__}: {_shown(error, str)}"
+    return Refused(Fate.INVALID, measured) if isinstance(measured, str) else measured
+
+
+def describe_error(error: Exception) -> str:
+    """Return what a source did that raised *error*, and where in its own files."""
+    # Of a program, the end tells most: what it wrote last.
+    length = 400 if isinstance(error, ProgramError) else 80
+    return f"raised {type(error).__name__}: {_shown(error, str, length)}{locate_error(error)}"
+
+
+def _shown(given: object, show: Callable[[object], str], length: int = 80) -> str:
+    try:
+        # Traces must not depend on where in memory things are.
+        return f"{_ADDRESS.sub('', show(given)):.{length}}"
+    except Exception:
+        return f"a {type(given).__name__} that cannot be shown"
+
+
+def _measured(given: Estimate, count: int, now: float) -> Measured | str:
+    exact = isinstance(given.stds, float) and not given.stds
+    values = np.asarray(given.values)
+    stds = None if exact else np.asarray(given.stds)
+    if values.dtype.kind == "c" or (stds is not None and stds.dtype.kind == "c"):
+        return "gave complex numbers; expected real ones"
+    # Copies, which nobody else can change.
+    values = values.astype(np.float64)
+    stds = None if stds is None else stds.astype(np.float64)
+    shape = () if stds is None else stds.shape
+    if values.shape != (count,) or shape not in ((count,), ()):
+        return f"gave values {values.shape} and stds {shape}; expected ({count},)"
+    notes = {str(name): float(number) for name, number in given.notes.items()}
+    measured_at = now if given.measured_at is None else float(given.measured_at)
+    if not 0 <= measured_at <= now:
+        return f"measured at {measured_at}; expected a moment from 0 to now, which is {now}"
+    good = np.abs(values) <= LARGEST
+    if stds is not None:
+        stds = stds if shape else np.full(count, stds)
+        good &= (stds >= 0) & (stds <= LARGEST)
+    if np.count_nonzero(good) == count:
+        return Measured(values, stds, measured_at, notes)
+    bad, fate, reason = ~good, Fate.UNAVAILABLE, given.absent
+    if not (given.absent and np.isnan(values[bad]).all()):
+        row = int(np.argmax(bad))
+        std = 0.0 if stds is None else stds[row]
+        fate, reason = Fate.INVALID, f"gave {values[row]} with std {std}; expected finite numbers"
+    # What is refused must not make numpy warn on its way out.
+    values = np.where(good, values, 0.0)
+    stds = None if stds is None else np.where(good, stds, 0.0)
+    return Measured(values, stds, measured_at, notes, bad, fate, reason)
