@@ -256,7 +256,7 @@ def dppy_chain() -> object:
     from dppy.finite_dpps import FiniteDPP
 
     matrix = crowd()[0]
-    start = select_greedily(matrix, CHOSEN).rows.tolist()
+    start = select_greedily(matrix, CHOSEN).tolist()
     dpp = FiniteDPP("likelihood", L=matrix)
     return dpp.sample_mcmc_k_dpp(CHOSEN, s_init=start, nb_iter=STEPS, random_state=1)
 

@@ -105,11 +105,6 @@ class Refitted:
         diagonal = np.diagonal(self._fitted().L_)
         return float(2 * np.log(diagonal).sum() - np.log(self.observations.variances).sum())
 
-    @property
-    def information_gain(self) -> float:
-        """Half of it."""
-        return self.log_determinant / 2
-
     def _forget(self) -> None:
         self._model = self.predicted = None
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sparq_sim.arrays import Points, Values
-from sparq_sim.gp.sparse.greedy import Kernel
+from sparq_sim.gp.kernels import Kernel
 
 LARGEST_DIVERGENCE = 0.2
 """Proposition 1 of Burt, Rasmussen and van der Wilk 2020, which the proofs use, ends here."""

@@ -380,7 +380,7 @@ def _askable(prior: GPPrior, domain: Domain) -> Points:
         return domain.points
     size = min(MOST_RANK, len(prior.candidates))
     chosen = select_points_greedily(prior.kernel, prior.candidates, size=size, tolerance=GAP)
-    return prior.candidates[chosen.rows]
+    return prior.candidates[chosen]
 
 
 def _warn_of_gaps(model: SparQGPUCB, prior: GPPrior, briefing: Briefing) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.gp.squared_exponential import SquaredExponential
+from sparq_sim.gp.kernels import SquaredExponential
 
 
 @pytest.fixture

@@ -71,7 +71,6 @@ def assert_exact(gp: Posterior, points: Points, *, tolerance: float = 1e-8) -> N
         np.testing.assert_allclose(mean, expected_mean, atol=tolerance)
         np.testing.assert_allclose(std, expected_std, atol=tolerance)
     assert gp.log_determinant == pytest.approx(log_determinant, abs=tolerance)
-    assert gp.information_gain == pytest.approx(log_determinant / 2, abs=tolerance)
 
 
 @BOTH

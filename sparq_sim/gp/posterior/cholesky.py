@@ -155,11 +155,6 @@ class CholeskyPosterior:
         pivots = np.diagonal(self._lower)[: self._rows]
         return float(2 * np.log(pivots).sum() - np.log(self.observations.variances).sum())
 
-    @property
-    def information_gain(self) -> float:
-        """What the observations tell of the reward, in nats: half the log determinant."""
-        return 0.5 * self.log_determinant
-
     def _require_cache(self) -> _Cache:
         if self._cache is None:
             raise ValueError("this posterior has no candidates: say at which points to predict")

@@ -141,8 +141,3 @@ class KalmanPosterior:
     def log_determinant(self) -> float:
         """Log det(I + S^-1/2 K S^-1/2), S = diag(variances), K in space and time."""
         return self._belief.log_determinant
-
-    @property
-    def information_gain(self) -> float:
-        """What the observations tell of the reward through time, in nats."""
-        return 0.5 * self.log_determinant

@@ -399,11 +399,6 @@ class FeaturePosterior:
         """Log det(I + S^-1/2 K S^-1/2), S = diag(variances)."""
         return self._current().log_determinant
 
-    @property
-    def information_gain(self) -> float:
-        """What the observations tell of the reward, in nats: half the log determinant."""
-        return 0.5 * self.log_determinant
-
     def _learn_nothing(self) -> None:
         self._belief = FeatureState.prior(self.features)
         self._learned = 0

@@ -63,7 +63,3 @@ class Posterior(Predictor, Protocol):
 
     def set_variances(self, variances: ArrayLike) -> None:
         """Give all observations other variances, as when they age."""
-
-    @property
-    def information_gain(self) -> float:
-        """What the observations tell of the reward, in nats: half the log determinant."""

@@ -6,8 +6,6 @@ Q = K_nZ K_ZZ^-1 K_Zn.
 """
 
 from collections.abc import Sequence
-from functools import cached_property
-from math import log, pi
 
 import numpy as np
 
@@ -64,16 +62,6 @@ class SparseFit:
 
     @property
     def trace_bound(self) -> float:
-        """tr(K - Q) / min_i s_i^2: the paper's bound on the expected divergence, given Z.
-
-        It is the equation before the approximate M-DPP enters, E[KL | X, Z] <= tr(K - Q) / sigma^2.
-        """
-        return float(
-            (np.diagonal(self._left) * self._variances).sum() / self._variances.min(initial=np.inf)
-        )
-
-    @property
-    def weighted_trace_bound(self) -> float:
         """tr(Sigma^-1 (K - Q)): as `trace_bound`, before the noise is bounded by its smallest."""
         return float(np.trace(self._left))
 
@@ -84,41 +72,14 @@ class SparseFit:
         kl(K, Q) + tr(Sigma^-1 (K - Q)) / 2 with
         kl(K, Q) = KL[N(0, Sigma + K) || N(0, Sigma + Q)]. It needs no values.
         """
-        extra, _ = self._excess
-        return float((extra - np.log1p(extra)).sum() + self.weighted_trace_bound) / 2
-
-    def divergence(self, values: Values) -> float:
-        """KL[P^E || P^v] for the observations *values* (n,): log p(y) - L(Z), in nats."""
-        extra, modes = self._excess
-        parts = modes.T @ self._whitened(values)
-        fit = (parts**2 * extra / (1 + extra) - np.log1p(extra)).sum()
-        return float(fit + self.weighted_trace_bound) / 2
-
-    def divergence_bound(self, values: Values) -> float:
-        """Bound `divergence` whatever the *values*: t/2 (1 + y' Sigma^-1 y / (1 + t)).
-
-        t = tr(Sigma^-1 (K - Q)). With equal noise it is the bound of Burt, Rasmussen and van der
-        Wilk 2019; the paper's own bounds hold in the mean over y only.
-        """
-        trace = self.weighted_trace_bound
-        scaled = self._scaled(values)
-        return float(trace * (1 + scaled @ scaled / (1 + trace)) / 2)
-
-    def evidence_bound(self, values: Values) -> float:
-        """L(Z) = log N(y | 0, Sigma + Q) - tr(Sigma^-1 (K - Q)) / 2, the paper's ELBO.
-
-        It is the heteroscedastic evidence lower bound, with the best distribution of f(Z).
-        """
-        whitened = self._whitened(values)
-        log_density = self._log_density(float(whitened @ whitened), log_volume=self._log_volume)
-        return log_density - self.weighted_trace_bound / 2
-
-    def log_evidence(self, values: Values) -> float:
-        """Log p(y) = log N(y | 0, Sigma + K), the log marginal likelihood."""
-        extra, modes = self._excess
-        parts = modes.T @ self._whitened(values)
-        log_volume = self._log_volume + float(np.log1p(extra).sum())
-        return self._log_density(float((parts**2 / (1 + extra)).sum()), log_volume=log_volume)
+        # The eigenvalues of C^-1 (K - Q) C^-T, C C' = I + Q, by which I + K exceeds I + Q. All terms
+        # are small and positive, so nothing cancels. `eigvalsh` would change the last digits of
+        # what traces hold.
+        inner = np.eye(len(self._left)) + self._features.T @ self._features
+        factor = np.linalg.cholesky(inner)
+        half = np.linalg.solve(factor, self._left)
+        extra = np.maximum(np.linalg.eigh(np.linalg.solve(factor, half.T)).eigenvalues, 0.0)
+        return float((extra - np.log1p(extra)).sum() + self.trace_bound) / 2
 
     @property
     def subset_divergence(self) -> float:
@@ -134,42 +95,6 @@ class SparseFit:
         left = self._kernel[np.ix_(others, others)] - seen.T @ seen
         extra = np.maximum(np.linalg.eigvalsh(left), 0.0)
         return float((extra - np.log1p(extra) / 2).sum())
-
-    @cached_property
-    def _factor(self) -> Matrix:
-        """The Cholesky factor C of I + Q."""
-        inner = np.eye(len(self._left)) + self._features.T @ self._features
-        return np.linalg.cholesky(inner).astype(np.float64, copy=False)
-
-    @cached_property
-    def _excess(self) -> tuple[Values, Matrix]:
-        """Eigenvalues and eigenvectors of C^-1 (K - Q) C^-T, by which I + K exceeds I + Q.
-
-        Every divergence is a sum of small positive terms over them, so nothing cancels.
-        """
-        half = np.linalg.solve(self._factor, self._left)
-        values, vectors = np.linalg.eigh(np.linalg.solve(self._factor, half.T))
-        return np.maximum(values, 0.0), vectors
-
-    @property
-    def _log_volume(self) -> float:
-        """Log det(Sigma + Q)."""
-        return float(2 * np.log(np.diagonal(self._factor)).sum() + np.log(self._variances).sum())
-
-    def _log_density(self, distance: float, *, log_volume: float) -> float:
-        return float(-(distance + log_volume + len(self._left) * log(2 * pi)) / 2)
-
-    def _scaled(self, values: Values) -> Values:
-        values = np.asarray(values, dtype=np.float64)
-        if values.shape != self._variances.shape or not np.isfinite(values).all():
-            raise ValueError(
-                f"values of shape {values.shape} do not fit: give {len(self._left)} finite numbers"
-            )
-        return values / np.sqrt(self._variances)
-
-    def _whitened(self, values: Values) -> Values:
-        whitened = np.linalg.solve(self._factor, self._scaled(values))
-        return whitened.astype(np.float64, copy=False)
 
 
 def _check_rows(rows: Sequence[int] | Rows, *, points: int) -> Rows:

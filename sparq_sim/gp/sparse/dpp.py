@@ -11,14 +11,7 @@ from math import exp, sqrt
 import numpy as np
 
 from sparq_sim.arrays import Matrix, Values
-from sparq_sim.gp.sparse.greedy import (
-    RANK_TOLERANCE,
-    Rows,
-    Selection,
-    make_selection,
-    mark_known,
-    spectrum,
-)
+from sparq_sim.gp.sparse.greedy import RANK_TOLERANCE, Rows, mark_known, spectrum
 
 __all__ = ["ExactSampler", "eigenfeatures"]
 
@@ -50,22 +43,21 @@ class ExactSampler:
             )
         if size < 0:
             raise ValueError(f"size is {size}: ask for 0 points or more")
-        self._points = features.shape[1]
-        self._features = features * np.sqrt(check_weights(weights, points=self._points))
+        points = features.shape[1]
+        self._features = features * np.sqrt(check_weights(weights, points=points))
         values, vectors = np.linalg.eigh(self._features @ self._features.T)
         kept = mark_known(values, tolerance=tolerance)
         self._values, self._vectors = values[kept], vectors[:, kept]
-        self._asked = size
-        self._size = min(size, len(self._values), self._points)
+        self._size = min(size, len(self._values), points)
         self._logs = np.log(self._values)
         self._polynomials = _log_polynomials(self._logs, self._size)
 
-    def sample(self, rng: np.random.Generator) -> Selection:
+    def sample(self, rng: np.random.Generator) -> Rows:
         """Draw one set."""
         chosen = self._modes(rng)
         basis = self._vectors[:, chosen].T @ self._features
         basis /= np.sqrt(self._values[chosen])[:, None]
-        return make_selection(_project(basis, rng), asked=self._asked, points=self._points)
+        return _project(basis, rng)
 
     def _modes(self, rng: np.random.Generator) -> list[int]:
         """Draw the eigenvectors, from the last to the first.

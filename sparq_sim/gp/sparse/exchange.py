@@ -11,10 +11,8 @@ from sparq_sim.gp.sparse.greedy import (
     NOT_FINITE,
     RANK_TOLERANCE,
     Rows,
-    Selection,
     check_covariance,
     check_matrix,
-    make_selection,
     pivoted_cholesky,
 )
 
@@ -75,41 +73,31 @@ class ExchangeChain:
         )
         outside = np.setdiff1d(np.arange(len(self._matrix)), rows)
         self._order = np.concatenate([rows, outside])  # the set, then all others
-        self._asked, self._size = size, len(rows)
+        self._size = len(rows)
         self._log_weights = np.log(weights)
         self._floor = tolerance * self._variances
         self._rng = rng
         # The whole matrix would take longer to check than hundreds of steps take to walk.
         self._block = check_covariance(self._matrix[np.ix_(rows, rows)])
         self._factor = np.tril(factor[:, rows].T)
-        self.steps = 0
-        self.accepted = 0
 
     @property
-    def selection(self) -> Selection:
+    def rows(self) -> Rows:
         """The set where the walk now stands."""
-        rows = self._order[: self._size].copy()
-        return make_selection(rows, asked=self._asked, points=len(self._order))
+        return self._order[: self._size].copy()
 
-    @property
-    def log_determinant(self) -> float:
-        """Log det L_ZZ of the set where the walk now stands."""
-        half = np.log(np.diagonal(self._factor)).sum()
-        return float(2 * half + self._log_weights[self._order[: self._size]].sum())
-
-    def run(self, steps: int) -> Selection:
+    def run(self, steps: int) -> Rows:
         """Walk *steps* steps on, and give the set."""
         if steps < 0:
             raise ValueError(f"steps is {steps}: give 0 or more")
-        self.steps += steps
         if not 0 < self._size < len(self._order):
-            return self.selection
+            return self.rows
         # Idle steps change nothing, so it is enough to know how many there are.
         moves = int(self._rng.binomial(steps, 0.5))
         while moves:
             self._walk(min(moves, CHUNK))
             moves -= min(moves, CHUNK)
-        return self.selection
+        return self.rows
 
     def _log_ratios(self, leaving: Rows, entering: Rows) -> Values:
         """Give log det L_{Z-i+j} - log det L_Z, i and j being places in the order of rows."""
@@ -138,7 +126,7 @@ class ExchangeChain:
                 continue
             # What follows the first acceptance is judged again, against the new set.
             done += first
-            self.accepted += self._exchange(int(leaving[done]), int(entering[done]))
+            self._exchange(int(leaving[done]), int(entering[done]))
             done += 1
 
     def _exchange(self, leaving: int, entering: int) -> bool:

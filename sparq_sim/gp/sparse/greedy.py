@@ -1,21 +1,24 @@
 """Sparse inference: choose the few points through which many can be known."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparq_sim.arrays import Matrix, Points, Values
 
+if TYPE_CHECKING:
+    from sparq_sim.gp.kernels import Kernel
+
 __all__ = [
     "Distinct",
     "GreedySelector",
-    "Selection",
     "merge",
-    "numerical_rank",
     "pivoted_cholesky",
     "select_greedily",
     "select_points_greedily",
@@ -39,14 +42,6 @@ INDEFINITE = 1e-6
 NOT_FINITE = "a kernel value is not finite: mend the kernel or the points"
 
 
-class Kernel(Protocol):
-    """A covariance of points: a (n, d) and b (m, d) give (n, m)."""
-
-    def __call__(self, a: Points, b: Points, /) -> Matrix: ...
-
-    def diagonal(self, points: Points, /) -> Values: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Distinct:
     """Points without their repeats, in the order in which they first came."""
@@ -55,18 +50,6 @@ class Distinct:
     counts: Values  # (n,): how often each came
     firsts: Rows  # (n,): the row where each first came
     members: Rows  # (N,): which distinct point each original row is
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The *rows* chosen, and why they are fewer than *asked*."""
-
-    rows: Rows
-    asked: int
-    capped_by: Literal["points", "rank"] | None = None
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
 
 def merge(points: Points) -> Distinct:
@@ -216,7 +199,7 @@ def select_greedily(
     *,
     tolerance: float = SCHUR_TOLERANCE,
     rng: np.random.Generator | None = None,
-) -> Selection:
+) -> Rows:
     """Choose up to *size* rows of a kernel *matrix* (n, n), each of the largest Schur complement.
 
     This is the paper's greedy sampling of Z_0, stopped where S <= *tolerance* k(x, x): what is
@@ -226,7 +209,7 @@ def select_greedily(
     rows, _ = pivoted_cholesky(
         matrix.__getitem__, np.diagonal(matrix), size=size, tolerance=tolerance, rng=rng
     )
-    return make_selection(rows, asked=size, points=len(matrix))
+    return rows
 
 
 def select_points_greedily(
@@ -236,7 +219,7 @@ def select_points_greedily(
     size: int,
     tolerance: float = SCHUR_TOLERANCE,
     rng: np.random.Generator | None = None,
-) -> Selection:
+) -> Rows:
     """Choose up to *size* rows of *points* (N, d), as `greedy`, from kernel columns alone.
 
     Repeats are merged first; a chosen row is the first of its equals. O(N size) memory.
@@ -249,14 +232,7 @@ def select_points_greedily(
     rows, _ = pivoted_cholesky(
         column, kernel.diagonal(distinct.points), size=size, tolerance=tolerance, rng=rng
     )
-    return make_selection(distinct.firsts[rows], asked=size, points=len(distinct.points))
-
-
-def make_selection(rows: Rows, *, asked: int, points: int) -> Selection:
-    """Say which limit left *rows* shorter than *asked*: the distinct *points*, or their rank."""
-    if len(rows) == asked:
-        return Selection(rows, asked)
-    return Selection(rows, asked, "points" if len(rows) == points else "rank")
+    return distinct.firsts[rows]
 
 
 def check_matrix(matrix: Matrix) -> Matrix:
@@ -294,12 +270,6 @@ def mark_known(values: Values, *, tolerance: float) -> NDArray[np.bool_]:
     _check_tolerance(tolerance)
     marks: NDArray[np.bool_] = values > tolerance * values.max(initial=0.0)
     return marks
-
-
-def numerical_rank(matrix: Matrix, *, tolerance: float = RANK_TOLERANCE) -> int:
-    """Count the eigenvalues of a kernel *matrix* above *tolerance* times the largest."""
-    values, _ = spectrum(matrix)
-    return int(mark_known(values, tolerance=tolerance).sum())
 
 
 def tail_sum(matrix: Matrix, size: int) -> float:

@@ -93,10 +93,10 @@ class Selector:
                 steps = self._steps
                 if self._epsilon is not None:
                     steps = mixing_steps(len(played), size, epsilon=self._epsilon, most=steps)
-                rows = chain.run(steps).rows
+                rows = chain.run(steps)
             case "exact":
                 columns = _columns(played, features)
-                rows = ExactSampler(columns, size, weights=played.counts).sample(self._rng).rows
+                rows = ExactSampler(columns, size, weights=played.counts).sample(self._rng)
         self._last = rows
         return rows
 
@@ -127,7 +127,7 @@ def measure_divergences(played: Played, rows: Rows, variance: float) -> dict[str
         noise_variances=np.concatenate([variances, beside]),
     )
     return {
-        "kl_bound": fit.weighted_trace_bound,
+        "kl_bound": fit.trace_bound,
         "kl": fit.expected_divergence,
         "kl_subset": fit.subset_divergence,
     }
