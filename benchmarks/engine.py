@@ -26,7 +26,8 @@ from sparq_sim.arrays import Matrix, Values
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.gp.posterior.drifting import KalmanPosterior
 from sparq_sim.gp.posterior.exact import CholeskyPosterior
-from sparq_sim.gp.posterior.features import FeaturePosterior, Features
+from sparq_sim.gp.posterior.feature_posterior import FeaturePosterior
+from sparq_sim.gp.posterior.features import Features
 from sparq_sim.gp.sparse.dpp import ExactSampler, eigenfeatures
 from sparq_sim.gp.sparse.exchange import ExchangeChain
 from sparq_sim.gp.sparse.greedy import select_greedily

@@ -32,7 +32,8 @@ from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.gp.observations import Observations, Positions, check_points
 from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.messages import Answer
-from sparq_sim.optimizers.shared.ucb import GPPrior, Memory, PriorWarning
+from sparq_sim.optimizers.shared.memory import Memory
+from sparq_sim.optimizers.shared.prior import GPPrior, PriorWarning
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.simulation.trace import Trace
 

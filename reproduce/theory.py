@@ -38,14 +38,9 @@ from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.gp.sparse.exchange import mixing_steps
 from sparq_sim.gp.sparse.greedy import merge, tail_sum
 from sparq_sim.messages import Move, Reply
+from sparq_sim.optimizers.shared.prior import PriorParameters, PriorWarning, find_prior
 from sparq_sim.optimizers.shared.schedules import GuaranteedSchedule, LogarithmicSchedule
-from sparq_sim.optimizers.shared.ucb import (
-    GPOptimizer,
-    PriorParameters,
-    PriorWarning,
-    UCBAgent,
-    find_prior,
-)
+from sparq_sim.optimizers.shared.ucb import GPOptimizer, UCBAgent
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.plugin.contract import Agent, Belief, Landscape
 from sparq_sim.simulation.lifetime import open_landscape

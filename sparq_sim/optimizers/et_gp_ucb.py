@@ -10,7 +10,10 @@ from numpy.random import Generator
 from sparq_sim.fields import Share
 from sparq_sim.gp.observations import Candidates
 from sparq_sim.messages import Answer, Notes
-from sparq_sim.optimizers.shared.ucb import GPOptimizer, GPPrior, Memory
+from sparq_sim.optimizers.shared.memory import Memory
+from sparq_sim.optimizers.shared.prior import GPPrior
+from sparq_sim.optimizers.shared.ucb import GPOptimizer
+from sparq_sim.optimizers.shared.widths import Chance
 from sparq_sim.plugin.briefing import Briefing
 
 

@@ -16,7 +16,9 @@ from sparq_sim.fields import Amount
 from sparq_sim.gp.observations import Candidates
 from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.messages import REWARD, Answer, Notes, Query
-from sparq_sim.optimizers.shared.ucb import GPOptimizer, GPPrior, Memory
+from sparq_sim.optimizers.shared.memory import Memory
+from sparq_sim.optimizers.shared.prior import GPPrior
+from sparq_sim.optimizers.shared.ucb import GPOptimizer
 from sparq_sim.optimizers.shared.widths import Occasion, Width
 from sparq_sim.plugin.briefing import Briefing
 

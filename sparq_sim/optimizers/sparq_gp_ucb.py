@@ -21,6 +21,8 @@ from sparq_sim.fields import Amount, Positive, Share
 from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.gp.sparse.greedy import select_points_greedily
 from sparq_sim.messages import REWARD, Answer, Notes, Query
+from sparq_sim.optimizers.shared.memory import Memory
+from sparq_sim.optimizers.shared.prior import GPPrior, PriorWarning
 from sparq_sim.optimizers.shared.routing import (
     AnyRouting,
     Offer,
@@ -30,7 +32,7 @@ from sparq_sim.optimizers.shared.routing import (
 )
 from sparq_sim.optimizers.shared.schedules import LogarithmicSchedule, QuerySchedule
 from sparq_sim.optimizers.shared.selection import Played, Selector, Way, measure_divergences
-from sparq_sim.optimizers.shared.ucb import GPOptimizer, GPPrior, Memory, PriorWarning
+from sparq_sim.optimizers.shared.ucb import GPOptimizer
 from sparq_sim.plugin.briefing import Briefing, round_at
 from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.optimizer import Agent, Asks
@@ -199,7 +201,7 @@ class _SparQMemory(Memory):
         self._played.add(point)
 
     def choose_points_to_ask(self, now: float) -> Mapping[str, Points]:
-        from sparq_sim.gp.posterior.features import FeaturePosterior
+        from sparq_sim.gp.posterior.feature_posterior import FeaturePosterior
 
         if not self._experts:
             return {}

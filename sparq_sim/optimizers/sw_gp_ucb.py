@@ -6,7 +6,9 @@ from numpy.random import Generator
 
 from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.optimizers.shared.lengths import AnyLength, VariationLength
-from sparq_sim.optimizers.shared.ucb import GPOptimizer, GPPrior, Memory
+from sparq_sim.optimizers.shared.memory import Memory
+from sparq_sim.optimizers.shared.prior import GPPrior
+from sparq_sim.optimizers.shared.ucb import GPOptimizer
 from sparq_sim.plugin.briefing import Briefing
 
 

@@ -15,7 +15,9 @@ from sparq_sim.gp.observations import OffCandidatesError
 from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.messages import Answer
 from sparq_sim.optimizers.shared.forecast import Forecast
-from sparq_sim.optimizers.shared.ucb import GPOptimizer, GPPrior, Memory
+from sparq_sim.optimizers.shared.memory import Memory
+from sparq_sim.optimizers.shared.prior import GPPrior
+from sparq_sim.optimizers.shared.ucb import GPOptimizer
 from sparq_sim.plugin.briefing import Briefing
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ class _TimeMemory(Memory):
     """Filters while it can; a point off the candidates makes it go on densely."""
 
     def __init__(self, prior: GPPrior, period: float, epsilon: float) -> None:
-        from sparq_sim.gp.posterior.features import FeaturePosterior
+        from sparq_sim.gp.posterior.feature_posterior import FeaturePosterior
 
         super().__init__(prior, period)
         self._heard: list[Answer] = []

@@ -8,7 +8,9 @@ from numpy.random import Generator
 from sparq_sim.arrays import Values
 from sparq_sim.fields import Amount
 from sparq_sim.optimizers.shared.ageing import AgeingMemory
-from sparq_sim.optimizers.shared.ucb import GPOptimizer, GPPrior, Memory
+from sparq_sim.optimizers.shared.memory import Memory
+from sparq_sim.optimizers.shared.prior import GPPrior
+from sparq_sim.optimizers.shared.ucb import GPOptimizer
 from sparq_sim.plugin.briefing import Briefing
 
 

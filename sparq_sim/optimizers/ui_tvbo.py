@@ -15,7 +15,9 @@ from sparq_sim.gp.observations import OffCandidatesError
 from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.messages import Answer
 from sparq_sim.optimizers.shared.forecast import Forecast
-from sparq_sim.optimizers.shared.ucb import GPOptimizer, GPPrior, Memory
+from sparq_sim.optimizers.shared.memory import Memory
+from sparq_sim.optimizers.shared.prior import GPPrior
+from sparq_sim.optimizers.shared.ucb import GPOptimizer
 from sparq_sim.plugin.briefing import Briefing
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ class _WanderingMemory(Memory):
 
     def __init__(self, prior: GPPrior, briefing: Briefing, rate: float) -> None:
         from sparq_sim.gp.posterior.drifting import KalmanPosterior
-        from sparq_sim.gp.posterior.features import FeaturePosterior
+        from sparq_sim.gp.posterior.feature_posterior import FeaturePosterior
 
         super().__init__(prior, briefing.period)
         self._rate = rate

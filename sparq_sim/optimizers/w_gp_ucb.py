@@ -16,7 +16,9 @@ from sparq_sim.messages import Answer
 from sparq_sim.optimizers.shared.ageing import AgeingMemory
 from sparq_sim.optimizers.shared.forecast import Forecast
 from sparq_sim.optimizers.shared.lengths import gain_order, require_rounds
-from sparq_sim.optimizers.shared.ucb import GPOptimizer, GPPrior, Memory
+from sparq_sim.optimizers.shared.memory import Memory
+from sparq_sim.optimizers.shared.prior import GPPrior
+from sparq_sim.optimizers.shared.ucb import GPOptimizer
 from sparq_sim.plugin.briefing import Briefing
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ class WeightedMemory(AgeingMemory):
 
     def __init__(self, prior: GPPrior, period: float, weight: float) -> None:
         from sparq_sim.gp.posterior.drifting import FadingPosterior
-        from sparq_sim.gp.posterior.features import FeaturePosterior
+        from sparq_sim.gp.posterior.feature_posterior import FeaturePosterior
 
         super().__init__(prior, period)
         self.weight = weight

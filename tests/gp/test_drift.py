@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparq_sim.gp.kernels import Forgetting, SpaceTime, SquaredExponential, Wiener, stamp
-from sparq_sim.gp.posterior.drifting import FADES, FadingPosterior
+from sparq_sim.gp.posterior.drifting import _FADES, FadingPosterior
 from sparq_sim.gp.posterior.exact import (
     CholeskyPosterior,
     FeaturePosterior,
@@ -83,8 +83,8 @@ def test_fading_is_the_dense_posterior_with_grown_variances(
 def test_fading_takes_neither_other_points_nor_what_is_too_precise() -> None:
     fading, here = FadingPosterior(FEATURES), CANDIDATES[:1]
     assert not fading.accepts(here + 1, np.array([0.1]))
-    assert not fading.accepts(here, np.array([0.5 * SPACE.variance / FADES]))
-    assert fading.accepts(here, np.array([2 * SPACE.variance / FADES]))
+    assert not fading.accepts(here, np.array([0.5 * SPACE.variance / _FADES]))
+    assert fading.accepts(here, np.array([2 * SPACE.variance / _FADES]))
 
 
 def test_without_drift_it_is_the_static_posterior() -> None:

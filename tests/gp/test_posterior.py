@@ -19,14 +19,14 @@ from sparq_sim.gp.kernels import (
     SquaredExponential,
     Wiener,
 )
-from sparq_sim.gp.posterior import features as features_module
+from sparq_sim.gp.posterior import feature_posterior as features_module
 from sparq_sim.gp.posterior.cholesky import factor
 from sparq_sim.gp.posterior.exact import (
     CholeskyPosterior,
     FeaturePosterior,
     Features,
     Posterior,
-    posterior,
+    make_posterior,
 )
 
 MEAN = 1.5
@@ -388,10 +388,10 @@ def test_predictions_are_copies() -> None:
 
 def test_the_cheaper_way_is_chosen() -> None:
     grid = np.linspace(-50, 50, 600)[:, None]
-    assert isinstance(posterior(SquaredExponential()), CholeskyPosterior)
-    assert isinstance(posterior(SquaredExponential(), candidates=grid), FeaturePosterior)
-    assert isinstance(posterior(Matern12(), candidates=grid), CholeskyPosterior)
-    assert isinstance(posterior(Matern12(), candidates=grid[:100]), FeaturePosterior)
+    assert isinstance(make_posterior(SquaredExponential()), CholeskyPosterior)
+    assert isinstance(make_posterior(SquaredExponential(), candidates=grid), FeaturePosterior)
+    assert isinstance(make_posterior(Matern12(), candidates=grid), CholeskyPosterior)
+    assert isinstance(make_posterior(Matern12(), candidates=grid[:100]), FeaturePosterior)
 
 
 @BOTH
@@ -409,7 +409,7 @@ def test_one_observation_follows_a_batch(make: Make, count: int, variance: float
 
 
 def test_updates_of_rank_one_are_refreshed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(features_module, "FRESH", 10)
+    monkeypatch.setattr(features_module, "_FRESH", 10)
     rng = np.random.default_rng(8)
     candidates = rng.random((30, 2))
     gp = by_features(SquaredExponential(length_scale=0.5), candidates)
@@ -469,9 +469,9 @@ def test_features_refuse_points_that_are_no_candidates() -> None:
 def test_no_candidates_and_no_mean_are_refused() -> None:
     for empty in (np.empty((0, 1)), np.empty(0)):
         with pytest.raises(ValueError, match="there are no candidates"):
-            posterior(SquaredExponential(), candidates=empty)
+            make_posterior(SquaredExponential(), candidates=empty)
     with pytest.raises(ValueError, match="a prior mean of nan"):
-        posterior(SquaredExponential(), mean=np.nan)
+        make_posterior(SquaredExponential(), mean=np.nan)
 
 
 @BOTH

@@ -17,7 +17,7 @@ from sparq_sim import Box, Briefing, Channel, Query, Rules, Trace, play
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.optimizers.et_gp_ucb import ETGPUCB
 from sparq_sim.optimizers.gp_ucb import GPUCB
-from sparq_sim.optimizers.shared.ucb import GPPrior, PriorWarning
+from sparq_sim.optimizers.shared.prior import GPPrior, PriorWarning
 from sparq_sim.optimizers.shared.widths import LogarithmicWidth
 from sparq_sim.plugin.contract import Agent
 from sparq_sim.simulation.measures import average_regret

@@ -17,7 +17,8 @@ from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.optimizers.gp_ucb import GPUCB
 from sparq_sim.optimizers.gp_ucb_sdf import GPUCBSDF
 from sparq_sim.optimizers.shared.acquisition import Acquisition
-from sparq_sim.optimizers.shared.ucb import GPOptimizer, PriorWarning, UCBAgent
+from sparq_sim.optimizers.shared.prior import PriorWarning
+from sparq_sim.optimizers.shared.ucb import GPOptimizer, UCBAgent
 from sparq_sim.plugin.contract import SourceTerms
 from sparq_sim.simulation.measures import average_regret
 from sparq_sim.testing import check_optimizer

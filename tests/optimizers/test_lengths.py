@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 from sparq_sim import Box, Briefing, PluginError
 from sparq_sim.gp.kernels import Matern52, SquaredExponential
 from sparq_sim.optimizers.shared.lengths import AnyLength, ForgettingLength, Length, VariationLength
-from sparq_sim.optimizers.shared.ucb import GPPrior
+from sparq_sim.optimizers.shared.prior import GPPrior
 from sparq_sim.optimizers.shared.widths import LogarithmicWidth
 from sparq_sim.optimizers.w_gp_ucb import WGPUCB
 

@@ -26,9 +26,10 @@ from sparq_sim import (
 )
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.gp.sparse.divergence import SparseFit
+from sparq_sim.optimizers.shared.prior import Fitting
 from sparq_sim.optimizers.shared.schedules import ConstantSchedule
 from sparq_sim.optimizers.shared.selection import Played, measure_divergences
-from sparq_sim.optimizers.shared.ucb import Fitting, UCBAgent
+from sparq_sim.optimizers.shared.ucb import UCBAgent
 from sparq_sim.optimizers.sparq_gp_ucb import Discard, SparQGPUCB
 from sparq_sim.plugin.contract import Access, SourceTerms
 from sparq_sim.simulation.measures import average_regret, regret, tally

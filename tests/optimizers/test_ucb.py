@@ -18,7 +18,8 @@ from sparq_sim.optimizers.gp_ucb import GPUCB
 from sparq_sim.optimizers.gp_ucb_sdf import GPUCBSDF
 from sparq_sim.optimizers.r_gp_ucb import RGPUCB
 from sparq_sim.optimizers.shared.acquisition import Acquisition
-from sparq_sim.optimizers.shared.ucb import Fitting, GPOptimizer, GPPrior, PriorWarning, find_prior
+from sparq_sim.optimizers.shared.prior import Fitting, GPPrior, PriorWarning, find_prior
+from sparq_sim.optimizers.shared.ucb import GPOptimizer
 from sparq_sim.optimizers.shared.widths import LogarithmicWidth
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.optimizers.sw_gp_ucb import SWGPUCB

@@ -14,7 +14,9 @@ from sparq_environments.synthetic import Synthetic
 from sparq_sim import Box, Briefing, Channel, Query, Rules, Trace, play
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.optimizers.gp_ucb import GPUCB
-from sparq_sim.optimizers.shared.ucb import GPOptimizer, GPPrior, Memory, PriorWarning
+from sparq_sim.optimizers.shared.memory import Memory
+from sparq_sim.optimizers.shared.prior import GPPrior, PriorWarning
+from sparq_sim.optimizers.shared.ucb import GPOptimizer
 from sparq_sim.optimizers.shared.widths import LogarithmicWidth
 from sparq_sim.optimizers.tv_gp_ucb import TVGPUCB
 from sparq_sim.optimizers.ui_tvbo import UITVBO

@@ -6,7 +6,8 @@ from numpy.testing import assert_allclose
 
 from sparq_sim import Answer, Box, Briefing, Query
 from sparq_sim.gp.kernels import SquaredExponential
-from sparq_sim.optimizers.shared.ucb import GPPrior, Memory
+from sparq_sim.optimizers.shared.memory import Memory
+from sparq_sim.optimizers.shared.prior import GPPrior
 from sparq_sim.optimizers.shared.widths import LogarithmicWidth
 from sparq_sim.optimizers.w_gp_ucb import WGPUCB
 

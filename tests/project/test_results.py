@@ -430,7 +430,7 @@ def test_the_demo_of_the_readme_agrees_with_plays_of_now(tmp_path: Path) -> None
 
 
 @pytest.mark.filterwarnings(
-    "ignore::sparq_sim.optimizers.shared.ucb.PriorWarning"
+    "ignore::sparq_sim.optimizers.shared.prior.PriorWarning"
 )  # Which is studied.
 @pytest.mark.parametrize(
     "name",

@@ -20,7 +20,8 @@ from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.optimizers.fixed import Fixed
 from sparq_sim.optimizers.gp_ucb import GPUCB
 from sparq_sim.optimizers.r_gp_ucb import RGPUCB
-from sparq_sim.optimizers.shared.ucb import Fitting, GPOptimizer, UCBAgent
+from sparq_sim.optimizers.shared.prior import Fitting
+from sparq_sim.optimizers.shared.ucb import GPOptimizer, UCBAgent
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.optimizers.sw_gp_ucb import SWGPUCB
 from sparq_sim.optimizers.tv_gp_ucb import TVGPUCB

@@ -22,7 +22,8 @@ from sparq_sim.landscapes.drift import measure_drift
 from sparq_sim.messages import REWARD, Query
 from sparq_sim.optimizers.r_gp_ucb import RGPUCB
 from sparq_sim.optimizers.shared.lengths import VariationLength
-from sparq_sim.optimizers.shared.ucb import GPOptimizer, GPPrior, find_prior
+from sparq_sim.optimizers.shared.prior import GPPrior, find_prior
+from sparq_sim.optimizers.shared.ucb import GPOptimizer
 from sparq_sim.optimizers.shared.widths import LogarithmicWidth
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.optimizers.sw_gp_ucb import SWGPUCB
@@ -221,7 +222,7 @@ def assert_best(study: Results, optimizer: str, others: tuple[str, ...]) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::sparq_sim.optimizers.shared.ucb.PriorWarning")
+@pytest.mark.filterwarnings("ignore::sparq_sim.optimizers.shared.prior.PriorWarning")
 def test_under_widths_of_theory_sparq_is_best_and_windows_play_at_random(tmp_path: Path) -> None:
     scenario = Scenario.load("paper/synthetic", overrides=["replications=12"])
     study, regret = played(scenario, tmp_path)
@@ -232,7 +233,7 @@ def test_under_widths_of_theory_sparq_is_best_and_windows_play_at_random(tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::sparq_sim.optimizers.shared.ucb.PriorWarning")
+@pytest.mark.filterwarnings("ignore::sparq_sim.optimizers.shared.prior.PriorWarning")
 def test_tuned_baselines_come_near_and_sparq_stays_best(tmp_path: Path) -> None:
     scenario = Scenario.load("paper/synthetic-tuned", overrides=["replications=12"])
     study, regret = played(scenario, tmp_path)

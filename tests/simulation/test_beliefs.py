@@ -16,7 +16,8 @@ from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.messages import Move
 from sparq_sim.optimizers.fixed import Fixed
 from sparq_sim.optimizers.gp_ucb import GPUCB
-from sparq_sim.optimizers.shared.ucb import Fitting, UCBAgent
+from sparq_sim.optimizers.shared.prior import Fitting
+from sparq_sim.optimizers.shared.ucb import UCBAgent
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.plugin.contract import Agent, Belief, Briefing, Optimizer

@@ -24,7 +24,7 @@ from unittest.mock import patch
 import pytest
 from numpy.random import Generator, Philox
 
-from sparq_sim.optimizers.shared.ucb import PriorWarning
+from sparq_sim.optimizers.shared.prior import PriorWarning
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.plugin.contract import Agent, Briefing, Optimizer
 from sparq_sim.report.html.page import gathered
@@ -315,7 +315,7 @@ def test_a_function_that_can_be_pickled_is_sent_and_that_it_is_not_known_again_i
 
 NOTEBOOK = """
 from sparq_sim.study.executors import Processes
-from sparq_sim.optimizers.shared.ucb import PriorWarning
+from sparq_sim.optimizers.shared.prior import PriorWarning
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.study.results import Results
 from sparq_sim.study.study import Study

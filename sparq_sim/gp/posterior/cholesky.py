@@ -18,15 +18,16 @@ from sparq_sim.gp.observations import (
     check_mean,
     check_points,
 )
+from sparq_sim.gp.posterior.predictor import Posterior
 
-GROWTH, MOST_GROWTH = 4, 4096  # Memory that is not touched costs little; copying does.
-BLOCK = 8  # so many new observations are worth a blocked update
-FAINT = 1e-13  # of the prior variance: pivots below are rounding, and rows after them noise
+_GROWTH, _MOST_GROWTH = 4, 4096  # Memory that is not touched costs little; copying does.
+_BLOCK = 8  # so many new observations are worth a blocked update
+_FAINT = 1e-13  # of the prior variance: pivots below are rounding, and rows after them noise
 
 
 def factor(covariance: Matrix, variances: Values) -> Matrix:
     """Give the lower triangular L with L L' = covariance + diag(variances), in every case."""
-    lower = _quick_factor(covariance, variances, floors=FAINT * np.diagonal(covariance))
+    lower = _quick_factor(covariance, variances, floors=_FAINT * np.diagonal(covariance))
     return _careful_factor(covariance, variances) if lower is None else lower
 
 
@@ -67,7 +68,7 @@ def solve_backward(lower: Matrix, right: Matrix) -> Matrix:
     return solved
 
 
-class CholeskyPosterior:
+class CholeskyPosterior(Posterior):
     """A Gaussian process given observations at X: L L' = K(X, X) + diag(variances).
 
     One observation more costs O(n^2). An observation that changes or goes costs a new factor
@@ -190,7 +191,7 @@ class CholeskyPosterior:
             room = _choose_room(len(self._lower), count)
             self._lower = _enlarge(self._lower, (room, room))
             self._whitened = _enlarge(self._whitened, (room,))
-        if count - self._rows >= BLOCK:
+        if count - self._rows >= _BLOCK:
             self._extend(count)
         while self._rows < count:
             self._append()
@@ -204,7 +205,7 @@ class CholeskyPosterior:
         else:
             cross = self._project(point)[:, 0]
         total = prior - float(cross.dot(cross)) + variance
-        if total < FAINT * prior:
+        if total < _FAINT * prior:
             self._start_over()
             return
         pivot = sqrt(total)
@@ -222,7 +223,7 @@ class CholeskyPosterior:
         points, variances = seen.points[new], seen.variances[new]
         cross = self._project(points)
         latent = self.kernel(points, points) - cross.T @ cross
-        lower = _quick_factor(latent, variances, floors=FAINT * seen.priors[new])
+        lower = _quick_factor(latent, variances, floors=_FAINT * seen.priors[new])
         if lower is None:
             if self._rows:
                 self._start_over()
@@ -302,7 +303,7 @@ class _Cache:
 
 def _choose_room(rows: int, wanted: int) -> int:
     """Say how many rows to make room for, when *rows* are not enough for those *wanted*."""
-    return max(min(GROWTH * rows, rows + MOST_GROWTH), wanted)
+    return max(min(_GROWTH * rows, rows + _MOST_GROWTH), wanted)
 
 
 def _enlarge(array: Matrix, shape: tuple[int, ...]) -> Matrix:

@@ -22,7 +22,7 @@ from sparq_sim.gp.posterior.features import (
     precision_root,
 )
 
-FADES = 1e4  # prior variance over noise variance up to which sums of precisions keep their digits
+_FADES = 1e4  # prior variance over noise variance up to which sums of precisions keep their digits
 
 
 class FadingPosterior:
@@ -47,7 +47,7 @@ class FadingPosterior:
         """Tell whether observations can be added: at candidates, and not too precise."""
         priors = self.features.priors
         return all(
-            place >= 0 and priors.item(place) <= FADES * variance
+            place >= 0 and priors.item(place) <= _FADES * variance
             for place, variance in zip(
                 self.features.candidates.find_places(points + 0.0), variances.tolist(), strict=True
             )
@@ -104,7 +104,7 @@ class KalmanPosterior:
     def __init__(self, features: Features, *, mean: float = 0.0) -> None:
         self.features = features
         self.prior_mean = check_mean(mean)
-        self._belief = FeatureState.prior(features)
+        self._state = FeatureState.prior(features)
 
     def add(self, points: ArrayLike, values: ArrayLike, *, variances: ArrayLike) -> None:
         """Add observations, made now, of *values* (n,) at *points* (n, d), or at a point (d,)."""
@@ -114,7 +114,7 @@ class KalmanPosterior:
         floors = RESOLUTION * self.features.priors[places]
         variances = np.maximum(check_variances(variances, len(rows)), floors)
         for place, value, variance in zip(places, values, variances, strict=True):
-            self._belief.learn(place, float(value), float(variance))
+            self._state.learn(place, float(value), float(variance))
 
     def drift(self, keep: float, inject: float) -> None:
         """Let the reward f, counted from the prior mean, become keep * f + sqrt(inject) * g.
@@ -126,18 +126,18 @@ class KalmanPosterior:
                 f"a drift of keep={keep}, inject={inject}: keep a share from 0 to 1, "
                 "and inject a finite share >= 0 of the prior variance"
             )
-        self._belief.drift(keep, inject)
+        self._state.drift(keep, inject)
 
     def mean(self) -> Values:
         """Give the mean of the reward at the candidates, now."""
-        return self.prior_mean + self._belief.means
+        return self.prior_mean + self._state.means
 
     def std(self) -> Values:
         """Give the std of the reward at the candidates, now."""
-        variances = np.maximum(self._belief.variances, 0.0)
+        variances = np.maximum(self._state.variances, 0.0)
         return np.sqrt(variances, out=variances)
 
     @property
     def log_determinant(self) -> float:
         """Log det(I + S^-1/2 K S^-1/2), S = diag(variances), K in space and time."""
-        return self._belief.log_determinant
+        return self._state.log_determinant

@@ -5,7 +5,8 @@ from numpy.typing import ArrayLike
 from sparq_sim.gp.kernels import Kernel
 from sparq_sim.gp.posterior.cholesky import CholeskyPosterior
 from sparq_sim.gp.posterior.drifting import KalmanPosterior
-from sparq_sim.gp.posterior.features import FeaturePosterior, Features
+from sparq_sim.gp.posterior.feature_posterior import FeaturePosterior
+from sparq_sim.gp.posterior.features import Features
 from sparq_sim.gp.posterior.predictor import Posterior, Predictor
 
 __all__ = [
@@ -15,13 +16,13 @@ __all__ = [
     "KalmanPosterior",
     "Posterior",
     "Predictor",
-    "posterior",
+    "make_posterior",
 ]
 
-RANK = 500  # up to so many features, predictions from them cost less than from observations
+_RANK = 500  # up to so many features, predictions from them cost less than from observations
 
 
-def posterior(
+def make_posterior(
     kernel: Kernel, *, candidates: ArrayLike | None = None, mean: float = 0.0
 ) -> Posterior:
     """Start a posterior with prior *mean*, in the exact way that costs least.
@@ -30,7 +31,7 @@ def posterior(
     points to be observed, use features of them; otherwise a Cholesky factor.
     """
     if candidates is not None:
-        features = Features.within(kernel, candidates, rank=RANK)
+        features = Features.within(kernel, candidates, rank=_RANK)
         if features is not None:
             return FeaturePosterior(features, mean=mean)
     return CholeskyPosterior(kernel, candidates=candidates, mean=mean)

@@ -72,8 +72,8 @@ class SparseFit:
         kl(K, Q) + tr(Sigma^-1 (K - Q)) / 2 with
         kl(K, Q) = KL[N(0, Sigma + K) || N(0, Sigma + Q)]. It needs no values.
         """
-        # The eigenvalues of C^-1 (K - Q) C^-T, C C' = I + Q, by which I + K exceeds I + Q. All terms
-        # are small and positive, so nothing cancels. `eigvalsh` would change the last digits of
+        # The eigenvalues of C^-1 (K - Q) C^-T, C C' = I + Q, by which I + K exceeds I + Q. Terms
+        # are small and positive: nothing cancels. `eigvalsh` would change the last digits of
         # what traces hold.
         inner = np.eye(len(self._left)) + self._features.T @ self._features
         factor = np.linalg.cholesky(inner)

@@ -11,7 +11,8 @@ from sparq_sim.arrays import Values
 from sparq_sim.gp.observations import GrowingArray
 from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.messages import Answer
-from sparq_sim.optimizers.shared.ucb import GPPrior, Memory
+from sparq_sim.optimizers.shared.memory import Memory
+from sparq_sim.optimizers.shared.prior import GPPrior
 
 WORTHLESS = 1e12
 """An observation whose variance has grown by this factor says nothing that float64 could hold."""

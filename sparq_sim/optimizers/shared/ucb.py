@@ -2,73 +2,36 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import count
-from math import sqrt
-from typing import Annotated, ClassVar, Self
+from typing import ClassVar, Self
 
-import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
-from pydantic import Field, FiniteFloat, PositiveInt, model_validator
+from pydantic import FiniteFloat, model_validator
 
-from sparq_sim.arrays import Point, Points, Values
+from sparq_sim.arrays import Point, Points
 from sparq_sim.errors import PluginError
 from sparq_sim.fields import Positive
-from sparq_sim.gp.kernels import AnyKernel, Kernel, SquaredExponential, check_kernel
-from sparq_sim.gp.observations import GrowingArray, OffCandidatesError
-from sparq_sim.gp.posterior.predictor import Posterior, Predictor
-from sparq_sim.gp.priors import AnyPrior
-from sparq_sim.messages import REWARD, Answer, Move, Notes, Query, Reply
+from sparq_sim.gp.kernels import AnyKernel, check_kernel
+from sparq_sim.gp.posterior.predictor import Predictor
+from sparq_sim.messages import REWARD, Answer, Move, Query, Reply
 from sparq_sim.optimizers.shared.acquisition import Acquisition
-from sparq_sim.optimizers.shared.widths import AnyWidth, LogarithmicWidth, Occasion, Width
+from sparq_sim.optimizers.shared.memory import Memory
+from sparq_sim.optimizers.shared.prior import (
+    Fitting,
+    GPPrior,
+    PriorParameters,
+    find_prior,
+    join_answers,
+)
+from sparq_sim.optimizers.shared.widths import AnyWidth, LogarithmicWidth, Occasion
 from sparq_sim.plugin.briefing import Briefing, round_at
-from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.optimizer import Agent, Asks, Belief, Optimizer
 
-__all__ = [
-    "Belief",
-    "Fitting",
-    "GPOptimizer",
-    "GPPrior",
-    "Memory",
-    "PriorWarning",
-    "round_at",
-]
+__all__ = ["GPOptimizer", "UCBAgent"]
 
-EXACT = 1e-6
-"""An answer that claims to be exact is taken to be known to this share of the prior variance."""
-PROBED = 5
+_PROBED = 5
 """At so many candidates a kernel is looked at before it is used."""
-
-
-class PriorWarning(UserWarning):
-    """A prior does not go with what is observed, or with what is asked."""
-
-
-class Fitting(Model):
-    """How a kernel and a prior mean are found: by marginal likelihood.
-
-    They are fitted to the design of the play, or, where it has none, to the first observations.
-    All observations are fitted as if made at one time: where the reward drifts fast, fitting anew
-    takes change for roughness, and does harm.
-    """
-
-    plays: Annotated[int, Field(ge=2)] = 10
-    """How many observations are needed to fit, made by uniform play where there is no design; at
-    least 2."""
-    every: PositiveInt | None = None
-    """After how many rounds to fit anew, to the newest observations: 200, or `plays` if more; by
-    default never."""
-    starts: PositiveInt = 5
-    """From how many kernels to climb: the one there is, and others that are drawn."""
-    length_scale: AnyPrior | None = None
-    """A prior density of the length scales: a table with a `kind`; by default none."""
-    free_noise: bool = False
-    """Whether the noise is fitted too; over time it then takes drift for noise."""
 
 
 class GPOptimizer(Optimizer):
@@ -117,117 +80,6 @@ class GPOptimizer(Optimizer):
         return Memory(prior, briefing.period)
 
 
-@dataclass(frozen=True)
-class GPPrior:
-    """What is believed beforehand, and where it will be asked."""
-
-    kernel: Kernel
-    mean: float
-    noise_variance: float | None
-    width: Width
-    candidates: Points
-    on_candidates_only: bool
-    """Whether no other points will be played."""
-
-    def start_posterior(self) -> Posterior:
-        """Start a posterior in the way that costs least."""
-        from sparq_sim.gp.posterior.exact import CholeskyPosterior, posterior
-
-        if self.on_candidates_only:
-            return posterior(self.kernel, candidates=self.candidates, mean=self.mean)
-        return CholeskyPosterior(self.kernel, candidates=self.candidates, mean=self.mean)
-
-    def variances(self, answer: Answer) -> Values:
-        """Give the noise variance of each value: as claimed, unless one was given."""
-        if self.noise_variance is not None and answer.query.source == REWARD:
-            return np.full(len(answer.values), self.noise_variance)
-        floor = EXACT * self.kernel.diagonal(answer.points[:1]).item()
-        return np.maximum(answer.stds * answer.stds, floor)
-
-    def check(self, answer: Answer) -> None:
-        """Warn where the first observation is one that the prior all but rules out."""
-        spread = sqrt(float(self.kernel.diagonal(answer.points[:1])[0]))
-        reach = self.width(Occasion(1, len(self.candidates))) * spread
-        surprise = abs(float(answer.values[0]) - self.mean)
-        if surprise > 2 * (reach + spread) + 3 * float(answer.stds[0]):
-            warnings.warn(
-                f"the first reward, {answer.values[0]:.3g}, lies far from the prior mean "
-                f"{self.mean:.3g} beside the prior std {spread:.3g}: the agent may stick where it "
-                "began. A kernel fitted to centred data needs the mean it was fitted with; "
-                "give `mean`, or leave `kernel` out to have both fitted",
-                PriorWarning,
-                stacklevel=2,
-            )
-
-
-class Memory:
-    """What an optimizer remembers; this one remembers everything alike, as GP-UCB does.
-
-    *times* say when each observation in the posterior was measured.
-    """
-
-    waits = False
-    """Whether the move is held back until the queries of the round are answered."""
-    told = 0
-    """How many values it has been told."""
-
-    def __init__(self, prior: GPPrior, period: float) -> None:
-        self.prior = prior
-        self.period = period
-        self.times = GrowingArray()
-        self.posterior = prior.start_posterior()
-
-    @property
-    def size(self) -> int:
-        """How many observations the belief rests on."""
-        return len(self.posterior)
-
-    def learn(self, answer: Answer) -> None:
-        """Take in an answer, which may come late or out of order."""
-        self.add(answer.points, answer.values, self.prior.variances(answer))
-        self.times.extend(answer.measured_at, len(answer.values))
-
-    def predictor(self, now: float) -> Predictor:
-        """Say what is believed of the reward in the round that begins *now*."""
-        return self.posterior
-
-    def record_play(self, point: Point) -> None:
-        """Take note that *point* is played."""
-
-    def choose_points_to_ask(self, now: float) -> Mapping[str, Points]:
-        """Say which expert to ask about which points in the round that begins *now*."""
-        return {}
-
-    def record_queries(self, queries: tuple[Query, ...]) -> None:
-        """Take note of the *queries* that go out together."""
-
-    def notes(self) -> Notes:
-        """Give numbers for the trace."""
-        return {}
-
-    def ages(self, now: float) -> Values:
-        """Give how many rounds old each observation is; those of the round before are new."""
-        return np.maximum((now - self.times.array) / self.period - 1.0, 0.0)
-
-    def keep(self, kept: NDArray[np.bool_]) -> None:
-        """Forget all observations but those *kept*."""
-        if np.count_nonzero(kept) < len(kept):
-            self.times.keep(kept)
-            self.posterior.remove(np.flatnonzero(~kept))
-
-    def add(self, points: Points, values: Values, variances: Values) -> None:
-        """Add to the posterior, also what lies off the candidates."""
-        try:
-            self.posterior.add(points, values, variances=variances)
-        except OffCandidatesError:
-            seen = self.posterior.observations
-            self.prior = replace(self.prior, on_candidates_only=False)
-            self.posterior = self.prior.start_posterior()
-            if len(seen):
-                self.posterior.add(seen.points, seen.values, variances=seen.variances)
-            self.posterior.add(points, values, variances=variances)
-
-
 class UCBAgent:
     """Plays where mean + width std is highest, given what its memory believes."""
 
@@ -243,7 +95,7 @@ class UCBAgent:
         self._candidates = model.acquisition.candidate_points(briefing.domain)
         if model.kernel is not None:
             # Far apart: near each other many an indefinite one looks sound.
-            apart = -(-len(self._candidates) // PROBED)
+            apart = -(-len(self._candidates) // _PROBED)
             check_kernel(model.kernel, self._candidates[::apart])
         self._round = 0
         self._waiting = False
@@ -373,59 +225,3 @@ class UCBAgent:
             on_candidates_only=not model.acquisition.climbs(briefing.domain),
         )
         return model.start_memory(prior, briefing, self._rng)
-
-
-@dataclass(frozen=True)
-class PriorParameters:
-    """What a prior is made of; without a noise variance, sources are believed."""
-
-    kernel: Kernel
-    mean: float
-    noise_variance: float | None
-
-
-def find_prior(
-    model: GPOptimizer, design: Answer | None, rng: Generator, *, anew: bool = False
-) -> PriorParameters:
-    """Give kernel, prior mean and noise: as given, or fitted to the *design*."""
-    from sparq_sim.gp.fit import fit
-
-    if model.kernel is not None and not anew:
-        average = 0.0 if design is None else float(design.values.mean())
-        mean = average if model.mean is None else model.mean
-        return PriorParameters(model.kernel, mean, model.noise_variance)
-    if design is None:
-        raise ValueError("there is nothing to fit a kernel to: give a kernel or a design")
-    reach = np.ptp(design.points, axis=0)
-    reach = np.where(reach > 0, reach, 1.0)
-    # Where all values are equal, a reward may be anything like them.
-    variance = float(design.values.var()) or max(float(np.abs(design.values).max()), 1e-3) ** 2
-    scales = tuple(reach / 5) if len(reach) > 1 else float(reach[0]) / 5
-    kernel = model.kernel or SquaredExponential(variance=variance, length_scale=scales)
-    variances: Values | None = np.maximum(design.stds**2, EXACT * variance)
-    if model.noise_variance is not None:
-        variances = np.full(len(design.values), model.noise_variance)
-    fitting = model.fitting
-    fitted = fit(
-        kernel,
-        design.points,
-        design.values,
-        rng=rng,
-        variances=None if fitting.free_noise else variances,
-        mean=model.mean,
-        priors={} if fitting.length_scale is None else {"length_scale": fitting.length_scale},
-        starts=fitting.starts,
-    )
-    noise = fitted.noise_variance if fitting.free_noise else model.noise_variance
-    return PriorParameters(fitted.kernel, fitted.mean, noise)
-
-
-def join_answers(answers: Sequence[Answer]) -> Answer:
-    """Put several answers together, as if to one query."""
-    points = np.concatenate([answer.points for answer in answers])
-    query = Query(answers[-1].query.id, REWARD, points, answers[-1].asked_at)
-    return query.answer(
-        np.concatenate([answer.values for answer in answers]),
-        stds=np.concatenate([answer.stds for answer in answers]),
-        arrived_at=max(answer.arrived_at for answer in answers),
-    )

@@ -1,0 +1,161 @@
+"""The prior of an optimizer: as given, or fitted to observations."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+from numpy.random import Generator
+from pydantic import Field, PositiveInt
+
+from sparq_sim.arrays import Points, Values
+from sparq_sim.gp.kernels import Kernel, SquaredExponential
+from sparq_sim.gp.posterior.predictor import Posterior
+from sparq_sim.gp.priors import AnyPrior
+from sparq_sim.messages import REWARD, Answer, Query
+from sparq_sim.optimizers.shared.widths import Occasion, Width
+from sparq_sim.plugin.model import Model
+
+if TYPE_CHECKING:
+    from sparq_sim.optimizers.shared.ucb import GPOptimizer
+
+__all__ = [
+    "Fitting",
+    "GPPrior",
+    "PriorParameters",
+    "PriorWarning",
+    "find_prior",
+    "join_answers",
+]
+
+_EXACT = 1e-6
+"""An answer that claims to be exact is taken to be known to this share of the prior variance."""
+
+
+class PriorWarning(UserWarning):
+    """A prior does not go with what is observed, or with what is asked."""
+
+
+class Fitting(Model):
+    """How a kernel and a prior mean are found: by marginal likelihood.
+
+    They are fitted to the design of the play, or, where it has none, to the first observations.
+    All observations are fitted as if made at one time: where the reward drifts fast, fitting anew
+    takes change for roughness, and does harm.
+    """
+
+    plays: Annotated[int, Field(ge=2)] = 10
+    """How many observations are needed to fit, made by uniform play where there is no design; at
+    least 2."""
+    every: PositiveInt | None = None
+    """After how many rounds to fit anew, to the newest observations: 200, or `plays` if more; by
+    default never."""
+    starts: PositiveInt = 5
+    """From how many kernels to climb: the one there is, and others that are drawn."""
+    length_scale: AnyPrior | None = None
+    """A prior density of the length scales: a table with a `kind`; by default none."""
+    free_noise: bool = False
+    """Whether the noise is fitted too; over time it then takes drift for noise."""
+
+
+@dataclass(frozen=True)
+class GPPrior:
+    """What is believed beforehand, and where it will be asked."""
+
+    kernel: Kernel
+    mean: float
+    noise_variance: float | None
+    width: Width
+    candidates: Points
+    on_candidates_only: bool
+    """Whether no other points will be played."""
+
+    def start_posterior(self) -> Posterior:
+        """Start a posterior in the way that costs least."""
+        from sparq_sim.gp.posterior.exact import CholeskyPosterior, make_posterior
+
+        if self.on_candidates_only:
+            return make_posterior(self.kernel, candidates=self.candidates, mean=self.mean)
+        return CholeskyPosterior(self.kernel, candidates=self.candidates, mean=self.mean)
+
+    def variances(self, answer: Answer) -> Values:
+        """Give the noise variance of each value: as claimed, unless one was given."""
+        if self.noise_variance is not None and answer.query.source == REWARD:
+            return np.full(len(answer.values), self.noise_variance)
+        floor = _EXACT * self.kernel.diagonal(answer.points[:1]).item()
+        return np.maximum(answer.stds * answer.stds, floor)
+
+    def check(self, answer: Answer) -> None:
+        """Warn where the first observation is one that the prior all but rules out."""
+        spread = sqrt(float(self.kernel.diagonal(answer.points[:1])[0]))
+        reach = self.width(Occasion(1, len(self.candidates))) * spread
+        surprise = abs(float(answer.values[0]) - self.mean)
+        if surprise > 2 * (reach + spread) + 3 * float(answer.stds[0]):
+            warnings.warn(
+                f"the first reward, {answer.values[0]:.3g}, lies far from the prior mean "
+                f"{self.mean:.3g} beside the prior std {spread:.3g}: the agent may stick where it "
+                "began. A kernel fitted to centred data needs the mean it was fitted with; "
+                "give `mean`, or leave `kernel` out to have both fitted",
+                PriorWarning,
+                stacklevel=2,
+            )
+
+
+@dataclass(frozen=True)
+class PriorParameters:
+    """What a prior is made of; without a noise variance, sources are believed."""
+
+    kernel: Kernel
+    mean: float
+    noise_variance: float | None
+
+
+def find_prior(
+    model: GPOptimizer, design: Answer | None, rng: Generator, *, anew: bool = False
+) -> PriorParameters:
+    """Give kernel, prior mean and noise: as given, or fitted to the *design*."""
+    from sparq_sim.gp.fit import fit
+
+    if model.kernel is not None and not anew:
+        average = 0.0 if design is None else float(design.values.mean())
+        mean = average if model.mean is None else model.mean
+        return PriorParameters(model.kernel, mean, model.noise_variance)
+    if design is None:
+        raise ValueError("there is nothing to fit a kernel to: give a kernel or a design")
+    reach = np.ptp(design.points, axis=0)
+    reach = np.where(reach > 0, reach, 1.0)
+    # Where all values are equal, a reward may be anything like them.
+    variance = float(design.values.var()) or max(float(np.abs(design.values).max()), 1e-3) ** 2
+    scales = tuple(reach / 5) if len(reach) > 1 else float(reach[0]) / 5
+    kernel = model.kernel or SquaredExponential(variance=variance, length_scale=scales)
+    variances: Values | None = np.maximum(design.stds**2, _EXACT * variance)
+    if model.noise_variance is not None:
+        variances = np.full(len(design.values), model.noise_variance)
+    fitting = model.fitting
+    fitted = fit(
+        kernel,
+        design.points,
+        design.values,
+        rng=rng,
+        variances=None if fitting.free_noise else variances,
+        mean=model.mean,
+        priors={} if fitting.length_scale is None else {"length_scale": fitting.length_scale},
+        starts=fitting.starts,
+    )
+    noise = fitted.noise_variance if fitting.free_noise else model.noise_variance
+    return PriorParameters(fitted.kernel, fitted.mean, noise)
+
+
+def join_answers(answers: Sequence[Answer]) -> Answer:
+    """Put several answers together, as if to one query."""
+    points = np.concatenate([answer.points for answer in answers])
+    query = Query(answers[-1].query.id, REWARD, points, answers[-1].asked_at)
+    return query.answer(
+        np.concatenate([answer.values for answer in answers]),
+        stds=np.concatenate([answer.stds for answer in answers]),
+        arrived_at=max(answer.arrived_at for answer in answers),
+    )
