@@ -1,1 +1,1 @@
-"""Gaussian processes."""
+"""Gaussian processes: kernels, observations, posteriors, fits, sparse inference and its bounds."""

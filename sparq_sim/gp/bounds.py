@@ -1,7 +1,7 @@
-"""Bounds: what the theorems of the paper promise, as numbers to lay beside what was measured.
+"""Bounds: what the theorems of the paper promise, as numbers to compare with what was measured.
 
-The paper is Mauduit, Berthier and Simonetto 2025; T rounds, Q queries a round, noise variance
-sigma^2, and a squared exponential kernel of variance v and length scale l.
+The paper is Mauduit, Berthier and Simonetto 2025; T rounds, Q points asked in a round, noise
+variance sigma^2, and a squared exponential kernel of variance v and length scale l.
 """
 
 from __future__ import annotations
@@ -14,6 +14,19 @@ from numpy.typing import ArrayLike
 from sparq_sim.arrays import Points, Values
 from sparq_sim.gp.kernels import Kernel
 
+__all__ = [
+    "LARGEST_DIVERGENCE",
+    "decay",
+    "divergence_bound",
+    "domain_constant",
+    "information_gains",
+    "operator_tail",
+    "regret_bound",
+    "std_ratio_bound",
+    "tail_bound",
+]
+
+
 LARGEST_DIVERGENCE = 0.2
 """Proposition 1 of Burt, Rasmussen and van der Wilk 2020, which the proofs use, ends here."""
 
@@ -21,11 +34,23 @@ LARGEST_DIVERGENCE = 0.2
 def information_gains(
     kernel: Kernel, candidates: Points, *, rounds: int, noise_variance: float
 ) -> Values:
-    """Give gamma_t for t = 1 .. *rounds*, found greedily on *candidates* (n, d): (rounds,).
+    """Compute the maximum information gain gamma_t for each number of observations t, greedily.
 
     gamma_t = max over t points X of log det(I + K_XX / sigma^2) / 2. Each point is the one of the
-    largest variance given those before; this reaches at least 1 - 1/e of the maximum (Krause and
-    Guestrin 2005), and a point may come again. O(rounds n^2).
+    largest variance given those before. This reaches at least 1 - 1/e of the maximum (Krause and
+    Guestrin 2005), and a point may be chosen again. The cost is O(rounds n^2).
+
+    Args:
+        kernel: The kernel of the reward.
+        candidates: The points to choose from, (n, d).
+        rounds: The largest t, at least 1.
+        noise_variance: sigma^2, in squared reward units.
+
+    Returns:
+        gamma_t for t = 1 .. *rounds*, in nats, (rounds,).
+
+    Raises:
+        ValueError: If *rounds* is below 1, or the noise variance not positive.
     """
     _check_positive(noise_variance=noise_variance)
     if rounds < 1:
@@ -48,11 +73,23 @@ def regret_bound(
     noise_variance: float,
     divergence: float = LARGEST_DIVERGENCE,
 ) -> Values:
-    """Bound the cumulative regret R_T with probability 1 - delta, after T = *rounds* rounds.
+    """Compute the bound of Theorem 1 on the cumulative regret R_T.
 
-    R_T <= 2 beta_T sqrt(1 + sqrt(3 eta)) sqrt(2 T (1 + (sigma^2 log T)^2) gamma_T),
-    the last inequality with constants in the proof of Theorem 1; beta_T are *widths*, gamma_T
-    *gains* and eta is *divergence*. The proof takes k(x, x) <= 1.
+    With probability 1 - delta, R_T <= 2 beta_T sqrt(1 + sqrt(3 eta)) sqrt(2 T (1 + (sigma^2 log
+    T)^2) gamma_T), the last inequality with constants in its proof, which takes k(x, x) <= 1.
+
+    Args:
+        rounds: T, one number or several, from 1 on.
+        widths: beta_T, one number or one for each T.
+        gains: gamma_T in nats, one number or one for each T.
+        noise_variance: sigma^2, in squared reward units.
+        divergence: eta, the bound on twice the divergence, from 0 to 1/5.
+
+    Returns:
+        The bound for each T, in reward units.
+
+    Raises:
+        ValueError: If a number is outside its range.
     """
     _check_positive(noise_variance=noise_variance)
     number = np.asarray(rounds, dtype=np.float64)
@@ -69,9 +106,19 @@ def regret_bound(
 
 
 def std_ratio_bound(divergence: float) -> float:
-    """Bound sigma^s / sigma^v, the sparse std beside the pretend one: sqrt(1 + sqrt(3 eta)).
+    """Compute the bound sqrt(1 + sqrt(3 eta)) on the sparse std over that from all observations.
 
-    Proposition 3 (Burt, Rasmussen and van der Wilk 2020, Proposition 1), for 2 KL <= eta <= 1/5.
+    Proposition 3 bounds sigma^s / sigma^v so (Burt, Rasmussen and van der Wilk 2020,
+    Proposition 1), for 2 KL <= eta <= 1/5.
+
+    Args:
+        divergence: eta, from 0 to 1/5.
+
+    Returns:
+        The bound on the ratio, 1 or more.
+
+    Raises:
+        ValueError: If eta is outside its range.
     """
     if not 0 <= divergence <= LARGEST_DIVERGENCE:
         raise ValueError(f"divergence is {divergence}: the bound holds from 0 to 1/5")
@@ -79,10 +126,20 @@ def std_ratio_bound(divergence: float) -> float:
 
 
 def domain_constant(diameter: float, *, dimensions: int = 1) -> float:
-    """Give C_D = (sqrt(2 pi) l_q / 8)^d e^8 of Theorem 3, l_q being the *diameter* of the domain.
+    """Compute C_D = (sqrt(2 pi) l_q / 8)^d e^8 of Theorem 3.
 
     It has the unit of a volume: the theorem takes densities on the domain to be at most 1. Where
     plays are uniform in [0, l_q]^1 the density is 1 / l_q, and C_D / l_q would do in any unit.
+
+    Args:
+        diameter: l_q, the diameter of the domain, in units of the points.
+        dimensions: d, the number of coordinates.
+
+    Returns:
+        C_D.
+
+    Raises:
+        ValueError: If an argument is not positive.
     """
     _check_positive(diameter=diameter)
     _check_dimensions(dimensions)
@@ -90,11 +147,21 @@ def domain_constant(diameter: float, *, dimensions: int = 1) -> float:
 
 
 def decay(length_scale: float, *, diameter: float) -> float:
-    """Give alpha: eigenvalues of K_q fall like exp(-alpha m) in one dimension.
+    """Compute alpha: the eigenvalues of K_q fall like exp(-alpha m) in one dimension.
 
     K_q is the operator of the kernel under q = N(mu, s^2), s = *diameter* / 8. Its eigenvalues are
     v (1 - B) B^m, m = 0, 1, .., with B = b / (a + b + sqrt(a^2 + 2 a b)), a = 1 / (4 s^2) and
     b = 1 / (2 l^2) (Zhu et al. 1998; Rasmussen and Williams 2006, 4.3.1), and alpha = -log B.
+
+    Args:
+        length_scale: l, in units of the points.
+        diameter: The diameter of the domain, in units of the points.
+
+    Returns:
+        alpha.
+
+    Raises:
+        ValueError: If an argument is not positive.
     """
     _check_positive(length_scale=length_scale, diameter=diameter)
     a, b = 16 / diameter**2, 1 / (2 * length_scale**2)
@@ -104,9 +171,23 @@ def decay(length_scale: float, *, diameter: float) -> float:
 def operator_tail(
     size: int, *, length_scale: float, diameter: float, variance: float = 1.0, dimensions: int = 1
 ) -> float:
-    """Sum all but the *size* largest eigenvalues of K_q: v B^Q in one dimension.
+    """Compute the sum of all but the largest eigenvalues of K_q: v B^Q in one dimension.
 
-    In d dimensions they are v (1 - B)^d B^m, each (m + d - 1 over d - 1) times.
+    In d dimensions the eigenvalues are v (1 - B)^d B^m, each (m + d - 1 over d - 1) times; B is
+    that of `decay`.
+
+    Args:
+        size: Q, how many of the largest eigenvalues to leave out.
+        length_scale: l, in units of the points.
+        diameter: The diameter of the domain, in units of the points.
+        variance: v, in squared reward units.
+        dimensions: d, the number of coordinates.
+
+    Returns:
+        The sum, in squared reward units.
+
+    Raises:
+        ValueError: If an argument is out of its range.
     """
     _check_positive(variance=variance)
     _check_dimensions(dimensions)
@@ -136,9 +217,20 @@ def tail_bound(
     variance: float = 1.0,
     dimensions: int = 1,
 ) -> float:
-    """Bound E[Lambda_Q], the sum of all but Q eigenvalues of K (T, T), T being *points*.
+    """Compute the bound on E[Lambda_Q], the sum of all but Q eigenvalues of K (T, T).
 
-    E[Lambda_Q] <= C_D T sum_{m>Q} lambda_m, Theorem 3, for a domain of this *diameter*.
+    E[Lambda_Q] <= C_D T sum_{m>Q} lambda_m, Theorem 3.
+
+    Args:
+        size: Q, how many of the largest eigenvalues to leave out.
+        points: T, how many points were played.
+        length_scale: l, in units of the points.
+        diameter: The diameter of the domain, in units of the points.
+        variance: v, in squared reward units.
+        dimensions: d, the number of coordinates.
+
+    Returns:
+        The bound, in squared reward units.
     """
     tail = operator_tail(
         size,
@@ -159,10 +251,23 @@ def divergence_bound(
     variance: float = 1.0,
     epsilon: float = 0.0,
 ) -> float:
-    """Bound E[KL[P^E || P^v]] for Q = *size* points drawn from a Q-DPP, near to *epsilon*.
+    """Compute the bound on E[KL[P^E || P^v]] for Q points drawn nearly from a Q-DPP.
 
-    (2 T v epsilon + (Q + 1) Lambda_Q) / sigma^2, the proof of Proposition 2; *tail* is Lambda_Q
-    of the points played, or a bound on it such as `tail_bound`.
+    It is (2 T v epsilon + (Q + 1) Lambda_Q) / sigma^2, from the proof of Proposition 2.
+
+    Args:
+        size: Q, how many points are drawn.
+        points: T, how many points were played.
+        tail: Lambda_Q of the points played, or a bound on it such as `tail_bound`.
+        noise_variance: sigma^2, in squared reward units.
+        variance: v, in squared reward units.
+        epsilon: How far the draw is from the Q-DPP, in total variation.
+
+    Returns:
+        The bound, in nats.
+
+    Raises:
+        ValueError: If the noise variance is not positive.
     """
     _check_positive(noise_variance=noise_variance)
     return (2 * points * variance * epsilon + (size + 1) * tail) / noise_variance

@@ -1,4 +1,4 @@
-"""The likelihood of a kernel given observations, and the kernel that maximises it."""
+"""Fits: the likelihood of a kernel given observations, and the kernel that maximises it."""
 
 from __future__ import annotations
 
@@ -25,31 +25,43 @@ from sparq_sim.gp.posterior.cholesky import factor, solve_backward, solve_forwar
 from sparq_sim.gp.priors import AnyPrior
 from sparq_sim.plugin.model import Model
 
-NOISE = "noise_variance"  # the name of the free noise variance beside those of the kernel
-SPAN = 100.0  # how far parameters may go from their start, either way, unless bounds are given
-CEILINGS = {"epsilon": 0.999}  # parameters which are shares
-MOST_FOUND = 64  # fits that are remembered: all optimizers of a replication share their design
+__all__ = ["Fit", "Likelihood", "fit", "likelihood"]
 
-Rule = TypeVar("Rule")
+
+_NOISE = "noise_variance"  # the name of the free noise variance beside those of the kernel
+_SPAN = 100.0  # how far parameters may go from their start, either way, unless bounds are given
+_CEILINGS = {"epsilon": 0.999}  # parameters which are shares
+_MOST_FOUND = 64  # fits that are remembered: all optimizers of a replication share their design
+
+_Rule = TypeVar("_Rule")
 
 
 class Likelihood(NamedTuple):
-    """A log likelihood, its derivatives, and the prior mean it was taken at."""
+    """A log likelihood and its derivatives."""
 
     value: float
-    gradient: Values  # by the log-parameters of the kernel, (p,)
-    by_variances: Values  # by the logarithm of each noise variance, (n,)
+    """The log likelihood, in nats."""
+    gradient: Values
+    """Its derivatives by the log-parameters of the kernel, (p,)."""
+    by_variances: Values
+    """Its derivatives by the logarithm of each noise variance, (n,)."""
     mean: float
+    """The prior mean that it was computed with, in reward units."""
 
 
 class Fit(Model):
-    """A kernel fitted to observations; *noise_variance* is None where variances were given."""
+    """A kernel fitted to observations."""
 
     kernel: AnyKernel
+    """The kernel with the parameters that were found."""
     mean: float
+    """The prior mean, in reward units: as given, or the most likely one."""
     noise_variance: float | None
+    """The noise variance that was found, in squared reward units; none if variances were given."""
     log_likelihood: float
+    """The log likelihood of the observations, in nats, without the priors of parameters."""
     converged: bool
+    """Whether the climb to the best parameters came to its end."""
 
 
 def likelihood(
@@ -60,11 +72,25 @@ def likelihood(
     variances: ArrayLike,
     mean: float | None = None,
 ) -> Likelihood:
-    """Give log p(values) = -(r' C^-1 r + log det C + n log 2 pi) / 2 and its derivatives.
+    """Compute the log likelihood of observations under a kernel, and its derivatives.
 
-    r = values - mean and C = K + diag(variances). A *mean* of None is the most likely one,
-    1' C^-1 values / 1' C^-1 1; the derivatives then hold for it as well, since that by the mean
-    is 0 there.
+    log p(values) = -(r' C^-1 r + log det C + n log 2 pi) / 2, r = values - mean and
+    C = K + diag(variances).
+
+    Args:
+        kernel: The kernel of the reward.
+        points: Where observations were made, (n, d).
+        values: What was observed, in reward units, (n,).
+        variances: The noise variance of all, or one for each, in squared reward units.
+        mean: The prior mean, in reward units. None takes the most likely one,
+            1' C^-1 values / 1' C^-1 1; the derivatives hold for it as well, since the derivative
+            by the mean is 0 there.
+
+    Returns:
+        The log likelihood, its derivatives and the mean.
+
+    Raises:
+        ValueError: If points, values or variances are not good.
     """
     rows = check_points(points)
     seen = check_values(values, len(rows))
@@ -111,7 +137,7 @@ class _Problem:
         self._variances, self._mean = variances, mean
         parameters = kernel.parameters()
         if variances is None:
-            parameters[NOISE] = 0.01 * float(kernel.diagonal(points).mean())
+            parameters[_NOISE] = 0.01 * float(kernel.diagonal(points).mean())
         for word in (*priors, *bounds, *fixed):
             if not any(word in _names(name) for name in parameters):
                 raise ValueError(f"no parameter is called {word!r}: there are {[*parameters]}")
@@ -121,20 +147,20 @@ class _Problem:
         limits = [_limits(name, start, bounds) for name, start in parameters.items()]
         self._bounds = np.log(limits)[self._free]
 
-    def starts(self, rng: np.random.Generator, count: int) -> list[Values]:
-        """Give the start itself and others within the bounds."""
+    def draw_starts(self, rng: np.random.Generator, count: int) -> list[Values]:
+        """Return the start itself and others within the bounds."""
         low, high = self._bounds.T
         first = np.clip(self._start[self._free], low, high)
         return [first, *rng.uniform(low, high, (count - 1, len(low)))]
 
-    def best(self, starts: list[Values]) -> Fit:
-        """Give the highest top; one that was found from the same starts before, at once."""
+    def find_best(self, starts: list[Values]) -> Fit:
+        """Return the best fit from *starts*, at once where it was found from them before."""
         key, models = self._key(starts), (self._kernel, self._priors)
         known, found = _FOUND.get(key, (None, None))
         # Two classes of users may be called alike, and a notebook defines one twice.
         if found is None or known != models:
             found = max((self.climb(start) for start in starts), key=itemgetter(0))[1]
-            if len(_FOUND) >= MOST_FOUND:
+            if len(_FOUND) >= _MOST_FOUND:
                 del _FOUND[next(iter(_FOUND))]
             _FOUND[key] = models, found
         return found
@@ -149,7 +175,7 @@ class _Problem:
         return hashed.digest()
 
     def climb(self, start: Values) -> tuple[float, Fit]:
-        """Climb from *start* to a top; give its height and the fit there."""
+        """Climb from *start* to a maximum; return its height and the fit there."""
         found, converged = start, True
         if len(start):
             result = minimize(
@@ -186,7 +212,7 @@ class _Problem:
         )
 
     def _descent(self, free: Values) -> tuple[float, Values]:
-        """Give what is minimised, -log likelihood - log priors, and its gradient."""
+        """Return what is minimised, -log likelihood - log priors, and its gradient."""
         whole = self._fill_in(free)
         _, variance, here = self._at(whole)
         height = here.value
@@ -202,12 +228,12 @@ class _Problem:
 
 
 def _names(name: str) -> tuple[str, str]:
-    """Give the names a parameter goes by: its whole path, and its last word."""
+    """Return the names of a parameter: its whole path, and its last word."""
     return name, [word for word in name.split(".") if not word.isdigit()][-1]
 
 
-def _find_rule(rules: Mapping[str, Rule], name: str) -> Rule | None:
-    """Find what was said of a parameter, by its whole name before its last word."""
+def _find_rule(rules: Mapping[str, _Rule], name: str) -> _Rule | None:
+    """Return what was given for a parameter, by its whole name before its last word."""
     return next((rules[word] for word in _names(name) if word in rules), None)
 
 
@@ -216,8 +242,8 @@ def _limits(
 ) -> tuple[float, float]:
     given = _find_rule(bounds, name)
     if given is None:
-        span = SPAN**2 if name == NOISE else SPAN
-        ceiling = min(CEILINGS.get(word, np.inf) for word in _names(name))
+        span = _SPAN**2 if name == _NOISE else _SPAN
+        ceiling = min(_CEILINGS.get(word, np.inf) for word in _names(name))
         return start / span, min(start * span, ceiling)
     low, high = given
     if not 0 < low <= high < np.inf:
@@ -238,14 +264,31 @@ def fit(
     fixed: Collection[str] = (),
     starts: int = 5,
 ) -> Fit:
-    """Find the parameters of *kernel* that make *values* (n,) at *points* (n, d) most likely.
+    """Find the parameters of a kernel that make observations most likely.
 
-    - *variances* of the noise, one or one for each observation; without them one is fitted.
-    - *mean*: the prior mean; without it, it is fitted. Data far from a fixed mean mislead.
-    - *priors*, *bounds* and *fixed* go by names as in `kernel.parameters()`, or by the last word
-      of them: "length_scale" stands for all length scales; "noise_variance" is the noise.
-      Bounds reach a factor 100 from the start in either direction unless given.
-    - *starts*: the kernel as it is, and others drawn from *rng*, log-uniform within the bounds.
+    *priors*, *bounds* and *fixed* name parameters as `kernel.parameters()` does, or by the last
+    word of that: "length_scale" stands for all length scales. "noise_variance" is the noise.
+
+    Args:
+        kernel: The kernel to fit; its parameters are the first start.
+        points: Where observations were made, (n, d).
+        values: What was observed, in reward units, (n,).
+        rng: Draws the other starts, log-uniform within the bounds.
+        variances: The noise variance of all, or one for each, in squared reward units; by default
+            one for all is fitted.
+        mean: The prior mean, in reward units; by default it is fitted. Data far from a fixed mean
+            mislead the fit.
+        priors: Densities of parameters, by name.
+        bounds: The lowest and the highest value of parameters, by name; by default a factor of 100
+            from the start in either direction.
+        fixed: The names of parameters to leave as they are.
+        starts: From how many starts to climb, at least 1.
+
+    Returns:
+        The best fit of all starts.
+
+    Raises:
+        ValueError: If there are no observations, they are not good, or a name or bound is wrong.
     """
     if starts < 1:
         raise ValueError(f"{starts} starts: give at least 1, the kernel as it is")
@@ -262,4 +305,4 @@ def fit(
         bounds=bounds or {},
         fixed=fixed,
     )
-    return problem.best(problem.starts(rng, starts))
+    return problem.find_best(problem.draw_starts(rng, starts))

@@ -1,4 +1,4 @@
-"""Observations: what was seen, where, and how noisily; checked at the door."""
+"""Observations: what was seen, where, and with how much noise; checked when they come in."""
 
 from __future__ import annotations
 
@@ -12,21 +12,46 @@ from numpy.typing import ArrayLike, NDArray
 from sparq_sim.arrays import Points, Values, all_finite
 from sparq_sim.gp.kernels import Kernel
 
-# A variance below the rounding of the prior variance acts as that rounding: float64 knows no finer.
+__all__ = [
+    "RESOLUTION",
+    "Candidates",
+    "GrowingArray",
+    "Observations",
+    "OffCandidatesError",
+    "Positions",
+    "check_mean",
+    "check_points",
+    "check_values",
+    "check_variances",
+]
+
+
 RESOLUTION = float(np.finfo(np.float64).eps)
+"""The least noise variance, as a share of the prior variance: float64 resolves no finer one."""
 
-MANY = 8  # So many points are worth a look whether they are those of the last time.
+_MANY = 8  # So many points are worth a look whether they are those of the last time.
 
-Number = TypeVar("Number", bound=np.generic)
+_Number = TypeVar("_Number", bound=np.generic)
 Positions = int | slice | Sequence[int] | NDArray[np.intp]
+"""Positions of observations: one, several, or a slice."""
 
 
 class OffCandidatesError(ValueError):
-    """A point is none of the candidates that a posterior is limited to."""
+    """Raised where a point is not among the candidates that a posterior is limited to."""
 
 
 def check_points(points: ArrayLike) -> Points:
-    """Give *points* as (n, d), one point (d,) as (1, d); refuse what is not finite."""
+    """Return points as a new array, after checking them.
+
+    Args:
+        points: Points, (n, d), or one point, (d,).
+
+    Returns:
+        The points as float64, (n, d); -0.0 has become 0.0.
+
+    Raises:
+        ValueError: If the shape is another, or a coordinate is not finite.
+    """
     array = np.array(points, dtype=np.float64, ndmin=2)
     array += 0.0  # -0.0 and 0.0 are one place
     if array.ndim != 2:
@@ -37,7 +62,18 @@ def check_points(points: ArrayLike) -> Points:
 
 
 def check_values(values: ArrayLike | float, count: int) -> Values:
-    """Give *values* as (count,); refuse what is not finite."""
+    """Return values as a new array, after checking them.
+
+    Args:
+        values: One value for each point, in reward units.
+        count: How many points there are.
+
+    Returns:
+        The values, (count,).
+
+    Raises:
+        ValueError: If there is not one value for each point, or one is not finite.
+    """
     if count == 1 and isinstance(values, float) and isfinite(values):
         return np.array((values,))  # The common case, in every round of a play.
     array = np.array(values, dtype=np.float64, ndmin=1)
@@ -55,7 +91,18 @@ def check_values(values: ArrayLike | float, count: int) -> Values:
 
 
 def check_variances(variances: ArrayLike | float, count: int) -> Values:
-    """Give *variances*, one or one for each observation; refuse zero, infinity and nan."""
+    """Return noise variances as an array, after checking them.
+
+    Args:
+        variances: One variance for all observations, or one for each, in squared reward units.
+        count: How many observations there are.
+
+    Returns:
+        The variances, () or (count,).
+
+    Raises:
+        ValueError: If the shape is another, or a variance is zero, negative or not finite.
+    """
     if isinstance(variances, float) and 0 < variances < inf:
         return np.array(variances)  # The common case, in every round of a play.
     array = np.asarray(variances, dtype=np.float64)
@@ -77,14 +124,28 @@ def check_variances(variances: ArrayLike | float, count: int) -> Values:
 
 
 def check_mean(mean: float) -> float:
-    """Give the prior *mean*; refuse what is not finite."""
+    """Return a prior mean, after checking it.
+
+    Args:
+        mean: The prior mean, in reward units.
+
+    Raises:
+        ValueError: If it is not finite.
+    """
     if not isfinite(mean):
         raise ValueError(f"a prior mean of {mean}: give a finite one, near the usual reward")
     return mean
 
 
 class Candidates:
-    """The points (g, d) at which predictions are wanted again and again."""
+    """The points at which predictions are wanted again and again.
+
+    Args:
+        points: The candidates, (g, d), at least one.
+
+    Raises:
+        ValueError: If there are none, or a coordinate is not finite.
+    """
 
     def __init__(self, points: ArrayLike) -> None:
         self.points = check_points(points)
@@ -100,13 +161,23 @@ class Candidates:
         return len(self.points)
 
     def find_places(self, points: Points) -> list[int]:
-        """Say which candidate each row of *points*, which were checked, is; -1 for none."""
+        """Return which candidate each point is.
+
+        Args:
+            points: Points that were checked, (n, d).
+
+        Returns:
+            The row of each point among the candidates, -1 where it is none of them.
+
+        Raises:
+            ValueError: If the points have another number of coordinates.
+        """
         if points.shape[1] != self.points.shape[1]:
             raise ValueError(
                 f"points of {points.shape[1]} coordinates, "
                 f"but the candidates have {self.points.shape[1]}"
             )
-        if len(points) < MANY:
+        if len(points) < _MANY:
             return [self._places.get(point.tobytes(), -1) for point in points]
         # An expert is asked about the same points round after round.
         key, (last, found) = points.tobytes(), self._last
@@ -116,7 +187,17 @@ class Candidates:
         return found
 
     def require_places(self, points: Points) -> list[int]:
-        """Say which candidate each row of *points* is; refuse any that is none."""
+        """Return which candidate each point is, where all must be candidates.
+
+        Args:
+            points: Points that were checked, (n, d).
+
+        Returns:
+            The row of each point among the candidates.
+
+        Raises:
+            OffCandidatesError: If a point is none of the candidates.
+        """
         places = self.find_places(points)
         if -1 in places:
             raise OffCandidatesError(
@@ -127,7 +208,7 @@ class Candidates:
 
 
 class GrowingArray:
-    """Numbers that come one after another, as an array."""
+    """An array of numbers to which more can be added."""
 
     def __init__(self) -> None:
         self._room: Values = np.empty(16)
@@ -135,11 +216,16 @@ class GrowingArray:
 
     @property
     def array(self) -> Values:
-        """All of them, (n,)."""
+        """All numbers so far, (n,); a view, which may be changed."""
         return self._room[: self._count]
 
     def extend(self, numbers: ArrayLike, count: int) -> None:
-        """Append *count* numbers, or one so many times."""
+        """Append numbers.
+
+        Args:
+            numbers: The numbers, (count,), or one number for all.
+            count: How many to append.
+        """
         last = self._count + count
         if last > len(self._room):
             self._room = _enlarge(self._room, max(2 * len(self._room), last))
@@ -147,7 +233,11 @@ class GrowingArray:
         self._count = last
 
     def keep(self, kept: NDArray[np.bool_]) -> None:
-        """Take out all but those *kept*."""
+        """Remove all numbers but some.
+
+        Args:
+            kept: Which numbers stay, (n,).
+        """
         stay = self.array[kept]
         self._count = len(stay)
         self._room[: self._count] = stay
@@ -156,7 +246,11 @@ class GrowingArray:
 class Observations:
     """Values seen at points, each with the variance of its noise, in order of arrival.
 
-    Positions count from 0 and move up when an earlier observation is removed, as in a list.
+    Positions count from 0. When an observation is removed, later ones move up, as in a list.
+    Properties are views of what is kept: they hold until the next change.
+
+    Args:
+        kernel: The kernel of the reward, which gives the prior variance at each point.
     """
 
     def __init__(self, kernel: Kernel) -> None:
@@ -173,31 +267,35 @@ class Observations:
 
     @property
     def points(self) -> Points:
-        """Where, (n, d)."""
+        """Where observations were made, (n, d)."""
         return self._points[: self._count]
 
     @property
     def values(self) -> Values:
-        """What, (n,)."""
+        """What was observed, in reward units, (n,)."""
         return self._values[: self._count]
 
     @property
     def variances(self) -> Values:
-        """How noisily, (n,)."""
+        """The variances of the noise, in squared reward units, (n,)."""
         return self._variances[: self._count]
 
     @property
     def priors(self) -> Values:
-        """The prior variances of the reward there, (n,)."""
+        """The prior variances of the reward at the points, (n,)."""
         return self._priors[: self._count]
 
     @property
     def places(self) -> NDArray[np.intp]:
-        """Which candidate, -1 for none, (n,)."""
+        """Which candidate each point is, -1 for none, (n,)."""
         return self._places[: self._count]
 
     def at(self, position: int) -> tuple[Points, float, float, float, int]:
-        """Give one: its point (1, d), value, variance, prior variance and place."""
+        """Return one observation: its point (1, d), value, variance, prior variance and place.
+
+        Args:
+            position: Which one, counted from 0.
+        """
         return (
             self._points[position : position + 1],
             self._values.item(position),
@@ -209,7 +307,19 @@ class Observations:
     def add(
         self, points: Points, values: ArrayLike, *, variances: ArrayLike, places: Sequence[int]
     ) -> None:
-        """Append observations; *places* are those of *points* among the candidates."""
+        """Append observations.
+
+        Args:
+            points: Where they were made, checked by `check_points`, (n, d).
+            values: What was observed, in reward units, (n,).
+            variances: The noise variance of all, or one for each, in squared reward units. One
+                below `RESOLUTION` times the prior variance counts as that much.
+            places: Which candidate each point is, -1 for none.
+
+        Raises:
+            ValueError: If values or variances are not good, or points have another number of
+                coordinates than those before.
+        """
         values = check_values(values, len(points))
         variances = check_variances(variances, len(points))
         first, last = self._count, self._count + len(points)
@@ -232,7 +342,16 @@ class Observations:
         self._count = last
 
     def replace(self, position: int, value: float, *, variance: float) -> int:
-        """Put another value and variance at *position*; give it counted from 0."""
+        """Replace the value and the variance of one observation; its point stays.
+
+        Args:
+            position: Which observation; negative positions count from the end.
+            value: The new value, in reward units.
+            variance: The new noise variance, in squared reward units.
+
+        Returns:
+            The position, counted from 0.
+        """
         position = range(self._count)[position]
         (noise,) = np.atleast_1d(check_variances(variance, 1))
         self._values[position] = check_values(value, 1)[0]
@@ -240,7 +359,14 @@ class Observations:
         return position
 
     def remove(self, positions: Positions) -> int:
-        """Take out the observations at *positions*; give the first position that changed."""
+        """Remove observations.
+
+        Args:
+            positions: Which ones.
+
+        Returns:
+            The first position at which there is now another observation than before.
+        """
         if isinstance(positions, slice) and positions == slice(None):
             self._count = 0
             return 0
@@ -255,7 +381,14 @@ class Observations:
         return first
 
     def set_variances(self, variances: ArrayLike) -> int:
-        """Give all observations other variances; give the first position that changed."""
+        """Replace the noise variances of all observations.
+
+        Args:
+            variances: One for all, or one for each, in squared reward units.
+
+        Returns:
+            The first position whose variance changed; the number of observations if none did.
+        """
         checked = check_variances(variances, self._count)
         if not self._count:
             return 0
@@ -282,7 +415,7 @@ class Observations:
             self._places = _enlarge(self._places, room)
 
 
-def _enlarge(column: NDArray[Number], room: int) -> NDArray[Number]:
+def _enlarge(column: NDArray[_Number], room: int) -> NDArray[_Number]:
     larger = np.empty((room, *column.shape[1:]), dtype=column.dtype)
     larger[: len(column)] = column
     return larger

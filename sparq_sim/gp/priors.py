@@ -1,4 +1,4 @@
-"""Priors: densities of kernel parameters, for fits that need a nudge."""
+"""Priors: densities of kernel parameters, which guide a fit to few observations."""
 
 from __future__ import annotations
 
@@ -10,21 +10,34 @@ from sparq_sim.fields import Positive
 from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.parts import PartChoice
 
+__all__ = ["AnyPrior", "Gamma", "LogNormal", "Prior"]
+
 
 class Prior(Model):
-    """A density of a parameter x > 0."""
+    """The density of a parameter x > 0.
+
+    A prior of your own defines both methods; a fit adds `log_density` to the log likelihood.
+    """
 
     @abstractmethod
     def log_density(self, value: float) -> float:
-        """Return the log density at *value*."""
+        """Return the logarithm of the density.
+
+        Args:
+            value: The parameter x, above 0.
+        """
 
     @abstractmethod
     def slope(self, value: float) -> float:
-        """Return the derivative of the log density by log *value*."""
+        """Return the derivative of the log density by log x.
+
+        Args:
+            value: The parameter x, above 0.
+        """
 
 
 class Gamma(Prior):
-    """A prior of density proportional to x^(shape - 1) exp(-rate x)."""
+    """A prior whose density is proportional to x^(shape - 1) exp(-rate x)."""
 
     kind: Literal["gamma"] = "gamma"
     shape: Positive
@@ -33,12 +46,10 @@ class Gamma(Prior):
     """How fast the density falls for large values; its mean is shape / rate."""
 
     def log_density(self, value: float) -> float:
-        """Give the log density at *value*."""
         constant = self.shape * log(self.rate) - lgamma(self.shape)
         return constant + (self.shape - 1) * log(value) - self.rate * value
 
     def slope(self, value: float) -> float:
-        """Give the derivative of the log density by log *value*."""
         return self.shape - 1 - self.rate * value
 
 
@@ -52,12 +63,10 @@ class LogNormal(Prior):
     """The std of the logarithm."""
 
     def log_density(self, value: float) -> float:
-        """Give the log density at *value*."""
         deviation = (log(value) - self.log_mean) / self.log_std
         return -0.5 * deviation**2 - log(value * self.log_std) - 0.5 * log(2 * pi)
 
     def slope(self, value: float) -> float:
-        """Give the derivative of the log density by log *value*."""
         return -1 - (log(value) - self.log_mean) / self.log_std**2
 
 

@@ -48,8 +48,9 @@ def _check_shape(kernel: Kernel, what: str, given: object, shape: tuple[int, ...
 class Kernel(Model):
     """A covariance k(a, b) between rewards; every number in it is positive and may be fitted.
 
-    One of your own need define no more than `__call__`. The rest follows from it, by central
-    differences where derivatives are asked for; define them as well where speed matters.
+    A kernel of your own need only define `__call__`. The rest follows from it, derivatives by
+    central differences; define them as well where speed matters. Kernels add and multiply:
+    `2.0 * SquaredExponential() + Matern12()` is a kernel.
     """
 
     _result_checks: ClassVar[ResultChecks] = {
@@ -60,16 +61,37 @@ class Kernel(Model):
 
     @abstractmethod
     def __call__(self, a: Points, b: Points) -> Matrix:
-        """Give k between the rows of *a* (n, d) and of *b* (m, d), as (n, m)."""
+        """Return the covariance of each point of *a* with each point of *b*.
+
+        Args:
+            a: Points, (n, d).
+            b: Points, (m, d).
+
+        Returns:
+            The matrix k(a_i, b_j) in squared reward units, (n, m).
+        """
 
     def diagonal(self, points: Points) -> Values:
-        """Give k(p, p) for each row p of *points*, as (n,)."""
+        """Return the variance of the reward at each point.
+
+        Args:
+            points: Points p, (n, d).
+
+        Returns:
+            k(p, p) for each point in squared reward units, (n,).
+        """
         return np.array([self(row, row)[0, 0] for row in points[:, None]])
 
     def gradient(self, point: Point, points: Points) -> Matrix:
-        """Give the derivative of k(point, p) by *point* for each row p of *points*, as (n, d).
+        """Return the derivative of the covariance of one point with others, by that point.
 
-        Where k has a kink, give the mean of the derivatives on both sides.
+        Args:
+            point: The point by whose coordinates k is differentiated, (d,).
+            points: The other points p, (n, d).
+
+        Returns:
+            The derivative of k(point, p) by *point* for each p, (n, d). Where k has a kink it is
+            the mean of the derivatives on both sides.
         """
         steps = np.diag(_STEP * np.maximum(1.0, np.abs(point)))
         ahead, behind = point + steps, point - steps
@@ -77,7 +99,15 @@ class Kernel(Model):
         return ((self(ahead, points) - self(behind, points)) / widths[:, None]).T
 
     def derivatives(self, points: Points) -> list[Matrix]:
-        """Give the derivative of k(points, points) by each log-parameter, each (n, n)."""
+        """Return the derivatives of the kernel matrix by the logarithms of the parameters.
+
+        Args:
+            points: Points, (n, d).
+
+        Returns:
+            The derivative of k(points, points) by each log-parameter, each (n, n), in the order of
+            `parameters`.
+        """
         found = []
         parameters = self.log_parameters()
         for step in np.diag(np.full(len(parameters), _STEP)):
@@ -87,18 +117,31 @@ class Kernel(Model):
         return found
 
     def parameters(self) -> dict[str, float]:
-        """Name the parameters by their dotted path, in the order of `log_parameters`."""
+        """Return the parameters by their dotted path, such as `parts.0.length_scale`.
+
+        Their order is that of the fields; parts of the kernel come with theirs.
+        """
         found: dict[str, float] = {}
         for name in type(self).model_fields:
             _collect(getattr(self, name), name, found)
         return found
 
     def log_parameters(self) -> Values:
-        """Give the logarithms of the parameters."""
+        """Return the natural logarithms of the parameters, (p,), in the order of `parameters`."""
         return np.log(list(self.parameters().values()))
 
     def with_log_parameters(self, values: Values) -> Self:
-        """Copy the kernel with other parameters, exp(*values*)."""
+        """Return a copy of the kernel with other parameters.
+
+        Args:
+            values: The logarithms of the new parameters, (p,), in the order of `parameters`.
+
+        Returns:
+            A kernel of the same kind, whose parameters are exp(*values*).
+
+        Raises:
+            ValueError: If there is not one value for each parameter.
+        """
         if len(values) != len(self.parameters()):
             raise ValueError(
                 f"{len(values)} log-parameters for a kernel with {len(self.parameters())}: "
@@ -151,7 +194,7 @@ def _parts(kernel: Kernel, kind: type[Sum] | type[Product]) -> tuple[Kernel, ...
 
 
 class Constant(Kernel):
-    """The same reward everywhere, of unknown height: k = variance."""
+    """A kernel of rewards that are the same everywhere, at an unknown height: k = variance."""
 
     kind: Literal["constant"] = "constant"
     variance: Positive = 1.0
@@ -174,7 +217,7 @@ class Constant(Kernel):
 
 
 class Sum(Kernel):
-    """Independent effects that add up: k = k_1 + k_2 + ..."""
+    """A kernel of independent effects that add up: k = k_1 + k_2 + ..."""
 
     kind: Literal["sum"] = "sum"
     parts: Annotated[tuple[AnyKernel, ...], Field(min_length=1)]
@@ -194,7 +237,7 @@ class Sum(Kernel):
 
 
 class Product(Kernel):
-    """Effects that must agree: k = k_1 * k_2 * ...
+    """A kernel of effects that must agree: k = k_1 * k_2 * ...
 
     Only the product of the variances matters: hold all but one fixed when fitting.
     """

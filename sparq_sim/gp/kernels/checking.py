@@ -16,7 +16,11 @@ _SINGLE = 1e-6
 
 
 def check_kernel(kernel: Kernel, points: Points) -> None:
-    """Refuse a *kernel* that is none at some of the *points* (n, d).
+    """Check that a kernel is a covariance, as far as some points show it.
+
+    Args:
+        kernel: The kernel to check.
+        points: Where to evaluate it, (n, d).
 
     Raises:
         PluginError: If k is of the wrong shape, not finite, not symmetric, not positive where it

@@ -29,7 +29,7 @@ LengthScale = Positive | Annotated[tuple[Positive, ...], Field(min_length=1)]
 class Stationary(Kernel):
     """A kernel of the scaled distance, k = variance * c(s), s = sum_j ((a_j - b_j) / l_j)^2.
 
-    *length_scale* l is one number, or one for each dimension, in units of the points.
+    l is *length_scale*. Subclasses define the correlation c(s) and its slope.
     """
 
     variance: Positive = 1.0
@@ -40,11 +40,11 @@ class Stationary(Kernel):
 
     @abstractmethod
     def _correlation(self, squares: Matrix) -> Matrix:
-        """Give c(s)."""
+        """Return c(s)."""
 
     @abstractmethod
     def _slope(self, squares: Matrix) -> Matrix:
-        """Give -2 c'(s)."""
+        """Return -2 c'(s)."""
 
     def __call__(self, a: Points, b: Points) -> Matrix:
         return self.variance * self._correlation(self._squares(a, b))
@@ -87,7 +87,7 @@ class Stationary(Kernel):
 
 
 class SquaredExponential(Stationary):
-    """Infinitely smooth rewards: k = variance * exp(-s / 2)."""
+    """A kernel of infinitely smooth rewards: k = variance * exp(-s / 2)."""
 
     kind: Literal["squared-exponential"] = "squared-exponential"
 
@@ -99,7 +99,7 @@ class SquaredExponential(Stationary):
 
 
 class Matern12(Stationary):
-    """Rough rewards: k = variance * exp(-r), r = sqrt(s).
+    """A kernel of rough rewards: k = variance * exp(-r), r = sqrt(s).
 
     In time this is the Ornstein-Uhlenbeck process, and may be called so.
     """
@@ -117,7 +117,7 @@ class Matern12(Stationary):
 
 
 class Matern32(Stationary):
-    """Rewards with one derivative: k = variance * (1 + r) exp(-r), r = sqrt(3 s)."""
+    """A kernel of rewards with one derivative: k = variance * (1 + r) exp(-r), r = sqrt(3 s)."""
 
     kind: Literal["matern-3/2"] = "matern-3/2"
 
@@ -130,7 +130,10 @@ class Matern32(Stationary):
 
 
 class Matern52(Stationary):
-    """Rewards with two derivatives: k = variance * (1 + r + r^2 / 3) exp(-r), r = sqrt(5 s)."""
+    """A kernel of rewards with two derivatives.
+
+    k = variance * (1 + r + r^2 / 3) exp(-r), r = sqrt(5 s).
+    """
 
     kind: Literal["matern-5/2"] = "matern-5/2"
 
@@ -144,7 +147,7 @@ class Matern52(Stationary):
 
 
 class RationalQuadratic(Stationary):
-    """A mixture of length scales: k = variance * (1 + s / (2 alpha))^-alpha."""
+    """A kernel that mixes length scales: k = variance * (1 + s / (2 alpha))^-alpha."""
 
     kind: Literal["rational-quadratic"] = "rational-quadratic"
     alpha: Positive = 1.0

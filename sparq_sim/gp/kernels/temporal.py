@@ -22,9 +22,10 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 
 
 class Forgetting(Kernel):
-    """Rewards that return to their prior: k = (1 - epsilon)^(|t - t'| / 2), times as (n, 1).
+    """A kernel of rewards that return to their prior: k = (1 - epsilon)^(|t - t'| / 2).
 
-    Bogunovic et al. 2016: f_{t+1} = sqrt(1 - epsilon) f_t + sqrt(epsilon) g_{t+1}.
+    Points are times, (n, 1). Bogunovic et al. 2016: f_{t+1} = sqrt(1 - epsilon) f_t +
+    sqrt(epsilon) g_{t+1}.
     """
 
     kind: Literal["forgetting"] = "forgetting"
@@ -49,10 +50,10 @@ class Forgetting(Kernel):
 
 
 class Wiener(Kernel):
-    """Rewards that wander off for ever: k = 1 + rate * min(t, t'), times >= 0 as (n, 1).
+    """A kernel of rewards that wander off without end: k = 1 + rate * min(t, t').
 
-    The uncertainty injection of UI-TVBO (Brunzema et al. 2022); *rate* in variance per time unit,
-    as a share of the variance in space.
+    Points are times from 0 on, (n, 1). This is the uncertainty injection of UI-TVBO (Brunzema et
+    al. 2022).
     """
 
     kind: Literal["wiener"] = "wiener"
@@ -91,7 +92,7 @@ def _from_zero(points: Points) -> Values:
 
 
 class SpaceTime(Kernel):
-    """Rewards that change with time, separably: k = space(x, x') * time(t, t').
+    """A kernel of rewards that change with time, separably: k = space(x, x') * time(t, t').
 
     Points carry their time as the last coordinate, (n, d + 1): see `stamp`.
     """
@@ -123,5 +124,13 @@ class SpaceTime(Kernel):
 
 
 def stamp(points: Points, times: Values | float) -> Points:
-    """Write *times*, one or one for each point, as the last coordinate of *points* (n, d)."""
+    """Return points with a time as their last coordinate, as a `SpaceTime` kernel takes them.
+
+    Args:
+        points: Points, (n, d).
+        times: The time of all points, or one for each, (n,).
+
+    Returns:
+        The points with their times, (n, d + 1).
+    """
     return np.column_stack([points, np.broadcast_to(times, len(points))])

@@ -1,1 +1,1 @@
-"""Posteriors: what is believed of a reward, by the exact way that costs least."""
+"""Posteriors: what is believed of a reward given observations, exactly, at the least cost."""

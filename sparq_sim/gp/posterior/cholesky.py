@@ -20,19 +20,30 @@ from sparq_sim.gp.observations import (
 )
 from sparq_sim.gp.posterior.predictor import Posterior
 
+__all__ = ["CholeskyPosterior", "factor", "solve_backward", "solve_forward"]
+
+
 _GROWTH, _MOST_GROWTH = 4, 4096  # Memory that is not touched costs little; copying does.
 _BLOCK = 8  # so many new observations are worth a blocked update
 _FAINT = 1e-13  # of the prior variance: pivots below are rounding, and rows after them noise
 
 
 def factor(covariance: Matrix, variances: Values) -> Matrix:
-    """Give the lower triangular L with L L' = covariance + diag(variances), in every case."""
+    """Factor a covariance plus noise, whatever their condition.
+
+    Args:
+        covariance: K, (n, n), positive semidefinite to rounding.
+        variances: The noise variances, (n,) or one number as an array.
+
+    Returns:
+        The lower triangular L with L L' = K + diag(variances), (n, n).
+    """
     lower = _quick_factor(covariance, variances, floors=_FAINT * np.diagonal(covariance))
     return _careful_factor(covariance, variances) if lower is None else lower
 
 
 def _quick_factor(covariance: Matrix, variances: Values, *, floors: Values) -> Matrix | None:
-    """Give L if no pivot falls below its floor."""
+    """Return L if no pivot falls below its floor."""
     lower, failed = lapack.dpotrf(covariance + np.diag(variances), lower=1, overwrite_a=1)
     if failed or (np.diagonal(lower) ** 2 < floors).any():
         return None
@@ -41,7 +52,7 @@ def _quick_factor(covariance: Matrix, variances: Values, *, floors: Values) -> M
 
 
 def _careful_factor(covariance: Matrix, variances: Values) -> Matrix:
-    """Give L without ever adding what would round off, where noise is all but absent.
+    """Return L without ever adding what rounding would lose, for noise that is all but absent.
 
     With covariance = H H', QR of [H, S]' gives R' R = H H' + S^2, S^2 = diag(variances), to the
     rounding of S instead of S^2. Eigenvalues below 0 are rounding, and taken as 0.
@@ -55,13 +66,29 @@ def _careful_factor(covariance: Matrix, variances: Values) -> Matrix:
 
 
 def solve_forward(lower: Matrix, right: Matrix) -> Matrix:
-    """Solve L x = right."""
+    """Solve L x = right.
+
+    Args:
+        lower: L, lower triangular, (n, n).
+        right: The right side, (n,) or (n, m).
+
+    Returns:
+        x, in the shape of *right*.
+    """
     solved: Matrix = solve_triangular(lower, right, lower=True, check_finite=False)
     return solved
 
 
 def solve_backward(lower: Matrix, right: Matrix) -> Matrix:
-    """Solve L' x = right."""
+    """Solve L' x = right.
+
+    Args:
+        lower: L, lower triangular, (n, n).
+        right: The right side, (n,) or (n, m).
+
+    Returns:
+        x, in the shape of *right*.
+    """
     if not len(lower):
         return right
     solved: Matrix = solve_triangular(lower, right, lower=True, trans="T", check_finite=False)
@@ -71,8 +98,14 @@ def solve_backward(lower: Matrix, right: Matrix) -> Matrix:
 class CholeskyPosterior(Posterior):
     """A Gaussian process given observations at X: L L' = K(X, X) + diag(variances).
 
-    One observation more costs O(n^2). An observation that changes or goes costs a new factor
-    from its row on. All is paid when a prediction is asked, so changes in a row are paid once.
+    One observation more costs O(n^2). One that changes or goes costs a new factor from its row on.
+    All is computed when a prediction is asked for, so several changes in a row cost as one.
+
+    Args:
+        kernel: The kernel of the reward.
+        candidates: Points at which predictions are kept up to date, (g, d); by default none.
+            Observations may be made anywhere.
+        mean: The prior mean, in reward units.
     """
 
     def __init__(
@@ -91,11 +124,9 @@ class CholeskyPosterior(Posterior):
 
     @property
     def candidates(self) -> Points | None:
-        """The candidates (g, d), if there are any."""
         return None if self._cache is None else self._cache.candidates.points
 
     def add(self, points: ArrayLike, values: ArrayLike, *, variances: ArrayLike) -> None:
-        """Add observations of *values* (n,) at *points* (n, d), or one at a point (d,)."""
         rows = check_points(points)
         places = (
             [-1] * len(rows) if self._cache is None else self._cache.candidates.find_places(rows)
@@ -103,19 +134,15 @@ class CholeskyPosterior(Posterior):
         self.observations.add(rows, values, variances=variances, places=places)
 
     def replace(self, position: int, value: float, *, variance: float) -> None:
-        """Put another value and variance in the place of an observation, at the same point."""
         self._keep(self.observations.replace(position, value, variance=variance))
 
     def remove(self, positions: Positions) -> None:
-        """Take observations out; later ones move up, as in a list."""
         self._keep(self.observations.remove(positions))
 
     def set_variances(self, variances: ArrayLike) -> None:
-        """Give all observations other variances, as when they age."""
         self._keep(self.observations.set_variances(variances))
 
     def mean(self, points: ArrayLike | None = None) -> Values:
-        """Give the mean of the reward at *points* (n, d), or at the candidates."""
         self._catch_up()
         if points is None:
             return self.prior_mean + self._require_cache().means
@@ -123,7 +150,6 @@ class CholeskyPosterior(Posterior):
         return self.prior_mean + projected.T @ self._whitened[: self._rows]
 
     def std(self, points: ArrayLike | None = None) -> Values:
-        """Give the std of the reward at *points* (n, d), or at the candidates."""
         self._catch_up()
         if points is None:
             at_candidates = np.maximum(self._require_cache().variances, 0.0)
@@ -134,12 +160,10 @@ class CholeskyPosterior(Posterior):
         return np.sqrt(np.maximum(variances, 0.0))
 
     def mean_gradient(self, point: Point) -> Point:
-        """Give the derivative (d,) of the mean by *point*."""
         self._catch_up()
         return self._slopes(point).T @ self._backward(self._whitened[: self._rows])
 
     def std_gradient(self, point: Point) -> Point:
-        """Give the derivative (d,) of the std by *point*; 0 where the std is 0."""
         std = self.std(point)[0]
         if std == 0:
             return np.zeros(len(point))
@@ -151,7 +175,6 @@ class CholeskyPosterior(Posterior):
 
     @property
     def log_determinant(self) -> float:
-        """Log det(I + S^-1/2 K S^-1/2), S = diag(variances)."""
         self._catch_up()
         pivots = np.diagonal(self._lower)[: self._rows]
         return float(2 * np.log(pivots).sum() - np.log(self.observations.variances).sum())
@@ -167,7 +190,7 @@ class CholeskyPosterior(Posterior):
         return self.kernel.gradient(point, self.observations.points)
 
     def _project(self, points: Points) -> Matrix:
-        """Give L^-1 K(X, points)."""
+        """Return L^-1 K(X, points)."""
         if not self._rows:
             return np.empty((0, len(points)))
         return self._forward(self.kernel(self.observations.points[: self._rows], points))
@@ -302,7 +325,7 @@ class _Cache:
 
 
 def _choose_room(rows: int, wanted: int) -> int:
-    """Say how many rows to make room for, when *rows* are not enough for those *wanted*."""
+    """Return how many rows to make room for, when *rows* are not enough for those *wanted*."""
     return max(min(_GROWTH * rows, rows + _MOST_GROWTH), wanted)
 
 

@@ -1,4 +1,4 @@
-"""Posteriors at candidates that change with time: what was seen fades, or the reward drifts."""
+"""Posteriors at candidates that change with time: observations fade, or the reward drifts."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ from sparq_sim.gp.observations import (
 from sparq_sim.gp.posterior.features import (
     Features,
     FeatureState,
-    Normal,
-    log_determinant,
-    precision_root,
+    NormalEquations,
+    compute_log_determinant,
+    factor_precision,
 )
+
+__all__ = ["FadingPosterior", "KalmanPosterior"]
+
 
 _FADES = 1e4  # prior variance over noise variance up to which sums of precisions keep their digits
 
@@ -28,10 +31,14 @@ _FADES = 1e4  # prior variance over noise variance up to which sums of precision
 class FadingPosterior:
     """A Gaussian process at candidates whose observations all lose precision at one pace.
 
-    Observations of precisions p add p phi phi' to the precision I of w, so to let all fade by one
-    share is to multiply a matrix: a round costs O(r^3 + g r^2), however many went before. What was
-    seen cannot be changed or taken out. Sums of precisions lose digits where observations are
-    very precise: see `accepts`.
+    Observations of precisions p add p phi phi' to the precision I of w, so letting all of them
+    lose the same share multiplies one matrix: a round costs O(r^3 + g r^2), however many went
+    before. Observations cannot be changed or removed. Sums of precisions lose digits where
+    observations are very precise: see `accepts`.
+
+    Args:
+        features: The features of the candidates.
+        mean: The prior mean, in reward units.
     """
 
     def __init__(self, features: Features, *, mean: float = 0.0) -> None:
@@ -41,10 +48,15 @@ class FadingPosterior:
         self._precision: Matrix = np.zeros((rank, rank), order="F")  # upper triangles
         self._twice: Matrix = np.zeros((rank, rank), order="F")
         self._target: Values = np.zeros(rank)
-        self._solution: Normal | None = None
+        self._solution: NormalEquations | None = None
 
     def accepts(self, points: Points, variances: Values) -> bool:
-        """Tell whether observations can be added: at candidates, and not too precise."""
+        """Return whether observations can be added: made at candidates, and not too precise.
+
+        Args:
+            points: Where they were made, (n, d).
+            variances: Their noise variances, in squared reward units, (n,).
+        """
         priors = self.features.priors
         return all(
             place >= 0 and priors.item(place) <= _FADES * variance
@@ -54,7 +66,17 @@ class FadingPosterior:
         )
 
     def add(self, points: Points, values: Values, *, variances: Values, share: float) -> None:
-        """Add observations that have faded to a *share* of their precision already."""
+        """Add observations.
+
+        Args:
+            points: Where they were made, all candidates, (n, d).
+            values: What was observed, in reward units, (n,).
+            variances: Their noise variances when they were made, in squared reward units, (n,).
+            share: The share of their precision that is left by now.
+
+        Raises:
+            OffCandidatesError: If a point is none of the candidates.
+        """
         places = self.features.candidates.require_places(points + 0.0)
         for place, value, variance in zip(places, values, variances, strict=True):
             row, precision = self.features.matrix[place], share / float(variance)
@@ -64,29 +86,33 @@ class FadingPosterior:
         self._solution = None
 
     def fade(self, share: float) -> None:
-        """Let all observations keep a *share* of their precision."""
+        """Reduce the precision of all observations.
+
+        Args:
+            share: The share of it that is kept, from 0 to 1.
+        """
         self._precision *= share
         self._twice *= share * share
         self._target *= share
         self._solution = None
 
     def mean(self) -> Values:
-        """Give the mean of the reward at the candidates."""
+        """Return the mean of the reward at the candidates, in reward units, (g,)."""
         return self.prior_mean + self._current().means(self._target)
 
     def std(self) -> Values:
-        """Give the std of the reward at the candidates."""
+        """Return the std of the reward at the candidates, in reward units, (g,)."""
         stds: Values = np.sqrt(self._current().variances)
         return stds
 
     @property
     def log_determinant(self) -> float:
-        """That of I + S^-1/2 K S^-1/2, had all faded twice as fast."""
-        return log_determinant(precision_root(self._twice.copy(order="F")))
+        """Log det(I + S^-1/2 K S^-1/2), as if all observations had faded twice as fast."""
+        return compute_log_determinant(factor_precision(self._twice.copy(order="F")))
 
-    def _current(self) -> Normal:
+    def _current(self) -> NormalEquations:
         if self._solution is None:
-            self._solution = Normal(self.features, self._precision.copy(order="F"))
+            self._solution = NormalEquations(self.features, self._precision.copy(order="F"))
         return self._solution
 
 
@@ -96,9 +122,13 @@ class KalmanPosterior:
     With keep = sqrt(1 - epsilon) and inject = epsilon a round this is TV-GP-UCB exactly, the
     kernel `SpaceTime(space, Forgetting)` (Bogunovic et al. 2016); with keep = 1 and
     inject = rate it is UI-TVBO, `SpaceTime(space, Wiener)` (Brunzema et al. 2022). A round costs
-    O(r^2 + g r), however many went before. What was seen cannot be changed or taken out.
+    O(r^2 + g r), however many went before. Observations cannot be changed or removed.
     Each update rounds at 1e-16 of the prior variance, so observations should not be more precise
     than some 1e-10 of it.
+
+    Args:
+        features: The features of the candidates.
+        mean: The prior mean, in reward units.
     """
 
     def __init__(self, features: Features, *, mean: float = 0.0) -> None:
@@ -107,7 +137,17 @@ class KalmanPosterior:
         self._state = FeatureState.prior(features)
 
     def add(self, points: ArrayLike, values: ArrayLike, *, variances: ArrayLike) -> None:
-        """Add observations, made now, of *values* (n,) at *points* (n, d), or at a point (d,)."""
+        """Add observations that are made now.
+
+        Args:
+            points: Where they are made, all candidates, (n, d), or one point, (d,).
+            values: What is observed, in reward units, (n,).
+            variances: The noise variance of all, or one for each, in squared reward units.
+
+        Raises:
+            OffCandidatesError: If a point is none of the candidates.
+            ValueError: If points, values or variances are not good.
+        """
         rows = check_points(points)
         places = self.features.candidates.require_places(rows)
         values = check_values(values, len(rows)) - self.prior_mean
@@ -117,9 +157,16 @@ class KalmanPosterior:
             self._state.learn(place, float(value), float(variance))
 
     def drift(self, keep: float, inject: float) -> None:
-        """Let the reward f, counted from the prior mean, become keep * f + sqrt(inject) * g.
+        """Change the reward f, counted from the prior mean, to keep * f + sqrt(inject) * g.
 
-        g is a fresh draw of the prior; *keep* from 0 to 1, *inject* >= 0.
+        g is a fresh draw of the prior.
+
+        Args:
+            keep: The factor of f, from 0 to 1.
+            inject: The new variance, as a share of the prior variance, 0 or more.
+
+        Raises:
+            ValueError: If a number is outside its range.
         """
         if not (0 <= keep <= 1 and 0 <= inject < np.inf):
             raise ValueError(
@@ -129,11 +176,11 @@ class KalmanPosterior:
         self._state.drift(keep, inject)
 
     def mean(self) -> Values:
-        """Give the mean of the reward at the candidates, now."""
+        """Return the mean of the reward at the candidates now, in reward units, (g,)."""
         return self.prior_mean + self._state.means
 
     def std(self) -> Values:
-        """Give the std of the reward at the candidates, now."""
+        """Return the std of the reward at the candidates now, in reward units, (g,)."""
         variances = np.maximum(self._state.variances, 0.0)
         return np.sqrt(variances, out=variances)
 

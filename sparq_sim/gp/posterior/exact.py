@@ -1,4 +1,4 @@
-"""The posterior of a Gaussian process: one interface, and the cheapest exact way behind it."""
+"""The posteriors of one interface, and the choice of the one that costs least."""
 
 from numpy.typing import ArrayLike
 
@@ -25,10 +25,18 @@ _RANK = 500  # up to so many features, predictions from them cost less than from
 def make_posterior(
     kernel: Kernel, *, candidates: ArrayLike | None = None, mean: float = 0.0
 ) -> Posterior:
-    """Start a posterior with prior *mean*, in the exact way that costs least.
+    """Make a posterior without observations, of the exact kind that costs least.
 
-    Where *candidates* (g, d) are given, have a kernel matrix of moderate rank and are the only
-    points to be observed, use features of them; otherwise a Cholesky factor.
+    Where candidates are given, have a kernel matrix of moderate rank and are the only points to be
+    observed, this is a `FeaturePosterior`; otherwise a `CholeskyPosterior`.
+
+    Args:
+        kernel: The kernel of the reward.
+        candidates: The points at which predictions are wanted, (g, d); by default none.
+        mean: The prior mean, in reward units.
+
+    Returns:
+        The posterior. A `FeaturePosterior` refuses observations elsewhere.
     """
     if candidates is not None:
         features = Features.within(kernel, candidates, rank=_RANK)

@@ -27,6 +27,10 @@ class FeaturePosterior(Posterior):
     Observations at one candidate are merged, each weighted by its precision, so the cost of any
     change is O((g + n) r^2) at most, however many rounds went before. One observation more
     costs O(g r).
+
+    Args:
+        features: The features of the candidates.
+        mean: The prior mean, in reward units.
     """
 
     def __init__(self, features: Features, *, mean: float = 0.0) -> None:
@@ -42,11 +46,9 @@ class FeaturePosterior(Posterior):
 
     @property
     def candidates(self) -> Points:
-        """The candidates (g, d)."""
         return self.features.candidates.points
 
     def add(self, points: ArrayLike, values: ArrayLike, *, variances: ArrayLike) -> None:
-        """Add observations of *values* (n,) at *points* (n, d), or one at a point (d,)."""
         rows = check_points(points)
         places = self.features.candidates.require_places(rows)
         self._newest = len(self)
@@ -54,12 +56,10 @@ class FeaturePosterior(Posterior):
         self._dense = None
 
     def replace(self, position: int, value: float, *, variance: float) -> None:
-        """Put another value and variance in the place of an observation, at the same point."""
         self.observations.replace(position, value, variance=variance)
         self._learn_nothing()
 
     def remove(self, positions: Positions) -> None:
-        """Take observations out; later ones move up, as in a list."""
         gone = set(np.arange(len(self))[positions].ravel().tolist())
         few = len(gone) <= min(_FEW, len(self) - len(gone), _FRESH - self._updates)
         if not (few and all(map(self._tame, gone))):
@@ -75,34 +75,28 @@ class FeaturePosterior(Posterior):
         self._newest -= len(gone)
 
     def set_variances(self, variances: ArrayLike) -> None:
-        """Give all observations other variances, as when they age."""
         self.observations.set_variances(variances)
         self._learn_nothing()
 
     def mean(self, points: ArrayLike | None = None) -> Values:
-        """Give the mean of the reward at *points* (n, d), or at the candidates."""
         if points is not None:
             return self._anywhere().mean(points)
         return self.prior_mean + self._current().means
 
     def std(self, points: ArrayLike | None = None) -> Values:
-        """Give the std of the reward at *points* (n, d), or at the candidates."""
         if points is not None:
             return self._anywhere().std(points)
         variances = np.maximum(self._current().variances, 0.0)
         return np.sqrt(variances, out=variances)
 
     def mean_gradient(self, point: Point) -> Point:
-        """Give the derivative (d,) of the mean by *point*."""
         return self._anywhere().mean_gradient(point)
 
     def std_gradient(self, point: Point) -> Point:
-        """Give the derivative (d,) of the std by *point*; 0 where the std is 0."""
         return self._anywhere().std_gradient(point)
 
     @property
     def log_determinant(self) -> float:
-        """Log det(I + S^-1/2 K S^-1/2), S = diag(variances)."""
         return self._current().log_determinant
 
     def _learn_nothing(self) -> None:
@@ -113,7 +107,7 @@ class FeaturePosterior(Posterior):
         self._dense = None
 
     def _current(self) -> FeatureState:
-        """Take in what is new; what was added last comes by itself, after all before it."""
+        """Learn what is new; what was added last comes by itself, after all before it."""
         if self._learned < len(self):
             if self._learned < self._newest:
                 self._take(self._newest)
@@ -121,7 +115,7 @@ class FeaturePosterior(Posterior):
         return self._state
 
     def _take(self, end: int) -> None:
-        """Take in observations up to *end*: one by one, or all anew where that is quicker."""
+        """Learn observations up to *end*: one by one, or all anew where that is quicker."""
         new = range(self._learned, end)
         self._learned = end
         self._updates += len(new)
@@ -137,19 +131,19 @@ class FeaturePosterior(Posterior):
         return seen.priors.item(position) > _PRECISE * seen.variances.item(position)
 
     def _tame(self, position: int) -> bool:
-        """Tell whether an observation can be taken out by itself, without harm."""
+        """Return whether an observation can be removed by itself without losing digits."""
         seen = self.observations
         left = self._state.variances.item(seen.places.item(position))
         return position < self._learned and seen.priors.item(position) <= _TAME * left
 
     def _seen(self, position: int) -> tuple[int, float, float]:
-        """Give one observation: its place, value from the prior mean, and variance."""
+        """Return one observation: its place, value from the prior mean, and variance."""
         seen = self.observations
         value = seen.values.item(position) - self.prior_mean
         return seen.places.item(position), value, seen.variances.item(position)
 
     def _merged(self, end: int) -> tuple[Places, Values, Values]:
-        """Give one observation for each place seen up to *end*, and its precision."""
+        """Return one observation for each place seen up to *end*, and its precision."""
         seen = self.observations
         places, each = seen.places[:end], 1 / seen.variances[:end]
         precisions = cast(Values, np.bincount(places, each))
@@ -160,7 +154,7 @@ class FeaturePosterior(Posterior):
         return where, weighted[where] / precisions, precisions
 
     def _anywhere(self) -> CholeskyPosterior:
-        """Give the same posterior for any points, from the merged observations."""
+        """Return the same posterior for any points, from the merged observations."""
         if self._dense is None:
             self._dense = CholeskyPosterior(self.kernel, mean=self.prior_mean)
             if len(self):

@@ -1,4 +1,4 @@
-"""The exact posterior at a finite set of candidates, in as many features as the kernel has rank."""
+"""Features of candidates, and the belief about their weights that follows from observations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,18 @@ from sparq_sim.arrays import Matrix, Points, Values
 from sparq_sim.gp.kernels import Kernel
 from sparq_sim.gp.observations import Candidates
 
+__all__ = [
+    "FeatureState",
+    "Features",
+    "NormalEquations",
+    "Places",
+    "compute_log_determinant",
+    "factor_precision",
+]
+
+
 Places = NDArray[np.intp]
+"""Rows among the candidates, (n,)."""
 
 _TOLERANCE = 1e-14  # of the prior variance: what the features may leave unexplained
 _STIFF = 1e6  # the same, summed over the observations, from which normal equations do
@@ -27,6 +38,11 @@ class Features:
     A reward at the candidates is mean + Phi w, w ~ N(0, I). Features never change and may serve
     many posteriors. They cost O(g r^2), where an eigendecomposition of K costs O(g^3) to save a
     few of the r features.
+
+    Args:
+        kernel: The kernel of the reward.
+        candidates: The candidates.
+        matrix: Phi, (g, r), in Fortran order. `of` and `within` compute it.
     """
 
     def __init__(self, kernel: Kernel, candidates: Candidates, matrix: Matrix) -> None:
@@ -34,40 +50,70 @@ class Features:
         self.candidates = candidates
         self.matrix = matrix
         self.priors = kernel.diagonal(candidates.points)
-        self._solved: tuple[tuple[bytes, bytes], Regression] | None = None
+        self._solved: tuple[tuple[bytes, bytes], _Regression] | None = None
 
     @classmethod
     def of(cls, kernel: Kernel, candidates: ArrayLike) -> Self:
-        """Find as many features as the kernel has rank on *candidates* (g, d)."""
+        """Compute as many features as the kernel has rank on the candidates.
+
+        Args:
+            kernel: The kernel of the reward.
+            candidates: The candidates, (g, d).
+
+        Returns:
+            The features.
+        """
         known = Candidates(candidates)
         return cls(kernel, known, _features(kernel, known.points, len(known))[0])
 
     @classmethod
     def within(cls, kernel: Kernel, candidates: ArrayLike, *, rank: int) -> Self | None:
-        """Find the features if *rank* of them are enough."""
+        """Compute the features, if not too many are needed.
+
+        Args:
+            kernel: The kernel of the reward.
+            candidates: The candidates, (g, d).
+            rank: How many features there may be.
+
+        Returns:
+            The features; None if *rank* of them are not enough.
+        """
         known = Candidates(candidates)
         matrix, complete = _features(kernel, known.points, rank)
         return cls(kernel, known, matrix) if complete else None
 
     @property
     def rank(self) -> int:
-        """How many features there are."""
+        """The number of features, r."""
         return int(self.matrix.shape[1])
 
     def condition(self, places: Places, values: Values, precisions: Values) -> FeatureState:
-        """Give what follows from *values* of *precisions* 1 / variance, one at each place.
+        """Return what is believed given one observation at each of some candidates.
 
         Where the last places and precisions come again, only what the values change is computed.
+
+        Args:
+            places: Rows among the candidates, each once, (n,).
+            values: What was observed, counted from the prior mean, in reward units, (n,).
+            precisions: 1 / variance of each, (n,).
+
+        Returns:
+            The state, which the caller may change.
         """
         if precisions @ self.priors[places] > _STIFF:
             return _by_least_squares(self, places, values, precisions)
         key, solved = (places.tobytes(), precisions.tobytes()), self._solved
         if solved is None or solved[0] != key:
-            self._solved = solved = key, Regression(self, places, precisions)
+            self._solved = solved = key, _Regression(self, places, precisions)
         return solved[1].solve(values)
 
     def weigh(self, places: Places, weights: Values) -> Matrix:
-        """Give the features of *places*, times *weights*, (n, r)."""
+        """Return the features of some candidates, each row multiplied by a weight, (n, r).
+
+        Args:
+            places: Rows among the candidates, (n,).
+            weights: The factor of each row, (n,).
+        """
         return self.matrix[places] * weights[:, None]
 
 
@@ -98,6 +144,13 @@ class FeatureState:
 
     Means are counted from the prior mean. The covariance C (r, r) of w is computed when it is
     first needed; its upper triangle is kept.
+
+    Args:
+        features: The features of the candidates.
+        means: The means at the candidates, in reward units, (g,).
+        variances: The variances at the candidates, in squared reward units, (g,).
+        covariance: Computes C, in Fortran order, when it is needed.
+        log_determinant: Log det(I + S^-1/2 K S^-1/2) of what was observed.
     """
 
     def __init__(
@@ -118,7 +171,11 @@ class FeatureState:
 
     @classmethod
     def prior(cls, features: Features) -> Self:
-        """Believe what holds before any observation."""
+        """Return what is believed before any observation.
+
+        Args:
+            features: The features of the candidates.
+        """
         return cls(
             features,
             means=np.zeros(len(features.candidates)),
@@ -128,11 +185,23 @@ class FeatureState:
         )
 
     def forget(self, place: int, value: float, variance: float) -> None:
-        """Take one observation out again: learn one of the opposite precision."""
+        """Remove one observation again, by learning one of the opposite precision.
+
+        Args:
+            place: The candidate, by its row.
+            value: What was observed, counted from the prior mean, in reward units.
+            variance: Its noise variance, in squared reward units.
+        """
         self.learn(place, value, -variance)
 
     def learn(self, place: int, value: float, variance: float) -> None:
-        """Take one observation in, by an update of rank one in O(r^2 + g r)."""
+        """Add one observation, by an update of rank one in O(r^2 + g r).
+
+        Args:
+            place: The candidate, by its row.
+            value: What was observed, counted from the prior mean, in reward units.
+            variance: Its noise variance, in squared reward units.
+        """
         features, covariance = self.features, self._own_covariance()
         direction = dsymv(1.0, covariance, features.matrix[place])
         reach = features.matrix @ direction
@@ -146,7 +215,12 @@ class FeatureState:
         self.log_determinant += log1p(latent / variance)
 
     def drift(self, keep: float, inject: float) -> None:
-        """Let the reward f become keep * f + sqrt(inject) * g, g a fresh draw of the prior."""
+        """Change the reward f to keep * f + sqrt(inject) * g, g a fresh draw of the prior.
+
+        Args:
+            keep: The factor of f, from 0 to 1.
+            inject: The new variance, as a share of the prior variance, 0 or more.
+        """
         covariance = self._own_covariance()
         covariance *= keep * keep
         _diagonal(covariance)[:] += inject
@@ -160,7 +234,7 @@ class FeatureState:
         return self._covariance
 
 
-class Regression:
+class _Regression:
     """All that follows from observations at some places, of some precisions, but for their values.
 
     Where the same places are observed round after round, nothing else is new.
@@ -175,7 +249,7 @@ class Regression:
         self._covariance: Matrix | None = None
 
     def solve(self, values: Values) -> FeatureState:
-        """Believe *values*, counted from the prior mean."""
+        """Return what is believed given *values*, counted from the prior mean."""
         return FeatureState(
             self._features,
             means=self._solution.means(values * self._weights),
@@ -207,11 +281,11 @@ class _FewRows:
     """By C = I - E' E, E = L^-1 rows, where there are fewer rows than features."""
 
     def __init__(self, features: Features, rows: Matrix) -> None:
-        self._root = precision_root(rows @ rows.T)
+        self._root = factor_precision(rows @ rows.T)
         self._explained = dtrsm(1.0, self._root, rows, trans_a=1)
         self._projected = self._explained @ features.matrix.T
         self.variances = features.priors - np.einsum("ij,ij->j", self._projected, self._projected)
-        self.log_determinant = log_determinant(self._root)
+        self.log_determinant = compute_log_determinant(self._root)
 
     def means(self, targets: Values) -> Values:
         means: Values = lapack.dtrtrs(self._root, targets, trans=1)[0] @ self._projected
@@ -222,31 +296,41 @@ class _FewRows:
         return np.asfortranarray(np.eye(explained.shape[1]) - explained.T @ explained)
 
 
-class Normal:
-    """By the upper triangular R with R' R = C^-1 = *gram* + I, and C^-1 w = target."""
+class NormalEquations:
+    """The solution of C^-1 w = target by the upper triangular R with R' R = C^-1 = gram + I.
+
+    Args:
+        features: The features of the candidates.
+        gram: The sum of p phi phi' over observations of precision p, (r, r), upper triangle, in
+            Fortran order; it is overwritten.
+    """
 
     def __init__(self, features: Features, gram: Matrix) -> None:
         self._features = features
-        self._root = precision_root(gram)
+        self._root = factor_precision(gram)
         halves = dtrmm(1.0, lapack.dtrtri(self._root)[0], features.matrix, side=1)
         self.variances = np.einsum("ij,ij->i", halves, halves)
 
     @property
     def log_determinant(self) -> float:
         """Log det C^-1."""
-        return log_determinant(self._root)
+        return compute_log_determinant(self._root)
 
     def means(self, target: Values) -> Values:
-        """Give the means at the candidates, from the prior mean."""
+        """Return the means at the candidates, counted from the prior mean, in reward units, (g,).
+
+        Args:
+            target: The sum of p y phi over observations y, (r,).
+        """
         weights: Values = lapack.dpotrs(self._root, target)[0]
         return self._features.matrix @ weights
 
     def covariance(self) -> Matrix:
-        """Give C."""
+        """Return C, (r, r)."""
         return _inverse(self._root)
 
 
-class _ManyRows(Normal):
+class _ManyRows(NormalEquations):
     """By the normal equations: gram = rows' rows, target = rows' targets."""
 
     def __init__(self, features: Features, rows: Matrix) -> None:
@@ -278,24 +362,32 @@ def _by_least_squares(
         means=features.matrix @ lapack.dtrtrs(root, triangle[:rank, rank])[0],
         variances=np.einsum("ij,ij->i", halves, halves),
         covariance=lambda: _inverse(root),
-        log_determinant=log_determinant(root),
+        log_determinant=compute_log_determinant(root),
     )
 
 
-def precision_root(gram: Matrix) -> Matrix:
-    """Give the upper triangular R with R' R = *gram* + I, never near singular; *gram* is spent."""
+def factor_precision(gram: Matrix) -> Matrix:
+    """Return the upper triangular R with R' R = gram + I, which is never near singular.
+
+    Args:
+        gram: A positive semidefinite matrix, (r, r), in Fortran order; it is overwritten.
+    """
     _diagonal(gram)[:] += 1.0
     root: Matrix = lapack.dpotrf(gram, overwrite_a=1)[0]
     return root
 
 
 def _diagonal(matrix: Matrix) -> Values:
-    """Give the diagonal of a contiguous square *matrix*, to be changed."""
+    """Return the diagonal of a contiguous square *matrix*, as a view to be changed."""
     return matrix.reshape(-1, order="A")[:: len(matrix) + 1]
 
 
-def log_determinant(root: Matrix) -> float:
-    """Give that of R' R."""
+def compute_log_determinant(root: Matrix) -> float:
+    """Return log det R' R.
+
+    Args:
+        root: R, triangular, (r, r).
+    """
     return 2 * float(np.log(np.abs(np.diagonal(root))).sum())
 
 

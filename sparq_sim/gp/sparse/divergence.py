@@ -17,19 +17,28 @@ from sparq_sim.gp.sparse.greedy import (
     pivoted_cholesky,
 )
 
+__all__ = ["SparseFit"]
+
+
 # Of tr(Sigma^-1 K): beyond it, rounding in I + K would pass 1e-4.
-LARGEST_SIGNAL = 1e12
+_LARGEST_SIGNAL = 1e12
 
 
 class SparseFit:
-    """Inference through the points *rows* beside the pretend posterior, which has all points.
+    """Inference through a few points Z, compared with the pretend posterior, which has all points.
 
-    *matrix* is K (n, n), repeats allowed; *noise_variances* one number or (n,). The sparse
-    posterior is the variational one, P^E in the paper: inducing points Z = *rows*, and the best
-    Gaussian over f(Z) given all of y. `subset_divergence` alone is about another posterior, the
-    one that has been told y at *rows* and nothing else.
+    The sparse posterior is the variational one, P^E in the paper: inducing points Z, and the best
+    Gaussian over f(Z) given all of y. `subset_divergence` alone is about another posterior, P^S,
+    given y at Z and nothing else. The cost is O(n^3), once.
 
-    Rows that depend on other rows are left out, which leaves Q as it is. Cost O(n^3), once.
+    Args:
+        matrix: K, (n, n); points may be repeated.
+        rows: The rows of Z. Rows that depend on other rows are left out, which leaves Q as it is.
+        noise_variances: s_i^2 in squared reward units, one for all or one for each point, (n,).
+
+    Raises:
+        ValueError: If *matrix* is no covariance, a row is none of its rows, or a noise variance is
+            not positive or vanishes beside the kernel in float64.
     """
 
     def __init__(
@@ -42,7 +51,7 @@ class SparseFit:
         # In units of the noise, so that Sigma is the identity from here on.
         scales = 1 / np.sqrt(self._variances)
         self._kernel = matrix * scales * scales[:, None]
-        if np.trace(self._kernel) > LARGEST_SIGNAL:
+        if np.trace(self._kernel) > _LARGEST_SIGNAL:
             raise ValueError(
                 f"noise variances down to {self._variances.min():.3g} vanish beside the kernel's "
                 f"{np.diagonal(matrix).max():.3g} in float64: give larger ones"
@@ -62,7 +71,10 @@ class SparseFit:
 
     @property
     def trace_bound(self) -> float:
-        """tr(Sigma^-1 (K - Q)): as `trace_bound`, before the noise is bounded by its smallest."""
+        """tr(Sigma^-1 (K - Q)), in nats: the bound on `expected_divergence`.
+
+        With equal noise it is the paper's tr(K - Q) / sigma^2, before the approximate M-DPP enters.
+        """
         return float(np.trace(self._left))
 
     @property
@@ -83,11 +95,11 @@ class SparseFit:
 
     @property
     def subset_divergence(self) -> float:
-        """E[KL[P^S || P^v] | X, Z], P^S being the posterior given y at *rows* and nothing else.
+        """E[KL[P^S || P^v] | X, Z], P^S being the posterior given y at Z and nothing else, in nats.
 
         tr(A) - log det(I + A) / 2, A = S^-1/2 C S^-1/2, where C is the covariance of the other
-        points given y at *rows* and S their noise. Algorithm 1 updates with P^S, while the
-        propositions bound P^E; `trace_bound` does not bound this, and repeats make it grow.
+        points given y at Z and S their noise. Algorithm 1 updates with P^S, while the propositions
+        bound P^E; `trace_bound` does not bound this, and repeats make it grow.
         """
         others = np.setdiff1d(np.arange(len(self._kernel)), self._rows)
         told = self._kernel[np.ix_(self._rows, self._rows)] + np.eye(len(self._rows))

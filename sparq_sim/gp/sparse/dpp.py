@@ -13,19 +13,26 @@ import numpy as np
 from sparq_sim.arrays import Matrix, Values
 from sparq_sim.gp.sparse.greedy import RANK_TOLERANCE, Rows, mark_known, spectrum
 
-__all__ = ["ExactSampler", "eigenfeatures"]
+__all__ = ["ExactSampler", "check_weights", "eigenfeatures"]
 
 
 class ExactSampler:
     """Independent draws from the M-DPP, by the eigenvectors of the dual matrix.
 
-    *features* (r, n) are the columns phi_j with k(x_i, x_j) = phi_i' phi_j, as `eigenfeatures`
-    gives them for a grid of candidates, once; take the columns of the distinct points. The
-    dual matrix is sum_j w_j phi_j phi_j' (r, r). A draw chooses M eigenvectors with probability
+    The dual matrix is sum_j w_j phi_j phi_j' (r, r). A draw chooses M eigenvectors with probability
     proportional to the product of their eigenvalues, by elementary symmetric polynomials in
     logarithms, and then M points from the projection onto them (Kulesza and Taskar 2012).
 
-    *size* falls to the number of eigenvalues above *tolerance* times the largest.
+    Args:
+        features: The columns phi_j with k(x_i, x_j) = phi_i' phi_j, (r, n), as `eigenfeatures`
+            computes them once for a grid of candidates; take the columns of the distinct points.
+        size: M, how many points to draw. Fewer are drawn where fewer eigenvalues are above
+            *tolerance* times the largest.
+        weights: w_j, above 0, (n,); by default 1 for all.
+        tolerance: Below this share of the largest, an eigenvalue counts as 0.
+
+    Raises:
+        ValueError: If an argument is out of its range.
     """
 
     def __init__(
@@ -53,7 +60,14 @@ class ExactSampler:
         self._polynomials = _log_polynomials(self._logs, self._size)
 
     def sample(self, rng: np.random.Generator) -> Rows:
-        """Draw one set."""
+        """Draw one set.
+
+        Args:
+            rng: The generator to draw with.
+
+        Returns:
+            The rows of the points drawn, each once, (m,).
+        """
         chosen = self._modes(rng)
         basis = self._vectors[:, chosen].T @ self._features
         basis /= np.sqrt(self._values[chosen])[:, None]
@@ -79,9 +93,17 @@ class ExactSampler:
 
 
 def eigenfeatures(matrix: Matrix, *, tolerance: float = RANK_TOLERANCE) -> Matrix:
-    """Factor a kernel *matrix* (n, n) of candidates as Phi'Phi, with Phi (r, n).
+    """Compute features Phi of candidates from their kernel matrix K = Phi'Phi.
 
-    Eigenvalues of at most *tolerance* times the largest are left out, so r is the numerical rank.
+    Args:
+        matrix: K, (n, n).
+        tolerance: Eigenvalues of at most this share of the largest are left out.
+
+    Returns:
+        Phi, (r, n), r being the numerical rank of K.
+
+    Raises:
+        ValueError: If *matrix* is no covariance.
     """
     values, vectors = spectrum(matrix)
     kept = mark_known(values, tolerance=tolerance)
@@ -129,7 +151,18 @@ def _project(basis: Matrix, rng: np.random.Generator) -> Rows:
 
 
 def check_weights(weights: Values | None, *, points: int) -> Values:
-    """Refuse weights that are not one positive number a point; without any, all are 1."""
+    """Return weights as an array, after checking them.
+
+    Args:
+        weights: One for each point, above 0; None for 1 each.
+        points: How many points there are.
+
+    Returns:
+        The weights, (points,).
+
+    Raises:
+        ValueError: If there is not one positive, finite number for each point.
+    """
     if weights is None:
         return np.ones(points)
     weights = np.asarray(weights, dtype=np.float64)

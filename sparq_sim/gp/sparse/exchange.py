@@ -1,4 +1,4 @@
-"""M-DPP by a walk: sets that follow their determinant, after steps enough."""
+"""M-DPP approximately: a random walk among sets of points, each visited by its determinant."""
 
 from collections.abc import Sequence
 from math import ceil, lgamma, log
@@ -16,15 +16,30 @@ from sparq_sim.gp.sparse.greedy import (
     pivoted_cholesky,
 )
 
-BLOCK = 12  # About one proposal in six is accepted, so longer blocks are mostly thrown away.
-CHUNK = 4096  # Of random numbers drawn at once.
+__all__ = ["ExchangeChain", "exchange_variances", "mixing_steps"]
+
+
+_BLOCK = 12  # About one proposal in six is accepted, so longer blocks are mostly thrown away.
+_CHUNK = 4096  # Of random numbers drawn at once.
 
 
 def mixing_steps(points: int, size: int, *, epsilon: float, most: int | None = None) -> int:
-    """Count the steps after which the chain is *epsilon* from the M-DPP in total variation.
+    """Compute after how many steps the chain is near to the M-DPP.
 
-    N M log(C(N, M) M! / epsilon) for N *points*, M = *size* and a greedy start (Burt, Rasmussen
-    and van der Wilk 2019, supplement), idle steps counted, or *most* where that is less.
+    N M log(C(N, M) M! / epsilon), for a greedy start (Burt, Rasmussen and van der Wilk 2019,
+    supplement); idle steps are counted.
+
+    Args:
+        points: N, how many points there are.
+        size: M, how many of them a set has.
+        epsilon: How near, in total variation, above 0 and below 1.
+        most: An upper limit of the steps; by default none.
+
+    Returns:
+        The number of steps, *most* where that is less.
+
+    Raises:
+        ValueError: If *size* or *epsilon* is out of its range.
     """
     if not 0 <= size <= points:
         raise ValueError(f"size is {size} of {points} points: give between 0 and {points}")
@@ -36,15 +51,23 @@ def mixing_steps(points: int, size: int, *, epsilon: float, most: int | None = N
 
 
 class ExchangeChain:
-    """A walk among sets, which exchanges one row at a time.
+    """A random walk among sets of points, which exchanges one point at a time.
 
     One step is that of the paper's appendix: i uniform in Z, j uniform outside, and
     Z - i + j becomes the set with probability 1/2 min{1, det L_{Z-i+j} / det L_Z}.
 
-    The walk begins at the greedy set, or at the first *size* rows of *start*; rows of it that are
-    missing, or depend on earlier ones, are made up for greedily. A point whose variance given the
-    rest of the set is at most *tolerance* k(x, x) never enters, and *size* falls to the length of
-    the greedy set where that is shorter.
+    Args:
+        matrix: The kernel matrix of the distinct points, (n, n).
+        size: How many points a set has; the length of the greedy set where that is shorter.
+        rng: The generator to draw with.
+        weights: How often each point was played, above 0, (n,); by default once each.
+        start: The rows to begin with, of which the first *size* count. Rows that are missing, or
+            depend on earlier ones, are filled in greedily; by default all are.
+        tolerance: A point whose variance given the rest of the set is at most this share of
+            k(x, x) never enters.
+
+    Raises:
+        ValueError: If an argument is out of its range.
     """
 
     def __init__(
@@ -83,11 +106,21 @@ class ExchangeChain:
 
     @property
     def rows(self) -> Rows:
-        """The set where the walk now stands."""
+        """The set where the walk stands now, by its rows, (m,)."""
         return self._order[: self._size].copy()
 
     def run(self, steps: int) -> Rows:
-        """Walk *steps* steps on, and give the set."""
+        """Walk on from the present set.
+
+        Args:
+            steps: How many steps, 0 or more, idle ones counted.
+
+        Returns:
+            The set then, by its rows, (m,).
+
+        Raises:
+            ValueError: If *steps* is below 0.
+        """
         if steps < 0:
             raise ValueError(f"steps is {steps}: give 0 or more")
         if not 0 < self._size < len(self._order):
@@ -95,12 +128,12 @@ class ExchangeChain:
         # Idle steps change nothing, so it is enough to know how many there are.
         moves = int(self._rng.binomial(steps, 0.5))
         while moves:
-            self._walk(min(moves, CHUNK))
-            moves -= min(moves, CHUNK)
+            self._walk(min(moves, _CHUNK))
+            moves -= min(moves, _CHUNK)
         return self.rows
 
     def _log_ratios(self, leaving: Rows, entering: Rows) -> Values:
-        """Give log det L_{Z-i+j} - log det L_Z, i and j being places in the order of rows."""
+        """Return log det L_{Z-i+j} - log det L_Z, i and j being places in the order of rows."""
         inside, old, new = self._order[: self._size], self._order[leaving], self._order[entering]
         columns = self._matrix[new].take(inside, axis=1).T
         gained, lost = exchange_variances(
@@ -118,11 +151,11 @@ class ExchangeChain:
         thresholds = -self._rng.standard_exponential(moves)  # logarithms of uniform numbers
         done = 0
         while done < moves:
-            block = slice(done, done + BLOCK)
+            block = slice(done, done + _BLOCK)
             accepted = self._log_ratios(leaving[block], entering[block]) > thresholds[block]
             first = int(accepted.argmax())
             if not accepted[first]:
-                done += BLOCK
+                done += _BLOCK
                 continue
             # What follows the first acceptance is judged again, against the new set.
             done += first
@@ -146,11 +179,19 @@ class ExchangeChain:
 def exchange_variances(
     factor: Matrix, columns: Matrix, variances: Values, *, leaving: Rows
 ) -> tuple[Values, Values]:
-    """Give Var(j | Z - i) and Var(i | Z - i), whose ratio is det K_{Z-i+j} / det K_Z.
+    """Compute Var(j | Z - i) and Var(i | Z - i), whose ratio is det K_{Z-i+j} / det K_Z.
 
-    *factor* L is the Cholesky factor of K_ZZ (m, m), *columns* are k(Z, x_j) (m, b), *variances*
-    k(x_j, x_j) (b,) and *leaving* the places of i in Z (b,). With b = L^-1 k(Z, x_j) and
-    g = L^-1 e_i: Var(i | Z - i) = 1 / g'g and Var(j | Z - i) = k_jj - b'b + (b'g)^2 / g'g.
+    With b = L^-1 k(Z, x_j) and g = L^-1 e_i: Var(i | Z - i) = 1 / g'g and
+    Var(j | Z - i) = k_jj - b'b + (b'g)^2 / g'g.
+
+    Args:
+        factor: L, the Cholesky factor of K_ZZ, (m, m).
+        columns: k(Z, x_j) of each entering point j, (m, b).
+        variances: k(x_j, x_j), (b,).
+        leaving: The place of i in Z for each j, (b,).
+
+    Returns:
+        Both variances, each (b,).
     """
     size, count = columns.shape
     right = np.zeros((size, 2 * count))

@@ -1,4 +1,4 @@
-"""Sparse inference: choose the few points through which many can be known."""
+"""Greedy selection: of many points, the few that explain most of the others' variance."""
 
 from __future__ import annotations
 
@@ -16,8 +16,15 @@ if TYPE_CHECKING:
     from sparq_sim.gp.kernels import Kernel
 
 __all__ = [
+    "NOT_FINITE",
+    "RANK_TOLERANCE",
+    "SCHUR_TOLERANCE",
     "Distinct",
     "GreedySelector",
+    "Rows",
+    "check_covariance",
+    "check_matrix",
+    "mark_known",
     "merge",
     "pivoted_cholesky",
     "select_greedily",
@@ -27,17 +34,18 @@ __all__ = [
 ]
 
 Rows = NDArray[np.intp]
+"""Rows among points, (m,)."""
 
 # A conditional variance this small beside the point's own variance adds nothing to a regression
 # with noise, and stopping there keeps the condition number of the chosen block below about 2e9.
 SCHUR_TOLERANCE = 1e-8
 # Below it no float64 method knows an eigenvalue, the largest being 1.
 RANK_TOLERANCE = 1e-13
-LEAST_TOLERANCE = 1e-14
+_LEAST_TOLERANCE = 1e-14
 # Two exact ways to compute one number differ by less than this, relatively.
-TIE = 1e-9
+_TIE = 1e-9
 # A kernel matrix may be indefinite by rounding, never by this much, relatively.
-INDEFINITE = 1e-6
+_INDEFINITE = 1e-6
 
 NOT_FINITE = "a kernel value is not finite: mend the kernel or the points"
 
@@ -46,14 +54,28 @@ NOT_FINITE = "a kernel value is not finite: mend the kernel or the points"
 class Distinct:
     """Points without their repeats, in the order in which they first came."""
 
-    points: Points  # (n, d)
-    counts: Values  # (n,): how often each came
-    firsts: Rows  # (n,): the row where each first came
-    members: Rows  # (N,): which distinct point each original row is
+    points: Points
+    """The distinct points, (n, d)."""
+    counts: Values
+    """How often each came, (n,)."""
+    firsts: Rows
+    """The row where each first came, (n,)."""
+    members: Rows
+    """Which distinct point each original row is, (N,)."""
 
 
 def merge(points: Points) -> Distinct:
-    """Merge points (N, d) that are equal in every coordinate, and count them."""
+    """Merge points that are equal in every coordinate, and count them.
+
+    Args:
+        points: Points, (N, d).
+
+    Returns:
+        The distinct points, in the order in which they first came.
+
+    Raises:
+        ValueError: If the shape is another, or a coordinate is not finite.
+    """
     points = np.asarray(points, dtype=np.float64)
     if points.ndim != 2 or not np.isfinite(points).all():
         raise ValueError(
@@ -86,13 +108,26 @@ def pivoted_cholesky(
     start: Sequence[int] | Rows = (),
     rng: np.random.Generator | None = None,
 ) -> tuple[Rows, Matrix]:
-    """Factor K ~ F'F with at most *size* pivots; give the pivots (m,) and F (m, n).
+    """Factor a kernel matrix K ~ F'F through a few pivots, each the point explained least so far.
 
-    *column(j)* is K[:, j] and *variances* the diagonal of K. The next pivot is
-    argmax_i w_i S(x_i, Z), with S(x, Z) = k(x, x) - k(x, Z) K_ZZ^-1 k(Z, x) the Schur complement.
-    A point with S <= *tolerance* k(x, x) is never a pivot. The rows of *start* come before all
-    others, those that depend on earlier ones left out. Ties within a relative 1e-9 are broken by
-    *rng*, or to the lowest row without one.
+    The next pivot is argmax_i w_i S(x_i, Z), with S(x, Z) = k(x, x) - k(x, Z) K_ZZ^-1 k(Z, x) the
+    Schur complement. Ties within a relative 1e-9 are broken by *rng*.
+
+    Args:
+        column: Returns K[:, j] for a row j, (n,).
+        variances: The diagonal of K, (n,).
+        size: How many pivots there may be.
+        tolerance: A point with S <= tolerance * k(x, x) is never a pivot.
+        weights: w_i, (n,); by default 1 for all.
+        start: Rows that come before all others; those that depend on earlier ones are left out.
+        rng: Breaks ties; by default the lowest row wins.
+
+    Returns:
+        The pivots in their order, (m,), and F, (m, n).
+
+    Raises:
+        ValueError: If an argument is out of its range, or the matrix is not finite or not positive
+            semidefinite.
     """
     if size < 0:
         raise ValueError(f"size is {size}: ask for 0 points or more")
@@ -129,7 +164,7 @@ def pivoted_cholesky(
     factor = factor[: len(pivots)]
     if not np.isfinite(factor).all():
         raise ValueError(NOT_FINITE)
-    if (variances - np.einsum("ij,ij->j", factor, factor) < -INDEFINITE * variances).any():
+    if (variances - np.einsum("ij,ij->j", factor, factor) < -_INDEFINITE * variances).any():
         raise ValueError(
             "the kernel matrix is not symmetric and positive semidefinite: give k(X, X) of one set "
             "of points, or mend the kernel"
@@ -138,11 +173,11 @@ def pivoted_cholesky(
 
 
 def _largest(scores: Values, rng: np.random.Generator | None) -> int:
-    """Find the largest of *scores*, drawing among equals where there is an *rng*.
+    """Return the place of the largest of *scores*, drawing among equals where there is an *rng*.
 
-    Where one is not a number, any will do: what is made of it is found out.
+    Where one is not a number, any will do: the caller checks what comes of it.
     """
-    (equals,) = (~(scores < scores[scores.argmax()] * (1 - TIE))).nonzero()
+    (equals,) = (~(scores < scores[scores.argmax()] * (1 - _TIE))).nonzero()
     return int(equals[0 if rng is None or len(equals) == 1 else rng.integers(len(equals))])
 
 
@@ -152,6 +187,11 @@ class GreedySelector:
     Each choice is made anew, ties drawn again, so that where not all can be chosen it is not always
     the same that are left out. But a choice that explains all points is kept for as long as it
     does, and as newcomers would not have been chosen before any of them.
+
+    Args:
+        tolerance: A point whose variance given the others is at most this share of its own counts
+            as explained.
+        rng: Breaks ties; by default the lowest row wins.
     """
 
     def __init__(
@@ -166,7 +206,15 @@ class GreedySelector:
         self._explains_all = False
 
     def choose(self, matrix: Matrix, size: int) -> Rows:
-        """Give up to *size* rows of the kernel *matrix* (n, n) of all points that have come."""
+        """Choose rows of a kernel matrix, each with the largest variance given those before.
+
+        Args:
+            matrix: The kernel matrix of all points so far, (n, n); earlier points keep their rows.
+            size: How many rows to choose; fewer where fewer explain all points.
+
+        Returns:
+            The rows, in the order of their choice, (m,).
+        """
         kept = self._explains_all and 0 < len(self._rows) <= size
         new = range(self._seen, len(matrix))
         if not (kept and all(self._explains(matrix, row) for row in new)):
@@ -183,14 +231,14 @@ class GreedySelector:
         return self._rows
 
     def _explains(self, matrix: Matrix, row: int) -> bool:
-        """Tell whether a newcomer is explained, and would have been chosen at no step."""
+        """Return whether a newcomer is explained, and would have been chosen at no step."""
         from scipy.linalg.lapack import dtrtrs  # A scenario is checked without scipy.
 
         variance, halves = matrix[row, row], dtrtrs(self._root, matrix[row, self._rows], trans=1)[0]
         left = variance - np.concatenate([[0.0], np.cumsum(halves * halves)])
         chosen = np.diagonal(self._root) ** 2
-        explained = -INDEFINITE * variance <= left[-1] <= self._tolerance * variance
-        return bool(explained and (left[:-1] <= chosen * (1 + TIE)).all())
+        explained = -_INDEFINITE * variance <= left[-1] <= self._tolerance * variance
+        return bool(explained and (left[:-1] <= chosen * (1 + _TIE)).all())
 
 
 def select_greedily(
@@ -200,10 +248,23 @@ def select_greedily(
     tolerance: float = SCHUR_TOLERANCE,
     rng: np.random.Generator | None = None,
 ) -> Rows:
-    """Choose up to *size* rows of a kernel *matrix* (n, n), each of the largest Schur complement.
+    """Choose rows of a kernel matrix, each with the largest Schur complement given those before.
 
-    This is the paper's greedy sampling of Z_0, stopped where S <= *tolerance* k(x, x): what is
+    This is the paper's greedy sampling of Z_0, stopped where S <= tolerance * k(x, x): what is
     left depends on what is chosen, to rounding. Repeated points stop it likewise.
+
+    Args:
+        matrix: The kernel matrix of the points, (n, n).
+        size: How many rows to choose; fewer where fewer explain all points.
+        tolerance: The share of its own variance at which a point counts as explained.
+        rng: Breaks ties; by default the lowest row wins.
+
+    Returns:
+        The rows, in the order of their choice, (m,).
+
+    Raises:
+        ValueError: If *matrix* is not square, finite and positive semidefinite, or *size* or
+            *tolerance* is out of its range.
     """
     matrix = check_matrix(matrix)
     rows, _ = pivoted_cholesky(
@@ -220,9 +281,24 @@ def select_points_greedily(
     tolerance: float = SCHUR_TOLERANCE,
     rng: np.random.Generator | None = None,
 ) -> Rows:
-    """Choose up to *size* rows of *points* (N, d), as `greedy`, from kernel columns alone.
+    """Choose points as `select_greedily` does, without the whole kernel matrix.
 
-    Repeats are merged first; a chosen row is the first of its equals. O(N size) memory.
+    It evaluates only columns of the matrix, and takes O(N size) memory.
+
+    Args:
+        kernel: The kernel of the reward.
+        points: The points to choose from, (N, d). Repeats are merged; a chosen row is the first of
+            its equals.
+        size: How many points to choose; fewer where fewer explain all.
+        tolerance: The share of its own variance at which a point counts as explained.
+        rng: Breaks ties; by default the lowest row wins.
+
+    Returns:
+        The rows of the chosen points, in the order of their choice, (m,).
+
+    Raises:
+        ValueError: If points are not finite, the kernel is no covariance of them, or *size* or
+            *tolerance* is out of its range.
     """
     distinct = merge(points)
 
@@ -236,7 +312,14 @@ def select_points_greedily(
 
 
 def check_matrix(matrix: Matrix) -> Matrix:
-    """Refuse what is no square matrix."""
+    """Return a kernel matrix as an array of float64, after checking its shape.
+
+    Args:
+        matrix: The matrix, (n, n).
+
+    Raises:
+        ValueError: If it is not square.
+    """
     matrix = np.asarray(matrix, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"a kernel matrix of shape {matrix.shape} is not square: give (n, n)")
@@ -244,20 +327,37 @@ def check_matrix(matrix: Matrix) -> Matrix:
 
 
 def check_covariance(matrix: Matrix) -> Matrix:
-    """Refuse what is no finite symmetric matrix, beyond rounding."""
+    """Return a kernel matrix as an array of float64, after checking that it may be a covariance.
+
+    Args:
+        matrix: The matrix, (n, n).
+
+    Raises:
+        ValueError: If it is not square, not finite, or not symmetric to rounding.
+    """
     matrix = check_matrix(matrix)
     if not np.isfinite(matrix).all():
         raise ValueError(NOT_FINITE)
     largest = np.abs(matrix).max(initial=0.0)
-    if (np.abs(matrix - matrix.T) > TIE * largest).any():
+    if (np.abs(matrix - matrix.T) > _TIE * largest).any():
         raise ValueError("the kernel matrix is not symmetric: give k(X, X) of one set of points")
     return matrix
 
 
 def spectrum(matrix: Matrix) -> tuple[Values, Matrix]:
-    """Give the eigenvalues of a kernel *matrix*, ascending and clipped at 0, and eigenvectors."""
+    """Compute eigenvalues and eigenvectors of a kernel matrix.
+
+    Args:
+        matrix: The matrix, (n, n).
+
+    Returns:
+        The eigenvalues, ascending and clipped at 0, (n,), and the eigenvectors as columns, (n, n).
+
+    Raises:
+        ValueError: If *matrix* is not finite, not symmetric, or not positive semidefinite.
+    """
     values, vectors = np.linalg.eigh(check_covariance(matrix))
-    if len(values) and values[0] < -INDEFINITE * values[-1]:
+    if len(values) and values[0] < -_INDEFINITE * values[-1]:
         raise ValueError(
             f"the kernel matrix has the eigenvalue {values[0]:.3g}: mend the kernel, "
             "which must be positive semidefinite"
@@ -266,16 +366,34 @@ def spectrum(matrix: Matrix) -> tuple[Values, Matrix]:
 
 
 def mark_known(values: Values, *, tolerance: float) -> NDArray[np.bool_]:
-    """Mark the eigenvalues above *tolerance* times the largest, the others being as good as 0."""
+    """Return which eigenvalues are large enough to be known in float64, (n,).
+
+    Args:
+        values: Eigenvalues, (n,).
+        tolerance: Those of at most this share of the largest count as 0.
+
+    Raises:
+        ValueError: If *tolerance* is out of its range.
+    """
     _check_tolerance(tolerance)
     marks: NDArray[np.bool_] = values > tolerance * values.max(initial=0.0)
     return marks
 
 
 def tail_sum(matrix: Matrix, size: int) -> float:
-    """Sum all but the *size* largest eigenvalues: Lambda_Q = sum_{m>Q} lambda_m of the paper.
+    """Compute Lambda_Q = sum_{m>Q} lambda_m, the sum of all but the largest eigenvalues.
 
-    E[tr(K - Q)] <= (Q + 1) Lambda_Q for Q points drawn from the Q-DPP (Corollary 8 there).
+    E[tr(K - Q)] <= (Q + 1) Lambda_Q for Q points drawn from the Q-DPP (Corollary 8 of the paper).
+
+    Args:
+        matrix: The kernel matrix, (n, n).
+        size: Q, how many of the largest eigenvalues to leave out.
+
+    Returns:
+        The sum, in squared reward units.
+
+    Raises:
+        ValueError: If *size* is below 0, or *matrix* is no covariance.
     """
     if size < 0:
         raise ValueError(f"size is {size}: give 0 or more")
@@ -284,8 +402,8 @@ def tail_sum(matrix: Matrix, size: int) -> float:
 
 
 def _check_tolerance(tolerance: float) -> None:
-    if not LEAST_TOLERANCE <= tolerance < 1:
+    if not _LEAST_TOLERANCE <= tolerance < 1:
         raise ValueError(
-            f"tolerance is {tolerance}: give at least {LEAST_TOLERANCE}, below which rounding "
+            f"tolerance is {tolerance}: give at least {_LEAST_TOLERANCE}, below which rounding "
             "decides, and less than 1"
         )
