@@ -36,7 +36,8 @@ from sparq_sim.gp.bounds import (
 )
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.gp.sparse.exchange import mixing_steps
-from sparq_sim.gp.sparse.greedy import merge, tail_sum
+from sparq_sim.gp.sparse.greedy import merge
+from sparq_sim.gp.sparse.matrices import tail_sum
 from sparq_sim.messages import Move, Reply
 from sparq_sim.optimizers.shared.prior import PriorParameters, PriorWarning, find_prior
 from sparq_sim.optimizers.shared.schedules import GuaranteedSchedule, LogarithmicSchedule

@@ -15,12 +15,7 @@ from scipy.optimize import minimize
 
 from sparq_sim.arrays import Points, Values
 from sparq_sim.gp.kernels import AnyKernel, Kernel
-from sparq_sim.gp.observations import (
-    RESOLUTION,
-    check_points,
-    check_values,
-    check_variances,
-)
+from sparq_sim.gp.observations import RESOLUTION, check_points, check_values, check_variances
 from sparq_sim.gp.posterior.cholesky import factor, solve_backward, solve_forward
 from sparq_sim.gp.priors import AnyPrior
 from sparq_sim.plugin.model import Model

@@ -7,8 +7,7 @@ from math import log, pi, sqrt
 import numpy as np
 from numpy.random import Generator
 
-from sparq_sim.fields import Share
-from sparq_sim.gp.observations import Candidates
+from sparq_sim.gp.candidates import Candidates
 from sparq_sim.messages import Answer, Notes
 from sparq_sim.optimizers.shared.memory import Memory
 from sparq_sim.optimizers.shared.prior import GPPrior

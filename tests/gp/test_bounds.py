@@ -20,7 +20,7 @@ from sparq_sim.gp.bounds import (
     tail_bound,
 )
 from sparq_sim.gp.kernels import SquaredExponential
-from sparq_sim.gp.sparse.greedy import tail_sum
+from sparq_sim.gp.sparse.matrices import tail_sum
 
 KERNEL = SquaredExponential(variance=1.3, length_scale=0.2)
 FEW = np.linspace(0, 1, 7)[:, None]

@@ -16,8 +16,8 @@ from sparq_sim.gp.sparse.greedy import (
     pivoted_cholesky,
     select_greedily,
     select_points_greedily,
-    tail_sum,
 )
+from sparq_sim.gp.sparse.matrices import tail_sum
 
 seeds = st.integers(0, 2**32 - 1)
 

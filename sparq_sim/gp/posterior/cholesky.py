@@ -1,4 +1,7 @@
-"""The exact posterior at any points, by a Cholesky factor that grows with the observations."""
+"""The exact posterior at any points, by a Cholesky factor that grows with the observations.
+
+`CholeskyPosterior` is long because all of it works on that one factor.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,9 @@ from scipy.linalg import lapack, solve_triangular
 from scipy.linalg.blas import daxpy, dgemv
 
 from sparq_sim.arrays import Matrix, Point, Points, Values
+from sparq_sim.gp.candidates import Candidates
 from sparq_sim.gp.kernels import Kernel
-from sparq_sim.gp.observations import (
-    Candidates,
-    Observations,
-    Positions,
-    check_mean,
-    check_points,
-)
+from sparq_sim.gp.observations import Observations, Positions, check_mean, check_points
 from sparq_sim.gp.posterior.predictor import Posterior
 
 __all__ = ["CholeskyPosterior", "factor", "solve_backward", "solve_forward"]

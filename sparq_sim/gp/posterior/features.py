@@ -12,8 +12,8 @@ from scipy.linalg import lapack, qr
 from scipy.linalg.blas import daxpy, dsymv, dsyr, dtrmm, dtrsm
 
 from sparq_sim.arrays import Matrix, Points, Values
+from sparq_sim.gp.candidates import Candidates
 from sparq_sim.gp.kernels import Kernel
-from sparq_sim.gp.observations import Candidates
 
 __all__ = [
     "FeatureState",

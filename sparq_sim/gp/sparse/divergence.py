@@ -10,12 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from sparq_sim.arrays import Matrix, Values
-from sparq_sim.gp.sparse.greedy import (
-    RANK_TOLERANCE,
-    Rows,
-    check_covariance,
-    pivoted_cholesky,
-)
+from sparq_sim.gp.sparse.greedy import Rows, pivoted_cholesky
+from sparq_sim.gp.sparse.matrices import RANK_TOLERANCE, check_covariance
 
 __all__ = ["SparseFit"]
 

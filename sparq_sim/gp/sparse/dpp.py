@@ -11,7 +11,8 @@ from math import exp, sqrt
 import numpy as np
 
 from sparq_sim.arrays import Matrix, Values
-from sparq_sim.gp.sparse.greedy import RANK_TOLERANCE, Rows, mark_known, spectrum
+from sparq_sim.gp.sparse.greedy import Rows
+from sparq_sim.gp.sparse.matrices import RANK_TOLERANCE, mark_known, spectrum
 
 __all__ = ["ExactSampler", "check_weights", "eigenfeatures"]
 

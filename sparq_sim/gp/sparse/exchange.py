@@ -7,14 +7,8 @@ import numpy as np
 
 from sparq_sim.arrays import Matrix, Values
 from sparq_sim.gp.sparse.dpp import check_weights
-from sparq_sim.gp.sparse.greedy import (
-    NOT_FINITE,
-    RANK_TOLERANCE,
-    Rows,
-    check_covariance,
-    check_matrix,
-    pivoted_cholesky,
-)
+from sparq_sim.gp.sparse.greedy import Rows, pivoted_cholesky
+from sparq_sim.gp.sparse.matrices import NOT_FINITE, RANK_TOLERANCE, check_covariance, check_matrix
 
 __all__ = ["ExchangeChain", "exchange_variances", "mixing_steps"]
 

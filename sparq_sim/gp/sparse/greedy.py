@@ -11,43 +11,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparq_sim.arrays import Matrix, Points, Values
+from sparq_sim.gp.sparse.matrices import INDEFINITE, NOT_FINITE, TIE, check_matrix, check_tolerance
 
 if TYPE_CHECKING:
     from sparq_sim.gp.kernels import Kernel
 
 __all__ = [
-    "NOT_FINITE",
-    "RANK_TOLERANCE",
     "SCHUR_TOLERANCE",
     "Distinct",
     "GreedySelector",
     "Rows",
-    "check_covariance",
-    "check_matrix",
-    "mark_known",
     "merge",
     "pivoted_cholesky",
     "select_greedily",
     "select_points_greedily",
-    "spectrum",
-    "tail_sum",
 ]
 
 Rows = NDArray[np.intp]
 """Rows among points, (m,)."""
 
-# A conditional variance this small beside the point's own variance adds nothing to a regression
-# with noise, and stopping there keeps the condition number of the chosen block below about 2e9.
 SCHUR_TOLERANCE = 1e-8
-# Below it no float64 method knows an eigenvalue, the largest being 1.
-RANK_TOLERANCE = 1e-13
-_LEAST_TOLERANCE = 1e-14
-# Two exact ways to compute one number differ by less than this, relatively.
-_TIE = 1e-9
-# A kernel matrix may be indefinite by rounding, never by this much, relatively.
-_INDEFINITE = 1e-6
+"""The share of its own variance at which a point counts as explained by others.
 
-NOT_FINITE = "a kernel value is not finite: mend the kernel or the points"
+What is left adds nothing to a regression with noise, and stopping there keeps the condition number
+of the chosen block below about 2e9.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +119,7 @@ def pivoted_cholesky(
     """
     if size < 0:
         raise ValueError(f"size is {size}: ask for 0 points or more")
-    _check_tolerance(tolerance)
+    check_tolerance(tolerance)
     if not (np.isfinite(variances).all() and (variances >= 0).all()):
         raise ValueError("a variance k(x, x) is negative or not finite: mend the kernel")
     limit = min(size, len(variances))
@@ -164,7 +152,7 @@ def pivoted_cholesky(
     factor = factor[: len(pivots)]
     if not np.isfinite(factor).all():
         raise ValueError(NOT_FINITE)
-    if (variances - np.einsum("ij,ij->j", factor, factor) < -_INDEFINITE * variances).any():
+    if (variances - np.einsum("ij,ij->j", factor, factor) < -INDEFINITE * variances).any():
         raise ValueError(
             "the kernel matrix is not symmetric and positive semidefinite: give k(X, X) of one set "
             "of points, or mend the kernel"
@@ -177,7 +165,7 @@ def _largest(scores: Values, rng: np.random.Generator | None) -> int:
 
     Where one is not a number, any will do: the caller checks what comes of it.
     """
-    (equals,) = (~(scores < scores[scores.argmax()] * (1 - _TIE))).nonzero()
+    (equals,) = (~(scores < scores[scores.argmax()] * (1 - TIE))).nonzero()
     return int(equals[0 if rng is None or len(equals) == 1 else rng.integers(len(equals))])
 
 
@@ -197,7 +185,7 @@ class GreedySelector:
     def __init__(
         self, *, tolerance: float = SCHUR_TOLERANCE, rng: np.random.Generator | None = None
     ) -> None:
-        _check_tolerance(tolerance)
+        check_tolerance(tolerance)
         self._tolerance = tolerance
         self._rng = rng
         self._rows: Rows = np.empty(0, dtype=np.intp)
@@ -237,8 +225,8 @@ class GreedySelector:
         variance, halves = matrix[row, row], dtrtrs(self._root, matrix[row, self._rows], trans=1)[0]
         left = variance - np.concatenate([[0.0], np.cumsum(halves * halves)])
         chosen = np.diagonal(self._root) ** 2
-        explained = -_INDEFINITE * variance <= left[-1] <= self._tolerance * variance
-        return bool(explained and (left[:-1] <= chosen * (1 + _TIE)).all())
+        explained = -INDEFINITE * variance <= left[-1] <= self._tolerance * variance
+        return bool(explained and (left[:-1] <= chosen * (1 + TIE)).all())
 
 
 def select_greedily(
@@ -309,101 +297,3 @@ def select_points_greedily(
         column, kernel.diagonal(distinct.points), size=size, tolerance=tolerance, rng=rng
     )
     return distinct.firsts[rows]
-
-
-def check_matrix(matrix: Matrix) -> Matrix:
-    """Return a kernel matrix as an array of float64, after checking its shape.
-
-    Args:
-        matrix: The matrix, (n, n).
-
-    Raises:
-        ValueError: If it is not square.
-    """
-    matrix = np.asarray(matrix, dtype=np.float64)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(f"a kernel matrix of shape {matrix.shape} is not square: give (n, n)")
-    return matrix
-
-
-def check_covariance(matrix: Matrix) -> Matrix:
-    """Return a kernel matrix as an array of float64, after checking that it may be a covariance.
-
-    Args:
-        matrix: The matrix, (n, n).
-
-    Raises:
-        ValueError: If it is not square, not finite, or not symmetric to rounding.
-    """
-    matrix = check_matrix(matrix)
-    if not np.isfinite(matrix).all():
-        raise ValueError(NOT_FINITE)
-    largest = np.abs(matrix).max(initial=0.0)
-    if (np.abs(matrix - matrix.T) > _TIE * largest).any():
-        raise ValueError("the kernel matrix is not symmetric: give k(X, X) of one set of points")
-    return matrix
-
-
-def spectrum(matrix: Matrix) -> tuple[Values, Matrix]:
-    """Compute eigenvalues and eigenvectors of a kernel matrix.
-
-    Args:
-        matrix: The matrix, (n, n).
-
-    Returns:
-        The eigenvalues, ascending and clipped at 0, (n,), and the eigenvectors as columns, (n, n).
-
-    Raises:
-        ValueError: If *matrix* is not finite, not symmetric, or not positive semidefinite.
-    """
-    values, vectors = np.linalg.eigh(check_covariance(matrix))
-    if len(values) and values[0] < -_INDEFINITE * values[-1]:
-        raise ValueError(
-            f"the kernel matrix has the eigenvalue {values[0]:.3g}: mend the kernel, "
-            "which must be positive semidefinite"
-        )
-    return np.maximum(values, 0.0), vectors
-
-
-def mark_known(values: Values, *, tolerance: float) -> NDArray[np.bool_]:
-    """Return which eigenvalues are large enough to be known in float64, (n,).
-
-    Args:
-        values: Eigenvalues, (n,).
-        tolerance: Those of at most this share of the largest count as 0.
-
-    Raises:
-        ValueError: If *tolerance* is out of its range.
-    """
-    _check_tolerance(tolerance)
-    marks: NDArray[np.bool_] = values > tolerance * values.max(initial=0.0)
-    return marks
-
-
-def tail_sum(matrix: Matrix, size: int) -> float:
-    """Compute Lambda_Q = sum_{m>Q} lambda_m, the sum of all but the largest eigenvalues.
-
-    E[tr(K - Q)] <= (Q + 1) Lambda_Q for Q points drawn from the Q-DPP (Corollary 8 of the paper).
-
-    Args:
-        matrix: The kernel matrix, (n, n).
-        size: Q, how many of the largest eigenvalues to leave out.
-
-    Returns:
-        The sum, in squared reward units.
-
-    Raises:
-        ValueError: If *size* is below 0, or *matrix* is no covariance.
-    """
-    if size < 0:
-        raise ValueError(f"size is {size}: give 0 or more")
-    values, _ = spectrum(matrix)
-    return float(values[: max(len(values) - size, 0)].sum())
-
-
-def _check_tolerance(tolerance: float) -> None:
-    if not _LEAST_TOLERANCE <= tolerance < 1:
-        raise ValueError(
-            f"tolerance is {tolerance}: give at least {_LEAST_TOLERANCE}, below which rounding "
-            "decides, and less than 1"
-        )
