@@ -1,1 +1,1 @@
-"""Optimizers, one file an algorithm."""
+"""Optimizers: one module an algorithm; what several of them use is in `shared`."""

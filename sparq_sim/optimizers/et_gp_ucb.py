@@ -1,4 +1,4 @@
-"""ET-GP-UCB: GP-UCB that begins anew when an observation contradicts what it believes."""
+"""ET-GP-UCB: GP-UCB that starts again when an observation contradicts what it believes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from math import log, pi, sqrt
 import numpy as np
 from numpy.random import Generator
 
+from sparq_sim.fields import Share
 from sparq_sim.gp.candidates import Candidates
 from sparq_sim.messages import Answer, Notes
 from sparq_sim.optimizers.shared.memory import Memory
 from sparq_sim.optimizers.shared.prior import GPPrior
 from sparq_sim.optimizers.shared.ucb import GPOptimizer
-from sparq_sim.optimizers.shared.widths import Chance
 from sparq_sim.plugin.briefing import Briefing
+
+__all__ = ["ETGPUCB"]
 
 
 class ETGPUCB(GPOptimizer):
@@ -28,7 +30,7 @@ class ETGPUCB(GPOptimizer):
     still, as the prior says it may, that happens with probability *delta* at most. No rate of
     change and no budget need be known.
 
-    What was measured before the last reset and comes after it is forgotten too.
+    What was measured before the last reset and arrives after it is forgotten too.
     """
 
     delta: Share = 0.1
@@ -36,11 +38,12 @@ class ETGPUCB(GPOptimizer):
     less is noticed."""
 
     def start_memory(self, prior: GPPrior, briefing: Briefing, rng: Generator) -> Memory:
-        """Remember what was observed since the last reset."""
         return _EventMemory(prior, briefing.period, self.delta)
 
 
 class _EventMemory(Memory):
+    """A memory of what was measured since the last reset."""
+
     def __init__(self, prior: GPPrior, period: float, delta: float) -> None:
         super().__init__(prior, period)
         self._delta = delta
@@ -53,7 +56,7 @@ class _EventMemory(Memory):
         if answer.measured_at < self._began:
             return
         self._tests += 1
-        surprised = self._surprised(answer)
+        surprised = self._is_surprising(answer)
         super().learn(answer)
         if surprised:
             self.keep(self.times.array >= answer.measured_at)
@@ -61,8 +64,8 @@ class _EventMemory(Memory):
             self._tests = 0
             self._resets += 1
 
-    def _surprised(self, answer: Answer) -> bool:
-        """Tell whether any value lies farther from the mean than sqrt(rho_t) (sigma + s)."""
+    def _is_surprising(self, answer: Answer) -> bool:
+        """Return whether any value lies farther from the mean than sqrt(rho_t) (sigma + s)."""
         rho = 2 * log(2 * (pi * self._tests) ** 2 / 6 / self._delta)
         places = self._candidates.find_places(answer.points)
         if -1 in places:

@@ -1,4 +1,4 @@
-"""Fixed play: one point for ever."""
+"""Fixed play: one point in every round."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from sparq_sim.messages import Move, Reply
 from sparq_sim.plugin.briefing import Briefing
 from sparq_sim.plugin.optimizer import Agent, Asks, Optimizer
 
+__all__ = ["Fixed"]
+
 
 class Fixed(Optimizer):
-    """Play *point* in every round, whatever comes back."""
+    """An optimizer that plays *point* in every round, whatever comes back."""
 
     asks: ClassVar[Asks | None] = "never"
     point: Annotated[tuple[FiniteFloat, ...], Field(min_length=1)]
     """The point that is played: a number for each coordinate, within the domain."""
 
     def start(self, briefing: Briefing, rng: Generator) -> Agent:
-        """Give an agent that learns nothing."""
         domain = briefing.domain
         if len(self.point) != domain.dimensions:
             raise PluginError(
@@ -37,12 +38,12 @@ class Fixed(Optimizer):
 
 
 class _FixedAgent:
+    """An agent that learns nothing."""
+
     def __init__(self, move: Move) -> None:
         self._move = move
 
     def ask(self, now: float) -> Move:
-        """Give the point."""
         return self._move
 
-    def tell(self, reply: Reply) -> None:
-        """Take no notice."""
+    def tell(self, reply: Reply) -> None: ...

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from sparq_sim.optimizers.shared.ucb import GPOptimizer
 
+__all__ = ["GPUCB"]
+
 
 class GPUCB(GPOptimizer):
-    """x_t = argmax mu_{t-1}(x) + beta_t sigma_{t-1}(x), all observations alike, however old.
+    """The optimizer that plays argmax mu(x) + beta_t sigma(x), all observations alike, however old.
 
     Srinivas, Krause, Kakade and Seeger 2012. With the width of Chowdhury and Gopalan (2017) it is
     IGP-UCB.

@@ -22,14 +22,16 @@ from sparq_sim.optimizers.shared.ucb import GPOptimizer
 from sparq_sim.optimizers.shared.widths import Occasion, Width
 from sparq_sim.plugin.briefing import Briefing
 
+__all__ = ["GPUCBSDF"]
+
 
 class GPUCBSDF(GPOptimizer):
-    """GP-UCB with censored feedback in the place of what has not arrived.
+    """GP-UCB with a constant in the place of observations that have not arrived.
 
     Verma, Dai and Low 2022 (stochastic delayed feedback). In round t the play of round s counts as
     an observation of y_s, if that arrived within min(m, t - s) rounds, and of a constant if not:
-    a point is not played again and again only because it has not been heard of. The bound is
-    mu + nu_t sigma, with
+    a point is not played again and again only because no observation of it has arrived. The bound
+    is mu + nu_t sigma, with
 
         nu_t = beta_t + B_y sum_{s=t-m}^{t-1} sigma_{t-1}(x_s).
 
@@ -44,16 +46,22 @@ class GPUCBSDF(GPOptimizer):
     """m, in rounds: what takes longer to arrive is ignored; by default twice the expected latency
     of the observations, as they advise."""
     censored: FiniteFloat | None = None
-    """What a play that was not heard of counts as, in reward units; by default the prior mean."""
+    """What a play without an observation counts as, in reward units; by default the prior mean."""
     bound: Amount = 1.0
     """B_y, a bound on rewards counted from the censored value, in prior stds."""
 
     def start_memory(self, prior: GPPrior, briefing: Briefing, rng: Generator) -> Memory:
-        """Remember all plays, heard of or not."""
         return _DelayedMemory(self, prior, briefing)
 
     def choose_window(self, briefing: Briefing) -> int:
-        """Give m, in rounds."""
+        """Return m, in rounds: as given, or twice the expected latency.
+
+        Args:
+            briefing: The terms of observations, and the length of a round.
+
+        Raises:
+            PluginError: If no window is given and the expected latency is not finite.
+        """
         if self.window is not None:
             return self.window
         latency = briefing.observation.latency
@@ -68,13 +76,15 @@ class GPUCBSDF(GPOptimizer):
 @dataclass(slots=True)
 class _Play:
     number: int
-    """From 1 on: that of its round."""
+    """The number of its round, from 1 on."""
     point: Point
     position: int | None = None
-    """Of the censored observation, once there is one."""
+    """The position of the censored observation, once there is one."""
 
 
 class _DelayedMemory(Memory):
+    """A memory of all plays, observed or not."""
+
     def __init__(self, model: GPUCBSDF, prior: GPPrior, briefing: Briefing) -> None:
         super().__init__(prior, briefing.period)
         self._width = prior.width
@@ -99,7 +109,7 @@ class _DelayedMemory(Memory):
         latency = (answer.arrived_at - answer.asked_at) / self.period
         if answer.query.source == REWARD and latency > self._window + 1e-6:
             return
-        play = self._answered(answer)
+        play = self._pop_answered(answer)
         if play is None or play.position is None:
             super().learn(answer)
         else:
@@ -107,8 +117,8 @@ class _DelayedMemory(Memory):
             self.posterior.replace(play.position, float(answer.values[0]), variance=variance)
             self.times.array[play.position] = answer.measured_at
 
-    def _answered(self, answer: Answer) -> _Play | None:
-        """Take the play that is heard of from those that are not.
+    def _pop_answered(self, answer: Answer) -> _Play | None:
+        """Return the play that an answer observes, and remove it from those that are not observed.
 
         Of several at one point the first: they count alike.
         """
@@ -128,7 +138,7 @@ class _DelayedMemory(Memory):
             oldest = self._plays + 1 - self._window
             self._unheard = [play for play in self._unheard if play.number >= oldest]
             self._waiting_for = float(len(self._unheard))
-            by = self._bound * self._doubt()
+            by = self._bound * self._sum_stds()
             self.prior = replace(self.prior, width=_Widened(width=self._width, by=by))
         return self.posterior
 
@@ -139,8 +149,8 @@ class _DelayedMemory(Memory):
             query = Query(1, REWARD, play.point[None], now)
             super().learn(query.answer([self._censored], stds=self._std))
 
-    def _doubt(self) -> float:
-        """Sum sigma(x_s) over the last m plays, in prior stds."""
+    def _sum_stds(self) -> float:
+        """Return the sum of sigma(x_s) over the last m plays, in prior stds."""
         if not self._latest:
             return 0.0
         points = np.array(self._latest)
@@ -154,7 +164,7 @@ class _DelayedMemory(Memory):
 
 
 class _Widened(Width):
-    """beta_t + *by*."""
+    """The width beta_t + *by*."""
 
     width: Width
     by: Amount

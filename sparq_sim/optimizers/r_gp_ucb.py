@@ -1,4 +1,4 @@
-"""R-GP-UCB: GP-UCB that begins anew with each block of rounds."""
+"""R-GP-UCB: GP-UCB that starts again with each block of rounds."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from sparq_sim.optimizers.shared.memory import Memory
 from sparq_sim.optimizers.shared.prior import GPPrior
 from sparq_sim.optimizers.shared.ucb import GPOptimizer
 from sparq_sim.plugin.briefing import Briefing
+
+__all__ = ["RGPUCB"]
 
 
 class RGPUCB(GPOptimizer):
@@ -28,11 +30,12 @@ class RGPUCB(GPOptimizer):
     block begins with a blind play."""
 
     def start_memory(self, prior: GPPrior, briefing: Briefing, rng: Generator) -> Memory:
-        """Remember the present block."""
         return _BlockMemory(self, prior, briefing)
 
 
 class _BlockMemory(Memory):
+    """A memory of the present block."""
+
     def __init__(self, model: RGPUCB, prior: GPPrior, briefing: Briefing) -> None:
         super().__init__(prior, briefing.period)
         self._block = model.block(prior.kernel, briefing)

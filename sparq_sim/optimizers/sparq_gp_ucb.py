@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from functools import reduce
+from collections.abc import Collection, Mapping
 from math import inf, log
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 from pydantic import Field, NonNegativeInt
 
 from sparq_sim.arrays import Point, Points, Values
@@ -21,6 +18,7 @@ from sparq_sim.fields import Amount, Positive, Share
 from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.gp.sparse.greedy import select_points_greedily
 from sparq_sim.messages import REWARD, Answer, Notes, Query
+from sparq_sim.optimizers.shared.answers import ExpertAnswers, Measurements
 from sparq_sim.optimizers.shared.memory import Memory
 from sparq_sim.optimizers.shared.prior import GPPrior, PriorWarning
 from sparq_sim.optimizers.shared.routing import (
@@ -37,21 +35,22 @@ from sparq_sim.plugin.briefing import Briefing, round_at
 from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.optimizer import Agent, Asks
 
-GAP = 1e-6
+__all__ = ["Discard", "SparQGPUCB"]
+
+
+_GAP = 1e-6
 """A Schur complement this small beside the prior variance leaves no gap for a width to show."""
-MOST_RANK = 500
+_MOST_RANK = 500
 """So many points are told apart at most."""
-MANY = 100
-"""So many answers that stand in for others may well be old."""
-WORTHLESS = 100.0
+_WORTHLESS = 100.0
 """Times the prior variance: an answer aged beyond tells nothing."""
 
 
 class Discard(Model):
-    """Which observations to give up: those whose variance exceeds g(t) = *factor* s^2 h(t).
+    """Which observations to discard: those whose variance exceeds g(t) = *factor* s^2 h(t).
 
     h(t) is log t, or t^*power*; the theorem asks for g(t) = o(t^(1/4)). The newest observation is
-    always kept: log t < 1 would give up even that one in the first two rounds.
+    always kept: log t < 1 would discard even that one in the first two rounds.
     """
 
     kind: Literal["logarithmic", "power", "never"] = "logarithmic"
@@ -62,7 +61,11 @@ class Discard(Model):
     """The power of t where the kind is `power`; above 0 and below 1/4, as the theorem asks."""
 
     def limit(self, number: int) -> float:
-        """Give g(t) / s^2 in round *number*."""
+        """Return g(t) / s^2.
+
+        Args:
+            number: t, the number of the round, from 1 on.
+        """
         if self.kind == "never":
             return inf
         return self.factor * (log(number) if self.kind == "logarithmic" else number**self.power)
@@ -100,7 +103,7 @@ class SparQGPUCB(GPOptimizer):
     variance s^2, as in the paper. The square of the change of the reward in a round is better,
     where it is known."""
     discard: Discard = Discard()
-    """Which of its own observations are given up as too old."""
+    """Which of its own observations are discarded as too old."""
     retain: Annotated[float, Field(ge=0)] = 0.0
     """For how many rounds answers to earlier queries still count beside a later complete one."""
     waits: bool = False
@@ -109,20 +112,24 @@ class SparQGPUCB(GPOptimizer):
     """Whether to note, for each move, the divergences that the paper bounds; takes O(n^3)."""
 
     def start(self, briefing: Briefing, rng: Generator) -> Agent:
-        """Give the agent, if it is clear whom it is to ask."""
         self.check_experts(briefing.experts)
         return super().start(briefing, rng)
 
     def start_memory(self, prior: GPPrior, briefing: Briefing, rng: Generator) -> Memory:
-        """Remember the newest observations and answers, and all points played."""
         return _SparQMemory(self, prior, briefing, rng)
 
     def check_experts(self, names: Collection[str]) -> None:
-        """Refuse a play in which it is not clear whom to ask."""
         self.choose_experts(names)
 
     def choose_experts(self, experts: Collection[str]) -> tuple[str, ...]:
-        """Give the names of the experts to ask; none where there is nobody."""
+        """Return the names of the experts to ask; none where there are no experts.
+
+        Args:
+            experts: The names of the experts of the play.
+
+        Raises:
+            PluginError: If it is not clear whom to ask, or an expert that is named is not there.
+        """
         if self.routing is not None:
             if self.expert is not None:
                 raise PluginError("`expert` names one to ask, `routing` shares among all: give one")
@@ -142,6 +149,8 @@ class SparQGPUCB(GPOptimizer):
 
 
 class _SparQMemory(Memory):
+    """A memory of the newest observations and answers, and of all points played."""
+
     def __init__(
         self, model: SparQGPUCB, prior: GPPrior, briefing: Briefing, rng: Generator
     ) -> None:
@@ -151,11 +160,11 @@ class _SparQMemory(Memory):
         self._experts = {
             name: briefing.experts[name] for name in model.choose_experts(briefing.experts)
         }
-        self._own = _Told.nothing(briefing.domain.dimensions)
-        self._answers = _Answers(model.retain * briefing.period)
+        self._own = Measurements.empty(briefing.domain.dimensions)
+        self._answers = ExpertAnswers(model.retain * briefing.period)
         self._played = Played(prior.kernel)
         if self._experts and briefing.access == "domain":
-            for point in _askable(prior, briefing.domain):
+            for point in _choose_askable(prior, briefing.domain):
                 self._played.add(point)
         self._selector = Selector(
             model.selection, steps=model.steps, epsilon=model.epsilon, rng=rng
@@ -165,7 +174,7 @@ class _SparQMemory(Memory):
             _warn_of_gaps(model, prior, briefing)
 
     def learn(self, answer: Answer) -> None:
-        told = _Told.by(answer, self.prior.variances(answer))
+        told = Measurements.from_answer(answer, self.prior.variances(answer))
         if answer.query.source == REWARD:
             self._own = self._own.join(told)
         else:
@@ -177,9 +186,9 @@ class _SparQMemory(Memory):
         own, aged = self._own, self._age(self._own, now)
         kept = aged <= self._model.discard.limit(number) * own.variances
         kept |= own.times == own.times.max(initial=0.0)
-        own = self._own = own.part(kept)
+        own = self._own = own.select(kept)
         self._notes["kept"] = float(len(own))
-        worthless = WORTHLESS * float(self.prior.kernel.diagonal(self.prior.candidates[:1])[0])
+        worthless = _WORTHLESS * float(self.prior.kernel.diagonal(self.prior.candidates[:1])[0])
         self._answers.keep(lambda told: self._age(told, now) <= worthless)
         if len(self.posterior):
             self.posterior.remove(slice(None))
@@ -190,8 +199,8 @@ class _SparQMemory(Memory):
             self.add(own.points, own.values, aged[kept])
         return self.posterior
 
-    def _age(self, told: _Told, now: float) -> Values:
-        """Give s^2 + rate a^2; what was measured in the round before is new, unless one waits."""
+    def _age(self, told: Measurements, now: float) -> Values:
+        """Return s^2 + rate a^2; the round before counts as new, unless the agent waits."""
         ages = np.maximum((now - told.times) / self.period - (0 if self.waits else 1), 0.0)
         rate = told.variances if self._model.rate is None else self._model.rate
         aged: Values = told.variances + rate * np.square(ages)
@@ -222,7 +231,7 @@ class _SparQMemory(Memory):
         return {name: points[chosen] for name, chosen in routes.items() if chosen}
 
     def _route(self, routing: Routing, points: Points, now: float) -> Routes:
-        """Let *routing* decide, given what is known without the answers of earlier rounds."""
+        """Share *points* among the experts, given what is known without earlier answers."""
         kernel = self.prior.kernel
         covariance = kernel(points, points)
         if len(self._own):
@@ -248,140 +257,15 @@ class _SparQMemory(Memory):
         return dict(self._notes)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Told:
-    """Values: where, how noisily and when each was measured, and when it was asked for."""
+def _choose_askable(prior: GPPrior, domain: Domain) -> Points:
+    """Choose the points to ask about beside those played, each of which counts as one play.
 
-    points: Points
-    values: Values
-    variances: Values
-    times: Values
-    asked: Values
-    """Infinity where nobody asked."""
-
-    @classmethod
-    def nothing(cls, dimensions: int) -> Self:
-        """Begin."""
-        none = np.empty(0)
-        return cls(np.empty((0, dimensions)), none, none, none, none)
-
-    @classmethod
-    def by(cls, answer: Answer, variances: Values) -> Self:
-        """Take what an *answer* tells."""
-        alike = np.ones(len(variances))
-        asked_at = answer.asked_at if answer.query.id > 0 else inf
-        times, asked = answer.measured_at * alike, asked_at * alike
-        return cls(answer.points, answer.values, variances, times, asked)
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def columns(self) -> tuple[Points | Values, ...]:
-        """Give all of it."""
-        return self.points, self.values, self.variances, self.times, self.asked
-
-    def part(self, rows: NDArray[np.bool_] | Sequence[int]) -> Self:
-        """Give some of it."""
-        return type(self)(*(column[rows] for column in self.columns()))
-
-    def join(self, more: Self) -> Self:
-        """Give this and *more*."""
-        pairs = zip(self.columns(), more.columns(), strict=True)
-        return type(self)(*(np.concatenate(pair) for pair in pairs))
-
-    def newest(self) -> Self:
-        """Give what was measured last at each point; of equals, what came last."""
-        keys = [point.tobytes() for point in self.points + 0.0]
-        rows = np.argsort(self.times, kind="stable").tolist()
-        return self.part(sorted({keys[row]: row for row in rows}.values()))
-
-
-@dataclass(slots=True)
-class _Batch:
-    """Queries that went out together: the *last* one's number, and how many rows are unheard."""
-
-    last: int
-    unheard: int
-
-
-class _Answers:
-    """What experts have said, as far as nothing newer takes its place.
-
-    A newer answer of a source about a point replaces the one before. Once all queries of a round
-    are answered in full, those that were asked more than *retained* before are forgotten: with
-    answers that come at once, only the newest round counts, as in Algorithm 1; where rows come
-    late or are lost, what was said before stands in for them, ageing. Readings that nobody asked
-    for are replaced only by newer ones at their point.
+    All sites, if they are not too many; otherwise candidates that tell what all of them would.
     """
-
-    def __init__(self, retained: float) -> None:
-        self._retained = retained
-        self._said: dict[str, _Told] = {}
-        self._batches: dict[int, _Batch] = {}
-
-    def expect(self, queries: tuple[Query, ...]) -> None:
-        """Take note of queries that go out together."""
-        if queries:
-            last = max(query.id for query in queries)
-            batch = _Batch(last, sum(len(query.points) for query in queries))
-            self._batches |= {query.id: batch for query in queries}
-
-    def add(self, answer: Answer, told: _Told) -> None:
-        """Take in an answer."""
-        if self._completes(answer):
-            oldest = answer.asked_at - self._retained * (1 + 1e-9)
-            self._filter(lambda said: said.asked >= oldest)
-        source = answer.query.source
-        known = self._said.get(source)
-        if known is not None:
-            told = known.join(told)
-        # What was asked is asked about once; what nobody asked for may come twice.
-        if known is not None or answer.query.id < 0:
-            told = told.newest()
-        self._said[source] = told
-
-    def _completes(self, answer: Answer) -> bool:
-        """Count rows as answered; tell whether a round of queries is complete thereby."""
-        batch = self._batches.get(answer.query.id)
-        if batch is None:  # Nobody asked, or a later round is complete already.
-            return False
-        batch.unheard -= len(answer.rows)
-        if batch.unheard > 0:
-            return False
-        # Earlier queries need not be waited for any more.
-        self._batches = {
-            number: other for number, other in self._batches.items() if other.last > batch.last
-        }
-        return True
-
-    def keep(self, good: Callable[[_Told], NDArray[np.bool_]]) -> None:
-        """Forget all but what is *good*; where rows are lost, no round may ever be complete."""
-        if sum(map(len, self._said.values())) > MANY:
-            self._filter(good)
-
-    def _filter(self, good: Callable[[_Told], NDArray[np.bool_]]) -> None:
-        for source, said in list(self._said.items()):
-            kept = good(said)
-            stay = np.count_nonzero(kept)
-            if not stay:
-                del self._said[source]
-            elif stay < len(said):
-                self._said[source] = said.part(kept)
-
-    def current(self) -> _Told | None:
-        """Give all that still counts."""
-        return reduce(_Told.join, self._said.values()) if self._said else None
-
-
-def _askable(prior: GPPrior, domain: Domain) -> Points:
-    """Choose the points to ask about beside those played, each of which weighs as one play.
-
-    All sites, if they are not too many; else candidates that tell what all of them would.
-    """
-    if isinstance(domain, Sites) and len(domain.points) <= MOST_RANK:
+    if isinstance(domain, Sites) and len(domain.points) <= _MOST_RANK:
         return domain.points
-    size = min(MOST_RANK, len(prior.candidates))
-    chosen = select_points_greedily(prior.kernel, prior.candidates, size=size, tolerance=GAP)
+    size = min(_MOST_RANK, len(prior.candidates))
+    chosen = select_points_greedily(prior.kernel, prior.candidates, size=size, tolerance=_GAP)
     return prior.candidates[chosen]
 
 
@@ -389,8 +273,8 @@ def _warn_of_gaps(model: SparQGPUCB, prior: GPPrior, briefing: Briefing) -> None
     """Warn where a theorem's width will chase gaps that the queries cannot close."""
     if not prior.width.theoretical or briefing.rounds is None:
         return
-    size = min(MOST_RANK, len(prior.candidates))
-    rank = len(select_points_greedily(prior.kernel, prior.candidates, size=size, tolerance=GAP))
+    size = min(_MOST_RANK, len(prior.candidates))
+    rank = len(select_points_greedily(prior.kernel, prior.candidates, size=size, tolerance=_GAP))
     asked = max(
         model.schedule(t) for t in range(max(1, briefing.rounds - 100), briefing.rounds + 1)
     )

@@ -1,4 +1,4 @@
-"""SW-GP-UCB: GP-UCB that looks back over a window."""
+"""SW-GP-UCB: GP-UCB on the observations of a sliding window."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from sparq_sim.optimizers.shared.prior import GPPrior
 from sparq_sim.optimizers.shared.ucb import GPOptimizer
 from sparq_sim.plugin.briefing import Briefing
 
+__all__ = ["SWGPUCB"]
+
 
 class SWGPUCB(GPOptimizer):
     """GP-UCB with the observations of the last W rounds only.
@@ -22,11 +24,12 @@ class SWGPUCB(GPOptimizer):
     """W, how many rounds back observations count: a number, or a table with a `kind`."""
 
     def start_memory(self, prior: GPPrior, briefing: Briefing, rng: Generator) -> Memory:
-        """Remember the last W rounds."""
         return _WindowMemory(prior, briefing.period, self.window(prior.kernel, briefing))
 
 
 class _WindowMemory(Memory):
+    """A memory of the last W rounds."""
+
     def __init__(self, prior: GPPrior, period: float, window: int) -> None:
         super().__init__(prior, period)
         self._window = window

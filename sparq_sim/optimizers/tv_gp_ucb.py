@@ -1,4 +1,4 @@
-"""TV-GP-UCB: GP-UCB for a reward that forgets itself."""
+"""TV-GP-UCB: GP-UCB for a reward of which a share is new in each round."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from sparq_sim.gp.posterior.cholesky import CholeskyPosterior
     from sparq_sim.gp.posterior.features import Features
 
+__all__ = ["TVGPUCB"]
+
 
 class TVGPUCB(GPOptimizer):
     """GP-UCB under f_{t+1} = sqrt(1 - epsilon) f_t + sqrt(epsilon) g_{t+1}, g a fresh draw.
@@ -38,14 +40,13 @@ class TVGPUCB(GPOptimizer):
     0.001 to 0.04."""
 
     def start_memory(self, prior: GPPrior, briefing: Briefing, rng: Generator) -> Memory:
-        """Remember all, in space and time."""
         if self.epsilon == 0:
             return Memory(prior, briefing.period)
         return _TimeMemory(prior, briefing.period, self.epsilon)
 
 
 class _TimeMemory(Memory):
-    """Filters while it can; a point off the candidates makes it go on densely."""
+    """A memory of all, in space and time: a filter, until a point lies off the candidates."""
 
     def __init__(self, prior: GPPrior, period: float, epsilon: float) -> None:
         from sparq_sim.gp.posterior.feature_posterior import FeaturePosterior
@@ -114,7 +115,7 @@ class _Filter:
         return Forecast(self._filter, self._priors, keep=kept**0.5, inject=1 - kept)
 
     def _kept(self, duration: float) -> float:
-        """Give the share of the variance that outlives a *duration*, never quite nothing."""
+        """Return the share of the variance that is left after a *duration*, never quite nothing."""
         return max(float(self._kept_a_round ** (duration / self._period)), 1e-12)
 
 

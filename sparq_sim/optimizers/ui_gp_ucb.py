@@ -13,6 +13,8 @@ from sparq_sim.optimizers.shared.prior import GPPrior
 from sparq_sim.optimizers.shared.ucb import GPOptimizer
 from sparq_sim.plugin.briefing import Briefing
 
+__all__ = ["UIGPUCB"]
+
 
 class UIGPUCB(GPOptimizer):
     """GP-UCB where an observation of age a has the noise variance s^2 + rate a^2.
@@ -26,11 +28,12 @@ class UIGPUCB(GPOptimizer):
     variance s^2."""
 
     def start_memory(self, prior: GPPrior, briefing: Briefing, rng: Generator) -> Memory:
-        """Remember all, ageing."""
         return _InjectingMemory(prior, briefing.period, self.rate)
 
 
 class _InjectingMemory(AgeingMemory):
+    """A memory of all observations, whose variances grow with the square of their age."""
+
     def __init__(self, prior: GPPrior, period: float, rate: float | None) -> None:
         super().__init__(prior, period)
         self._rate = rate

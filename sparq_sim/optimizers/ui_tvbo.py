@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from sparq_sim.gp.posterior.cholesky import CholeskyPosterior
     from sparq_sim.gp.posterior.drifting import KalmanPosterior
 
-ENDLESS = 10**6
+__all__ = ["UITVBO"]
+
+
+_ENDLESS = 10**6
 """So many rounds are planned for where nobody says how many there will be."""
 
 
@@ -46,14 +49,13 @@ class UITVBO(GPOptimizer):
     """By how much the variance grows in a round, as a share of the prior variance."""
 
     def start_memory(self, prior: GPPrior, briefing: Briefing, rng: Generator) -> Memory:
-        """Remember all, in space and time."""
         if self.rate == 0:
             return Memory(prior, briefing.period)
         return _WanderingMemory(prior, briefing, self.rate)
 
 
 class _WanderingMemory(Memory):
-    """Filters while it can."""
+    """A memory of all, in space and time: a filter, as long as that is exact."""
 
     def __init__(self, prior: GPPrior, briefing: Briefing, rate: float) -> None:
         from sparq_sim.gp.posterior.drifting import KalmanPosterior
@@ -78,13 +80,13 @@ class _WanderingMemory(Memory):
             self._dense.learn(answer)
             return
         self._heard.append(answer)
-        if not self._filtered(self._filter, answer):
+        if not self._filter_answer(self._filter, answer):
             self._filter = None
             for heard in self._heard:
                 self._dense.learn(heard)
 
-    def _filtered(self, belief: KalmanPosterior, answer: Answer) -> bool:
-        """Filter an answer, if it is newer than those before and on the candidates."""
+    def _filter_answer(self, belief: KalmanPosterior, answer: Answer) -> bool:
+        """Filter an answer and return True, if it is newest and on the candidates."""
         duration = (answer.measured_at - self._filtered_to) / self.period
         if duration < 0:
             return False
@@ -115,7 +117,7 @@ class _Dense:
 
         self._prior = prior
         self._period = briefing.period
-        self._end = (briefing.rounds or ENDLESS) + 1
+        self._end = (briefing.rounds or _ENDLESS) + 1
         self._posterior = CholeskyPosterior(
             SpaceTime(space=prior.kernel, time=Wiener(rate=rate)),
             candidates=stamp(prior.candidates, float(self._end)),

@@ -24,9 +24,11 @@ from sparq_sim.plugin.briefing import Briefing
 if TYPE_CHECKING:
     from sparq_sim.gp.posterior.drifting import FadingPosterior
 
+__all__ = ["WGPUCB", "WeightedMemory"]
+
 
 class WGPUCB(GPOptimizer):
-    """Weighted regression with w_s = eta^-s and lambda_t = lambda w_t.
+    """GP-UCB by weighted regression, with w_s = eta^-s and lambda_t = lambda w_t.
 
     Deng, Zhou, Kim and others 2022. Dividing by w_t makes it a Gaussian process in which an
     observation of age a has the noise variance lambda eta^-a: no weight ever overflows. lambda is
@@ -41,7 +43,6 @@ class WGPUCB(GPOptimizer):
     """B_T, a bound on the sum of |f_{t+1} - f_t| over all rounds; by default 1 stands in for it."""
 
     def start_memory(self, prior: GPPrior, briefing: Briefing, rng: Generator) -> Memory:
-        """Remember all, weighted."""
         weight = self.weight
         if weight is None:
             share = (1.0 if self.budget is None else self.budget) / require_rounds(briefing)
@@ -50,9 +51,14 @@ class WGPUCB(GPOptimizer):
 
 
 class WeightedMemory(AgeingMemory):
-    """Lets all observations fade together, where it can; otherwise they age one by one.
+    """A memory whose observations all fade together, where they can; otherwise they age one by one.
 
     The newest observation has the age 0 until a round has passed without another.
+
+    Args:
+        prior: What is believed before any observation.
+        period: The length of a round, in clock units.
+        weight: eta, by which the weight of an observation falls in each round, above 0 and up to 1.
     """
 
     def __init__(self, prior: GPPrior, period: float, weight: float) -> None:
@@ -76,13 +82,13 @@ class WeightedMemory(AgeingMemory):
             super().learn(answer)
             return
         self._heard.append(answer)
-        if not self._taken(self._together, answer):
+        if not self._add_together(self._together, answer):
             self._together = None
             for heard in self._heard:
                 super().learn(heard)
             self._heard.clear()
 
-    def _taken(self, together: FadingPosterior, answer: Answer) -> bool:
+    def _add_together(self, together: FadingPosterior, answer: Answer) -> bool:
         variances = self.prior.variances(answer)
         if not together.accepts(answer.points, variances):
             return False
@@ -92,7 +98,7 @@ class WeightedMemory(AgeingMemory):
         return True
 
     def _pass_to(self, together: FadingPosterior, moment: float) -> None:
-        """Let time pass to *moment*, if that is not past."""
+        """Age all observations up to *moment*, if that is not past."""
         if moment > self._newest:
             together.fade(self.weight ** ((moment - self._newest) / self.period))
             self._newest = moment

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from math import log1p
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from pydantic import Field
 
 from sparq_sim.arrays import Matrix, Point, Points, Values
-from sparq_sim.fields import Positive
+from sparq_sim.fields import Positive, Share
 from sparq_sim.gp.kernels.base import Kernel
 
 if TYPE_CHECKING:
     from sparq_sim.gp.kernels import AnyKernel
 
-__all__ = ["Forgetting", "Share", "SpaceTime", "Wiener", "stamp"]
-
-Share = Annotated[float, Field(gt=0, lt=1)]
-"""A number above 0 and below 1."""
+__all__ = ["Forgetting", "SpaceTime", "Wiener", "stamp"]
 
 
 class Forgetting(Kernel):

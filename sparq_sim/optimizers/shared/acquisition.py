@@ -1,4 +1,4 @@
-"""Acquisition: the point of the highest upper confidence bound."""
+"""Acquisition: the search for the point of the highest upper confidence bound."""
 
 from __future__ import annotations
 
@@ -12,21 +12,25 @@ from sparq_sim.fields import Positive
 from sparq_sim.gp.posterior.predictor import Predictor
 from sparq_sim.plugin.model import Model
 
-TIE = 1e-9
+__all__ = ["Acquisition", "pick"]
+
+
+_TIE = 1e-9
 """Scores this close, relatively, are equal: two exact ways to compute them part that far."""
 
-ROUNDING = 1e-13
+_ROUNDING = 1e-13
 """Of a score, relatively: differences below are not computed, but made by the computing."""
 
-GRIDS = {1: 501, 2: 41}
+_GRIDS = {1: 501, 2: 41}
 """Points a dimension of the grid, unless given; beyond two dimensions there is none."""
 
 
 class Acquisition(Model):
-    """Where the bound is maximised.
+    """How the upper confidence bound is maximised.
 
-    Exactly on sites and on a fixed grid, which is the default in one and two dimensions because
-    it keeps points either apart or equal; beyond, from a Sobol set by gradients.
+    On sites and on a fixed grid this is exact. A grid is the default in one and two dimensions,
+    because points on it are either equal or well apart; beyond, a Sobol set is searched, and its
+    best points are improved by gradients.
     """
 
     grid: PositiveInt | None = Field(default=None, ge=2)
@@ -43,11 +47,19 @@ class Acquisition(Model):
     """Climbed points are rounded to multiples of this share of the range, to merge repeats."""
 
     def climbs(self, domain: Domain) -> bool:
-        """Tell whether points off the candidates may be chosen."""
+        """Return whether points other than the candidates may be chosen.
+
+        Args:
+            domain: Where the play takes place.
+        """
         return isinstance(domain, Box) and (self.refine or not self._per_dimension(domain))
 
     def candidate_points(self, domain: Domain) -> Points:
-        """Give the fixed candidates of *domain*."""
+        """Return the fixed candidates, (g, d): the sites, a grid, or a Sobol set.
+
+        Args:
+            domain: Where the play takes place.
+        """
         if isinstance(domain, Sites):
             return domain.points
         if per_dimension := self._per_dimension(domain):
@@ -59,12 +71,20 @@ class Acquisition(Model):
         return self._snap(domain.lower + unit * (domain.upper - domain.lower), domain)
 
     def _per_dimension(self, domain: Box) -> int | None:
-        return self.grid or GRIDS.get(domain.dimensions)
+        return self.grid or _GRIDS.get(domain.dimensions)
 
     def choose(
         self, predictor: Predictor, width: float, *, domain: Domain, points: Points, rng: Generator
     ) -> Point:
-        """Give the point with the highest mean + width std, a tie broken by *rng*."""
+        """Return the point with the highest mean + width * std, (d,).
+
+        Args:
+            predictor: What is believed of the reward.
+            width: How many stds above the mean the bound lies.
+            domain: Where the play takes place.
+            points: The candidates, as `candidate_points` returns them, (g, d).
+            rng: Breaks ties.
+        """
         scores = predictor.mean() + width * predictor.std()
         chosen = pick(scores, rng)
         if isinstance(domain, Box) and self.climbs(domain):
@@ -77,7 +97,7 @@ class Acquisition(Model):
     def _climb(
         self, predictor: Predictor, width: float, *, domain: Box, starts: Points, rng: Generator
     ) -> Point:
-        """Climb in the unit cube, in units of the std: the optimizer's tolerances are absolute."""
+        """Climb in the unit cube and in units of the std, as the search has absolute tolerances."""
         from scipy.optimize import minimize  # here, because it takes half a second to load
 
         reach = domain.upper - domain.lower
@@ -113,13 +133,17 @@ class Acquisition(Model):
 
 
 def pick(scores: Values, rng: Generator) -> int:
-    """Give the place of the highest score; among equals, *rng* decides, never the order.
+    """Return the place of the highest score; among equals *rng* decides, never the order.
 
-    Equal are those within a relative 1e-9 of the spread of the scores: a level common to all
-    must not make them alike.
+    Equal are scores within a relative 1e-9 of their spread: a level common to all must not make
+    them alike.
+
+    Args:
+        scores: The scores, (n,).
+        rng: Breaks ties.
     """
     # By position: `max` and `min` take twice the time.
     top, least = scores.item(scores.argmax()), scores.item(scores.argmin())
-    margin = max(TIE * (top - least), ROUNDING * abs(top))
+    margin = max(_TIE * (top - least), _ROUNDING * abs(top))
     (equals,) = (scores >= top - margin).nonzero()
     return equals.item(0 if len(equals) == 1 else rng.integers(len(equals)))

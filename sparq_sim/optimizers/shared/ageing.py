@@ -1,4 +1,4 @@
-"""Ageing: memories in which observations grow less certain with time."""
+"""Ageing: memories in which observations become less certain with time."""
 
 from __future__ import annotations
 
@@ -14,12 +14,23 @@ from sparq_sim.messages import Answer
 from sparq_sim.optimizers.shared.memory import Memory
 from sparq_sim.optimizers.shared.prior import GPPrior
 
-WORTHLESS = 1e12
+__all__ = ["AgeingMemory"]
+
+
+_WORTHLESS = 1e12
 """An observation whose variance has grown by this factor says nothing that float64 could hold."""
 
 
 class AgeingMemory(Memory):
-    """Remembers all, each with a noise variance that grows with its age in rounds."""
+    """A memory that keeps all observations, each with a noise variance that grows with its age.
+
+    Subclasses define `age`. An observation whose variance has grown by a factor of 1e12 is
+    dropped.
+
+    Args:
+        prior: What is believed before any observation.
+        period: The length of a round, in clock units.
+    """
 
     def __init__(self, prior: GPPrior, period: float) -> None:
         super().__init__(prior, period)
@@ -27,14 +38,22 @@ class AgeingMemory(Memory):
 
     @abstractmethod
     def age(self, variances: Values, ages: Values) -> Values:
-        """Give what has become of *variances*."""
+        """Return the noise variances that observations have at some age.
+
+        Args:
+            variances: Their noise variances when they were made, in squared reward units, (n,).
+            ages: Their ages, in rounds, (n,).
+
+        Returns:
+            The grown variances, in squared reward units, (n,).
+        """
 
     def learn(self, answer: Answer) -> None:
         super().learn(answer)
         self._fresh.extend(self.prior.variances(answer), len(answer.values))
 
     def predictor(self, now: float) -> Predictor:
-        worthless = WORTHLESS * self._fresh.array
+        worthless = _WORTHLESS * self._fresh.array
         aged = np.minimum(self.age(self._fresh.array, self.ages(now)), worthless)
         if not np.array_equal(aged, self.posterior.observations.variances):
             self.posterior.set_variances(aged)

@@ -1,4 +1,4 @@
-"""What is foreseen: a belief about candidates at one time, carried on to a later one."""
+"""Forecasts: what is believed at candidates at one time, carried on to a later time."""
 
 from __future__ import annotations
 
@@ -8,14 +8,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sparq_sim.arrays import Point, Values
+from sparq_sim.gp.posterior.predictor import Predictor
 
 if TYPE_CHECKING:
     from sparq_sim.gp.posterior.cholesky import CholeskyPosterior
     from sparq_sim.gp.posterior.drifting import FadingPosterior, KalmanPosterior
 
+__all__ = ["Forecast"]
 
-class Forecast:
-    """The belief when f has become *keep* f + sqrt(*inject*) g, g a fresh draw of the prior."""
+
+class Forecast(Predictor):
+    """What is believed when f has become keep * f + sqrt(inject) * g, g a fresh draw of the prior.
+
+    It knows the candidates only: predictions elsewhere raise `NotImplementedError`.
+
+    Args:
+        belief: What is believed before the change.
+        priors: The prior variances at the candidates, in squared reward units, (g,).
+        keep: The factor of f, from 0 to 1.
+        inject: The new variance, as a share of the prior variance.
+    """
 
     def __init__(
         self,
@@ -31,8 +43,7 @@ class Forecast:
         self._inject = inject
 
     def mean(self, points: ArrayLike | None = None) -> Values:
-        """Give the mean at the candidates."""
-        self._refuse(points)
+        self._refuse_points(points)
         mean = self._belief.mean()
         if self._keep != 1.0:
             mean *= self._keep
@@ -40,8 +51,7 @@ class Forecast:
         return mean
 
     def std(self, points: ArrayLike | None = None) -> Values:
-        """Give the std at the candidates."""
-        self._refuse(points)
+        self._refuse_points(points)
         stds = self._belief.std()
         if self._keep != 1.0 or self._inject:
             stds *= stds
@@ -52,18 +62,15 @@ class Forecast:
         return stds
 
     def mean_gradient(self, point: Point) -> Point:
-        """Refuse: candidates have no neighbours."""
         raise NotImplementedError("a filter knows its candidates only")
 
     def std_gradient(self, point: Point) -> Point:
-        """Refuse: candidates have no neighbours."""
         raise NotImplementedError("a filter knows its candidates only")
 
     @property
     def log_determinant(self) -> float:
-        """That of all observations."""
         return self._belief.log_determinant
 
-    def _refuse(self, points: ArrayLike | None) -> None:
+    def _refuse_points(self, points: ArrayLike | None) -> None:
         if points is not None:
             raise NotImplementedError("a filter knows its candidates only")

@@ -1,4 +1,4 @@
-"""Lengths: how many rounds a block or a window has, by the formulas of those who proposed them."""
+"""Lengths: how many rounds a block or a window has, as given or by the formulas of its authors."""
 
 from __future__ import annotations
 
@@ -16,27 +16,46 @@ from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.parts import PartChoice, result_error
 from sparq_sim.plugin.result_checks import ResultChecks
 
+__all__ = [
+    "AnyLength",
+    "ForgettingLength",
+    "GivenLength",
+    "Length",
+    "VariationLength",
+    "gain_order",
+    "require_rounds",
+]
+
+
 _SMOOTHNESS: dict[type[Kernel], float] = {Matern12: 0.5, Matern32: 1.5, Matern52: 2.5}
 
 
-def _rounds(length: Length, given: Any, kernel: Kernel, briefing: Briefing) -> int:
+def _check_rounds(length: Length, given: Any, kernel: Kernel, briefing: Briefing) -> int:
     if is_whole(given) and given >= 1:
         return int(given)
     raise result_error(length, "its rounds", given, "a whole number from 1 on")
 
 
 class Length(Model):
-    """A number of rounds."""
+    """A number of rounds, given or computed.
 
-    _result_checks: ClassVar[ResultChecks] = {"__call__": _rounds}
+    A length of your own defines `__call__`.
+    """
+
+    _result_checks: ClassVar[ResultChecks] = {"__call__": _check_rounds}
 
     @abstractmethod
     def __call__(self, kernel: Kernel, briefing: Briefing) -> int:
-        """Give it for a play with this *kernel* and *briefing*."""
+        """Return the number of rounds for one play, 1 or more.
+
+        Args:
+            kernel: The kernel of the reward.
+            briefing: The domain and the rules of the play.
+        """
 
 
 class GivenLength(Length):
-    """So many *rounds*."""
+    """A length of so many *rounds*."""
 
     kind: Literal["given"] = "given"
     rounds: PositiveInt
@@ -47,10 +66,11 @@ class GivenLength(Length):
 
 
 class ForgettingLength(Length):
-    """N = ceil(min(T, 12 epsilon^(-1/4))); 24 epsilon^(-1/(4 - c)) for Matern kernels.
+    """A length for rewards of which a share is new in each round.
 
-    Bogunovic, Scarlett and Cevher 2016, Corollary 4.1 with the constants of their experiments;
-    c = d (d + 1) / (2 nu + d (d + 1)).
+    N = ceil(min(T, 12 epsilon^(-1/4))); 24 epsilon^(-1/(4 - c)) for Matern kernels, with
+    c = d (d + 1) / (2 nu + d (d + 1)). Bogunovic, Scarlett and Cevher 2016, Corollary 4.1 with the
+    constants of their experiments.
     """
 
     kind: Literal["forgetting"] = "forgetting"
@@ -70,11 +90,11 @@ class ForgettingLength(Length):
 
 
 class VariationLength(Length):
-    """H = W = gamma_T^(1/4) (T / B_T)^(1/2), or gamma_T^(1/4) T^(1/2) without a *budget* B_T.
+    """A length for rewards whose total change is bounded.
 
-    Zhou and Shroff 2021, as Iwazaki and Takeno (2025) state it; the form without a budget follows
-    from the matching weight of Deng et al. (2022), Corollary 5. B_T bounds the sum of
-    |f_{t+1} - f_t|.
+    H = W = gamma_T^(1/4) (T / B_T)^(1/2), or gamma_T^(1/4) T^(1/2) without a *budget* B_T, which
+    bounds the sum of |f_{t+1} - f_t|. Zhou and Shroff 2021, as Iwazaki and Takeno (2025) state it;
+    the form without a budget follows from the matching weight of Deng et al. (2022), Corollary 5.
     """
 
     kind: Literal["variation"] = "variation"
@@ -89,9 +109,19 @@ class VariationLength(Length):
 
 
 def gain_order(kernel: Kernel, briefing: Briefing) -> float:
-    """Give the order of the maximum information gain gamma_T.
+    """Compute the order of the maximum information gain gamma_T.
 
     log^(d+1) T for smooth kernels, T^(d/(2 nu + d)) log^(2 nu/(2 nu + d)) T for Matern ones.
+
+    Args:
+        kernel: The kernel of the reward.
+        briefing: The domain and the rules of the play.
+
+    Returns:
+        The order, without its constant.
+
+    Raises:
+        PluginError: If the number of rounds is not known.
     """
     rounds, dimensions = require_rounds(briefing), briefing.domain.dimensions
     smoothness = _SMOOTHNESS.get(type(kernel))
@@ -102,7 +132,14 @@ def gain_order(kernel: Kernel, briefing: Briefing) -> float:
 
 
 def require_rounds(briefing: Briefing) -> int:
-    """Give the number of rounds T, which a formula by authors needs beforehand."""
+    """Return the number of rounds T, at least 2, for a formula that needs it beforehand.
+
+    Args:
+        briefing: The rules of the play.
+
+    Raises:
+        PluginError: If the number of rounds is not known.
+    """
     if briefing.rounds is None:
         raise PluginError(
             "the number of rounds, on which the authors' formula depends, is not known: "

@@ -1,4 +1,4 @@
-"""Memory: what an optimizer keeps of the answers, and what it believes by them."""
+"""Memory: what an optimizer keeps of the answers, and what it believes given them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,13 @@ __all__ = ["Memory"]
 class Memory:
     """What an optimizer remembers; this one remembers everything alike, as GP-UCB does.
 
-    *times* say when each observation in the posterior was measured.
+    An agent starts one memory for each prior. It tells it each answer (`learn`), asks it what is
+    believed when a round begins (`predictor`), and records what is played and asked. Subclasses
+    forget, or weigh what is old.
+
+    Args:
+        prior: What is believed before any observation.
+        period: The length of a round, in clock units.
     """
 
     waits = False
@@ -41,40 +47,77 @@ class Memory:
         return len(self.posterior)
 
     def learn(self, answer: Answer) -> None:
-        """Take in an answer, which may come late or out of order."""
+        """Learn from an answer, which may come late or out of order.
+
+        Args:
+            answer: The values, their points and when they were measured.
+        """
         self.add(answer.points, answer.values, self.prior.variances(answer))
         self.times.extend(answer.measured_at, len(answer.values))
 
     def predictor(self, now: float) -> Predictor:
-        """Say what is believed of the reward in the round that begins *now*."""
+        """Return what is believed of the reward in the round that begins.
+
+        Args:
+            now: When the round begins, in clock units.
+        """
         return self.posterior
 
     def record_play(self, point: Point) -> None:
-        """Take note that *point* is played."""
+        """Record that a point is played.
+
+        Args:
+            point: The point, (d,).
+        """
 
     def choose_points_to_ask(self, now: float) -> Mapping[str, Points]:
-        """Say which expert to ask about which points in the round that begins *now*."""
+        """Choose the points to ask experts about in the round that begins.
+
+        Args:
+            now: When the round begins, in clock units.
+
+        Returns:
+            The points for each expert, by name, (q, d); by default none.
+        """
         return {}
 
     def record_queries(self, queries: tuple[Query, ...]) -> None:
-        """Take note of the *queries* that go out together."""
+        """Record the queries that are sent together.
+
+        Args:
+            queries: All queries of the round.
+        """
 
     def notes(self) -> Notes:
-        """Give numbers for the trace."""
+        """Return numbers for the trace of the round, by name."""
         return {}
 
     def ages(self, now: float) -> Values:
-        """Give how many rounds old each observation is; those of the round before are new."""
+        """Return the age of each observation in rounds, (n,); those of the round before have 0.
+
+        Args:
+            now: When the round begins, in clock units.
+        """
         return np.maximum((now - self.times.array) / self.period - 1.0, 0.0)
 
     def keep(self, kept: NDArray[np.bool_]) -> None:
-        """Forget all observations but those *kept*."""
+        """Forget all observations but some.
+
+        Args:
+            kept: Which observations stay, (n,).
+        """
         if np.count_nonzero(kept) < len(kept):
             self.times.keep(kept)
             self.posterior.remove(np.flatnonzero(~kept))
 
     def add(self, points: Points, values: Values, variances: Values) -> None:
-        """Add to the posterior, also what lies off the candidates."""
+        """Add observations to the posterior, also such as lie off the candidates.
+
+        Args:
+            points: Where they were made, (n, d).
+            values: What was observed, in reward units, (n,).
+            variances: Their noise variances, in squared reward units, (n,).
+        """
         try:
             self.posterior.add(points, values, variances=variances)
         except OffCandidatesError:

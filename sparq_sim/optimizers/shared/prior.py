@@ -37,14 +37,14 @@ _EXACT = 1e-6
 
 
 class PriorWarning(UserWarning):
-    """A prior does not go with what is observed, or with what is asked."""
+    """A warning that a prior does not go with what is observed, or with what is asked."""
 
 
 class Fitting(Model):
-    """How a kernel and a prior mean are found: by marginal likelihood.
+    """How a kernel and a prior mean are found: by maximum marginal likelihood.
 
     They are fitted to the design of the play, or, where it has none, to the first observations.
-    All observations are fitted as if made at one time: where the reward drifts fast, fitting anew
+    All observations are fitted as if made at one time: where the reward drifts fast, fitting again
     takes change for roughness, and does harm.
     """
 
@@ -64,18 +64,23 @@ class Fitting(Model):
 
 @dataclass(frozen=True)
 class GPPrior:
-    """What is believed beforehand, and where it will be asked."""
+    """What an optimizer believes before any observation, and where it will predict."""
 
     kernel: Kernel
+    """The covariance of the reward."""
     mean: float
+    """The mean of the reward, in reward units."""
     noise_variance: float | None
+    """The noise variance of an observation; None to believe what its channel claims."""
     width: Width
+    """How many stds above the mean the upper confidence bound lies."""
     candidates: Points
+    """The points at which predictions are wanted, (g, d)."""
     on_candidates_only: bool
     """Whether no other points will be played."""
 
     def start_posterior(self) -> Posterior:
-        """Start a posterior in the way that costs least."""
+        """Return a posterior without observations, of the kind that costs least."""
         from sparq_sim.gp.posterior.exact import CholeskyPosterior, make_posterior
 
         if self.on_candidates_only:
@@ -83,14 +88,25 @@ class GPPrior:
         return CholeskyPosterior(self.kernel, candidates=self.candidates, mean=self.mean)
 
     def variances(self, answer: Answer) -> Values:
-        """Give the noise variance of each value: as claimed, unless one was given."""
+        """Return the noise variance of each value of an answer, in squared reward units, (n,).
+
+        It is what the source claims, or *noise_variance* for observations of the reward where that
+        is given. An answer that claims to be exact is believed to 1e-6 of the prior variance.
+
+        Args:
+            answer: The answer.
+        """
         if self.noise_variance is not None and answer.query.source == REWARD:
             return np.full(len(answer.values), self.noise_variance)
         floor = _EXACT * self.kernel.diagonal(answer.points[:1]).item()
         return np.maximum(answer.stds * answer.stds, floor)
 
     def check(self, answer: Answer) -> None:
-        """Warn where the first observation is one that the prior all but rules out."""
+        """Warn where the first observation is one that the prior all but rules out.
+
+        Args:
+            answer: The first observation of the reward.
+        """
         spread = sqrt(float(self.kernel.diagonal(answer.points[:1])[0]))
         reach = self.width(Occasion(1, len(self.candidates))) * spread
         surprise = abs(float(answer.values[0]) - self.mean)
@@ -107,17 +123,30 @@ class GPPrior:
 
 @dataclass(frozen=True)
 class PriorParameters:
-    """What a prior is made of; without a noise variance, sources are believed."""
+    """What a prior is made of, as given or fitted."""
 
     kernel: Kernel
+    """The covariance of the reward."""
     mean: float
+    """The mean of the reward, in reward units."""
     noise_variance: float | None
+    """The noise variance of an observation; None to believe what sources claim."""
 
 
 def find_prior(
     model: GPOptimizer, design: Answer | None, rng: Generator, *, anew: bool = False
 ) -> PriorParameters:
-    """Give kernel, prior mean and noise: as given, or fitted to the *design*."""
+    """Return the kernel, prior mean and noise of a play: as the optimizer gives them, or fitted.
+
+    Args:
+        model: The optimizer.
+        design: Observations to fit to; None where there are none.
+        rng: Draws the starts of the fit.
+        anew: Whether to fit a kernel that is given as well.
+
+    Raises:
+        ValueError: If a kernel must be fitted and there is no design.
+    """
     from sparq_sim.gp.fit import fit
 
     if model.kernel is not None and not anew:
@@ -151,7 +180,11 @@ def find_prior(
 
 
 def join_answers(answers: Sequence[Answer]) -> Answer:
-    """Put several answers together, as if to one query."""
+    """Return several answers as one, as if to one query.
+
+    Args:
+        answers: The answers, at least one.
+    """
     points = np.concatenate([answer.points for answer in answers])
     query = Query(answers[-1].query.id, REWARD, points, answers[-1].asked_at)
     return query.answer(

@@ -19,8 +19,21 @@ from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.parts import PartChoice, result_error
 from sparq_sim.plugin.result_checks import ResultChecks
 
+__all__ = [
+    "AnyRouting",
+    "Cheapest",
+    "Fastest",
+    "Information",
+    "Offer",
+    "Routes",
+    "Routing",
+    "Shares",
+    "estimate_rounds_late",
+]
+
+
 Routes: TypeAlias = dict[str, list[int]]
-"""Which rows of the points each expert is asked about."""
+"""Which rows of the points each expert is asked about, by the name of the expert."""
 
 
 @dataclass(frozen=True)
@@ -28,24 +41,42 @@ class Offer:
     """What an expert offers, as far as is known beforehand."""
 
     name: str
+    """The name of the expert."""
     cost: float
-    """Of one point, a query's own cost shared by its points."""
+    """The cost of one point; the cost of a query is shared by its points."""
     variance: float
-    """Of an answer when it can be used, aged by its expected latency."""
+    """The noise variance of an answer when it can be used, aged by its expected latency."""
     latency: float
+    """The expected time from question to answer, in clock units."""
 
     @classmethod
     def of(
         cls, name: str, terms: SourceTerms, *, points: int, rate: float, rounds_late: float
     ) -> Offer:
-        """Read the *terms* of an expert who is asked about so many *points*."""
+        """Return the offer of an expert, from its terms.
+
+        Args:
+            name: The name of the expert.
+            terms: What is known of the expert beforehand.
+            points: About how many points it would be asked.
+            rate: How fast answers age, in squared reward units per squared round.
+            rounds_late: How old an answer is when it is used, in rounds.
+        """
         whole = terms.cost if terms.split else terms.cost / max(points, 1)
         variance = terms.std**2 + (rate * rounds_late**2 if rate else 0.0)
         return cls(name, whole + terms.cost_per_point, variance, terms.latency)
 
 
 def estimate_rounds_late(terms: SourceTerms, *, period: float, waits: bool) -> float:
-    """Say how old an answer is when it is used; one used in the next round counts as new."""
+    """Return how old an answer of an expert is when it is used, in rounds.
+
+    An answer that serves the next round counts as new, unless the agent waits for answers.
+
+    Args:
+        terms: What is known of the expert beforehand.
+        period: The length of a round, in clock units.
+        waits: Whether the agent waits for the answers before it plays.
+    """
     if terms.latency == inf:  # As of a draw whose mean does not exist.
         return inf
     return float(max(0, ceil(terms.latency / period - 1e-9) - (0 if waits else 1)))
@@ -58,10 +89,10 @@ def _check_routes(
     expected = f"rows by expert, of {', '.join(names)}"
     if not isinstance(given, Mapping) or not given.keys() <= set(names):
         raise result_error(routing, "routes", given, expected)
-    return {name: _rows(routing, name, rows, len(covariance)) for name, rows in given.items()}
+    return {name: _check_rows(routing, name, rows, len(covariance)) for name, rows in given.items()}
 
 
-def _rows(routing: Routing, name: str, given: object, count: int) -> list[int]:
+def _check_rows(routing: Routing, name: str, given: object, count: int) -> list[int]:
     rows = given.tolist() if isinstance(given, np.ndarray) else given
     if isinstance(rows, Sequence) and all(is_whole(row) and 0 <= row < count for row in rows):
         return [int(row) for row in rows]
@@ -69,32 +100,50 @@ def _rows(routing: Routing, name: str, given: object, count: int) -> list[int]:
 
 
 class Routing(Model):
-    """A way to share the points of a round among the experts of a play."""
+    """A way to share the points of a round among the experts of a play.
+
+    A routing of your own defines `route`.
+    """
 
     _result_checks: ClassVar[ResultChecks] = {"route": _check_routes}
 
     @abstractmethod
     def route(self, offers: Sequence[Offer], covariance: Matrix) -> Routes:
-        """Say whom to ask about each point; *covariance* (n, n) is theirs before the answers."""
+        """Return whom to ask about each point; a point may be asked of nobody.
+
+        Args:
+            offers: What each expert offers.
+            covariance: The covariance of the rewards at the points before the answers, (n, n).
+
+        Returns:
+            The rows of the points for each expert, by name.
+        """
 
     def check(self, experts: Collection[str]) -> None:
-        """Refuse a play that has not the experts for it."""
+        """Check that the play has the experts that are needed.
+
+        Args:
+            experts: The names of the experts of the play.
+
+        Raises:
+            PluginError: If one is missing.
+        """
 
 
 _Pairs: TypeAlias = tuple[tuple[str, Positive], ...]
 
 
-def _pairs(given: Any) -> Any:
+def _read_pairs(given: Any) -> Any:
     return tuple(given.items()) if isinstance(given, Mapping) else given
 
 
 class Shares(Routing):
-    """Fixed shares: each expert is asked about its part of the points, spread among all."""
+    """A routing by fixed shares: each expert is asked about its part of the points."""
 
     kind: Literal["shares"] = "shares"
     shares: Annotated[
         _Pairs,
-        BeforeValidator(_pairs, json_schema_input_type=dict[str, Positive] | _Pairs),
+        BeforeValidator(_read_pairs, json_schema_input_type=dict[str, Positive] | _Pairs),
         Field(min_length=1),
     ]
     """The share of the points that each expert is asked about, by name; only proportions count."""
@@ -107,14 +156,12 @@ class Shares(Routing):
         return shares
 
     def check(self, experts: Collection[str]) -> None:
-        """Refuse shares of experts that there are not."""
         for name, _ in self.shares:
             if name not in experts:
                 known = did_you_mean(name, experts)
                 raise PluginError(f"no expert of this play is called {name!r}: {known}")
 
     def route(self, offers: Sequence[Offer], covariance: Matrix) -> Routes:
-        """Give each point to whoever is furthest behind its share."""
         total = sum(share for _, share in self.shares)
         found: Routes = {name: [] for name, _ in self.shares}
         for row in range(len(covariance)):
@@ -123,15 +170,17 @@ class Shares(Routing):
         return found
 
 
-class _One(Routing):
-    """All points go to one expert, of those whose noise is adequate."""
+class _OneExpert(Routing):
+    """A routing of all points to one expert, of those whose noise is adequate.
+
+    Where no expert is adequate, the most exact one is asked.
+    """
 
     adequate: PositiveFloat = inf
     """The largest std of an answer that will do, in reward units, aged by the expected latency; by
     default any."""
 
     def route(self, offers: Sequence[Offer], covariance: Matrix) -> Routes:
-        """Give all to the first among the adequate; to the most exact, where none is."""
         good = [offer for offer in offers if offer.variance <= self.adequate**2]
         if good:
             chosen = min(good, key=self.order)
@@ -141,31 +190,29 @@ class _One(Routing):
 
     @abstractmethod
     def order(self, offer: Offer) -> tuple[float, float, str]:
-        """Say who comes first."""
+        """Return what experts are ordered by; the lowest is asked."""
 
 
-class Cheapest(_One):
-    """The cheapest expert whose noise is adequate."""
+class Cheapest(_OneExpert):
+    """A routing to the cheapest expert whose noise is adequate; of equals, to the most exact."""
 
     kind: Literal["cheapest"] = "cheapest"
 
     def order(self, offer: Offer) -> tuple[float, float, str]:
-        """By cost, then by noise."""
         return offer.cost, offer.variance, offer.name
 
 
-class Fastest(_One):
-    """The fastest expert whose noise is adequate."""
+class Fastest(_OneExpert):
+    """A routing to the fastest expert whose noise is adequate; of equals, to the cheapest."""
 
     kind: Literal["fastest"] = "fastest"
 
     def order(self, offer: Offer) -> tuple[float, float, str]:
-        """By expected latency, then by cost."""
         return offer.latency, offer.cost, offer.name
 
 
 class Information(Routing):
-    """Whoever tells most for the money, point by point.
+    """A routing of each point to the expert that tells most for its cost.
 
     An answer of variance s^2 about a point of posterior variance v tells 1/2 log(1 + v / s^2)
     nats. Each point goes to the expert with the most nats for a unit of cost, given the answers
@@ -177,7 +224,6 @@ class Information(Routing):
     """How many nats a unit of cost must bring, or a point is not asked about."""
 
     def route(self, offers: Sequence[Offer], covariance: Matrix) -> Routes:
-        """Go through the points, and reckon with each answer before it has come."""
         found: Routes = {offer.name: [] for offer in offers}
         unknown = covariance.copy()
         floor = 1e-9 * float(np.diagonal(unknown).max(initial=0.0))

@@ -1,7 +1,7 @@
 """Query schedules: how many points to ask an expert about in a round.
 
 A schedule counts rounds from 1 and rounds its formula up. It knows nothing of the points played:
-asking about no more than there are is left to the caller.
+the caller asks about no more points than there are.
 """
 
 from abc import ABC, abstractmethod
@@ -15,29 +15,53 @@ from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.parts import PartChoice, check_number
 from sparq_sim.plugin.result_checks import ResultChecks
 
+__all__ = [
+    "ConstantSchedule",
+    "EverySchedule",
+    "GuaranteedSchedule",
+    "LogarithmicPowerSchedule",
+    "LogarithmicSchedule",
+    "QuerySchedule",
+    "Schedule",
+]
+
 
 def _check_asked(schedule: "Schedule", given: object, round_number: int) -> float:
     return check_number(schedule, f"the queries of round {round_number}", given)
 
 
 class Schedule(Model, ABC):
-    """A number of queries for each round; below 0 there are none."""
+    """A number of points to ask about in each round.
+
+    A schedule of your own defines `asked`.
+    """
 
     _result_checks: ClassVar[ResultChecks] = {"asked": _check_asked}
 
     @abstractmethod
     def asked(self, round_number: int) -> float:
-        """Evaluate the formula, before it is rounded up; *round_number* is 1 or more."""
+        """Return how many points to ask about, before rounding up; below 0 there are none.
+
+        Args:
+            round_number: The number of the round, 1 or more.
+        """
 
     def __call__(self, round_number: int) -> int:
-        """Count the queries of a round."""
+        """Return how many points to ask about in a round.
+
+        Args:
+            round_number: The number of the round.
+
+        Raises:
+            ValueError: If it is below 1.
+        """
         if round_number < 1:
             raise ValueError(f"round_number is {round_number}: rounds are numbered from 1")
         return ceil(self.asked(round_number))
 
 
 class LogarithmicSchedule(Schedule):
-    """Ask Q_t = c log t, c being *factor*: 6 in the paper's experiment."""
+    """A schedule of Q_t = c log t points, c being *factor*: 6 in the paper's experiment."""
 
     kind: Literal["logarithmic"] = "logarithmic"
     factor: Positive = 6.0
@@ -48,7 +72,7 @@ class LogarithmicSchedule(Schedule):
 
 
 class LogarithmicPowerSchedule(Schedule):
-    """Ask Q_t = c (log t)^d, the growth of the paper's theorems in d *dimensions*."""
+    """A schedule of Q_t = c (log t)^d points, as the paper's theorems have in d *dimensions*."""
 
     kind: Literal["logarithmic-power"] = "logarithmic-power"
     factor: Positive = 6.0
@@ -61,7 +85,7 @@ class LogarithmicPowerSchedule(Schedule):
 
 
 class ConstantSchedule(Schedule):
-    """Ask the same number each round."""
+    """A schedule of the same number of points in each round."""
 
     kind: Literal["constant"] = "constant"
     count: NonNegativeInt
@@ -72,7 +96,7 @@ class ConstantSchedule(Schedule):
 
 
 class EverySchedule(Schedule):
-    """Ask as *schedule* says in rounds w, 2 w, 3 w, …, w being *rounds*, and nothing between."""
+    """A schedule that asks in rounds w, 2 w, 3 w, …, w being *rounds*, and not in between."""
 
     kind: Literal["every"] = "every"
     rounds: PositiveInt
@@ -86,7 +110,7 @@ class EverySchedule(Schedule):
 
 
 class GuaranteedSchedule(Schedule):
-    """Ask enough for an expected divergence of at most *divergence*, eta in the paper.
+    """A schedule that keeps the expected divergence to *divergence*, eta in the paper.
 
     Q_t = (1/alpha)^d log^d(2 C t^3 / (sigma^2 eta)), the last equation of the proof of the
     proposition E[KL] <= eta, and at least d^d / alpha + d - 1, from where on its bound
@@ -116,7 +140,13 @@ class GuaranteedSchedule(Schedule):
         return float(max((max(odds, 0.0) / self.decay) ** self.dimensions, least))
 
     def epsilon(self, round_number: int) -> float:
-        """Give how near the M-DPP must be: sigma^2 eta / (4 t k_max), in total variation."""
+        """Return how near to the M-DPP, in total variation, a draw must be.
+
+        sigma^2 eta / (4 t k_max), k_max being *variance*.
+
+        Args:
+            round_number: t, the number of the round.
+        """
         return self.noise_variance * self.divergence / (4 * round_number * self.variance)
 
 

@@ -17,11 +17,19 @@ from sparq_sim.gp.sparse.greedy import GreedySelector, Rows
 if TYPE_CHECKING:
     from sparq_sim.gp.posterior.features import Features
 
+__all__ = ["Played", "Selector", "Way", "measure_divergences"]
+
+
 Way: TypeAlias = Literal["greedy", "chain", "exact"]
+"""How points are selected: greedily, by the exchange chain, or by an exact draw of the M-DPP."""
 
 
 class Played:
-    """The distinct points played so far, how often each, and their kernel matrix."""
+    """The distinct points played so far, how often each was played, and their kernel matrix.
+
+    Args:
+        kernel: The kernel of the reward.
+    """
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
@@ -36,16 +44,20 @@ class Played:
 
     @property
     def counts(self) -> Values:
-        """How often, (n,)."""
+        """How often each point was played, (n,)."""
         return np.array(self._counts)
 
     @property
     def matrix(self) -> Matrix:
-        """K of the distinct points, (n, n)."""
+        """The kernel matrix K of the distinct points, (n, n)."""
         return self._matrix[: len(self), : len(self)]
 
     def add(self, point: Point) -> None:
-        """Count one play more."""
+        """Count one play.
+
+        Args:
+            point: The point that is played, (d,).
+        """
         key = (point + 0.0).tobytes()
         if key in self._rows:
             self._counts[self._rows[key]] += 1.0
@@ -62,12 +74,18 @@ class Played:
 
 
 class Selector:
-    """Chooses rows of the points played, by one of three ways.
+    """A choice of points to ask about, by one of three ways.
 
-    *greedy*: each with the largest variance given those before. *chain*: the lazy exchange chain,
-    of so many *steps* a round, or fewer where those bring it within *epsilon* of the M-DPP, from
-    where the last round left it. *exact*: an independent draw of the M-DPP on all plays. None
-    exceeds the numerical rank.
+    `greedy` chooses each with the largest variance given those before. `chain` is the lazy exchange
+    chain, which goes on from where the last round left it. `exact` is an independent draw of the
+    M-DPP on all plays. None chooses more points than the numerical rank.
+
+    Args:
+        way: Which of the three.
+        steps: How many steps the chain makes in a round at most.
+        epsilon: The total variation from the M-DPP at which the chain may stop before; None to make
+            all steps.
+        rng: The source of chance.
     """
 
     def __init__(self, way: Way, *, steps: int, epsilon: float | None, rng: Generator) -> None:
@@ -79,7 +97,13 @@ class Selector:
         self._last: Rows = np.empty(0, dtype=np.intp)
 
     def choose(self, played: Played, size: int, features: Features | None) -> Rows:
-        """Give up to *size* rows; *features* of a grid that holds all points save computing."""
+        """Return the rows of the points to ask about, (m,).
+
+        Args:
+            played: The points played.
+            size: How many to choose; fewer where there are fewer, or fewer are independent.
+            features: The features of the candidates, where there are any; `exact` draws by them.
+        """
         size = min(size, len(played))
         if size < 1:
             return np.empty(0, dtype=np.intp)
@@ -95,25 +119,34 @@ class Selector:
                     steps = mixing_steps(len(played), size, epsilon=self._epsilon, most=steps)
                 rows = chain.run(steps)
             case "exact":
-                columns = _columns(played, features)
+                columns = _choose_columns(played, features)
                 rows = ExactSampler(columns, size, weights=played.counts).sample(self._rng)
         self._last = rows
         return rows
 
 
-def _columns(played: Played, features: Features | None) -> Matrix:
+def _choose_columns(played: Played, features: Features | None) -> Matrix:
     if features is None:
         return eigenfeatures(played.matrix)
     return features.matrix[features.candidates.require_places(played.points)].T
 
 
 def measure_divergences(played: Played, rows: Rows, variance: float) -> dict[str, float]:
-    """Say how near inference through *rows* is to that from all plays, answered by the expert.
+    """Measure how far inference through a few points is from that through all plays.
 
-    `kl_bound` is tr(Sigma^-1 (K - Q)), which bounds the mean of `kl`, the divergence of the
-    variational posterior that the paper's proposition is about; `kl_subset` is that of the
-    posterior which knows the answers at *rows* and nothing else, as the algorithm's does. Means are
-    over the answers. Plays at one point are one observation of *variance* over their count.
+    It is as if the expert had answered all plays. `kl_bound` is tr(Sigma^-1 (K - Q)), which bounds
+    `kl`, the expected divergence of the variational posterior that the paper's proposition is
+    about; `kl_subset` is that of the posterior given the answers at *rows* and nothing else, as the
+    algorithm's is. Means are over the answers. Plays at one point are one observation of *variance*
+    divided by their count.
+
+    Args:
+        played: The points played.
+        rows: The rows of those that are asked about, (m,).
+        variance: The noise variance of an answer, in squared reward units.
+
+    Returns:
+        The three numbers in nats, by name.
     """
     # A queried point was told once; its other plays are pretend observations beside that.
     others = rows[played.counts[rows] > 1]

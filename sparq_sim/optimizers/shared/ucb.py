@@ -1,4 +1,4 @@
-"""Upper confidence bounds: what all Gaussian-process optimizers share."""
+"""Upper confidence bounds: the base of all Gaussian-process optimizers, and their agent."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ _PROBED = 5
 
 
 class GPOptimizer(Optimizer):
-    """What all Gaussian-process optimizers are told."""
+    """The base of Gaussian-process optimizers, which differ in what they remember.
+
+    A subclass defines `start_memory`, and fields of its own.
+    """
 
     asks: ClassVar[Asks | None] = "never"
     kernel: AnyKernel | None = None
@@ -69,19 +72,36 @@ class GPOptimizer(Optimizer):
         return self
 
     def start(self, briefing: Briefing, rng: Generator) -> Agent:
-        """Give the agent: the same for all, but for what it remembers and how."""
         # Not before: a scenario is checked without scipy. Not later: BLAS is pinned at the start.
         for engine in ("posterior.exact", "fit"):
             import_module(f"sparq_sim.gp.{engine}")
         return UCBAgent(self, briefing, rng)
 
     def start_memory(self, prior: GPPrior, briefing: Briefing, rng: Generator) -> Memory:
-        """Make what this optimizer remembers: the part that makes it what it is."""
+        """Return the memory of one play: the part in which optimizers differ.
+
+        Args:
+            prior: What is believed before any observation.
+            briefing: The domain, the terms of all sources, and the rules of the play.
+            rng: The agent's source of chance.
+        """
         return Memory(prior, briefing.period)
 
 
 class UCBAgent:
-    """Plays where mean + width std is highest, given what its memory believes."""
+    """An agent that plays where mean + width * std is highest, given what its memory believes.
+
+    Before there is a prior it plays candidates at random. Where a memory waits, it asks when the
+    round begins and plays when all answers are there, or when the next round begins.
+
+    Args:
+        model: The optimizer.
+        briefing: The domain, the terms of all sources, and the rules of the play.
+        rng: The agent's source of chance.
+
+    Raises:
+        PluginError: If the width needs a design that there is not, or the kernel is no covariance.
+    """
 
     def __init__(self, model: GPOptimizer, briefing: Briefing, rng: Generator) -> None:
         self._model = model
@@ -109,7 +129,11 @@ class UCBAgent:
             self._memory = self._start_memory(find_prior(model, briefing.design, rng))
 
     def ask(self, now: float) -> Move:
-        """Choose; before there is a prior, uniformly."""
+        """Return what to play and whom to ask; the point is None while the agent waits for answers.
+
+        Args:
+            now: The time, in clock units.
+        """
         number = round_at(now, self._briefing.period)
         if number > self._round:
             self._round = number
@@ -144,7 +168,7 @@ class UCBAgent:
         return queries
 
     def _bound(self, memory: Memory, now: float) -> tuple[Predictor, float]:
-        """Give what the upper confidence bound is made of: a predictor and its width."""
+        """Return what the upper confidence bound is made of: a predictor and its width."""
         predictor = memory.predictor(now)
         occasion = Occasion(self._round, len(self._candidates), predictor)
         return predictor, memory.prior.width(occasion)
@@ -164,7 +188,11 @@ class UCBAgent:
         return Move(point, queries, notes=notes, effort=memory.size)
 
     def tell(self, reply: Reply) -> None:
-        """Learn from answers; what failed is simply absent."""
+        """Learn from a reply, which may come late, out of order, or never.
+
+        Args:
+            reply: An answer, or a failure.
+        """
         if reply.query.source != REWARD and reply.query.id in self._unheard:
             self._unheard[reply.query.id] -= len(reply.rows)
             if self._unheard[reply.query.id] <= 0:
@@ -176,9 +204,14 @@ class UCBAgent:
                 self._learn(self._memory, reply)
 
     def belief(self, points: Points, now: float) -> Belief | None:
-        """Say what is believed at the candidates nearest to *points*; None before there is a prior.
+        """Return what is believed at the candidates nearest to some points.
 
-        *now* is that of the last move: nothing is forgotten then that its choice did not forget.
+        None before there is a prior.
+
+        Args:
+            points: Where, (n, d).
+            now: The time of the last move, in clock units: nothing is forgotten then that the
+                choice of that move did not forget.
         """
         if self._memory is None:
             return None
@@ -196,7 +229,7 @@ class UCBAgent:
         memory.learn(answer)
 
     def _revise(self) -> None:
-        """Find the prior when there is enough to find it from, and anew when it is time."""
+        """Find the prior when there is enough to find it from, and again when it is time."""
         fitting = self._model.fitting
         own = [answer for answer in self._heard if answer.query.source == REWARD]
         if self._memory is None:

@@ -17,24 +17,37 @@ from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.parts import PartChoice, check_number, result_error
 from sparq_sim.plugin.result_checks import ResultChecks
 
+__all__ = [
+    "AnyWidth",
+    "ChowdhuryGopalanWidth",
+    "ConstantWidth",
+    "FiniteWidth",
+    "LogarithmicWidth",
+    "Occasion",
+    "PaperWidth",
+    "SrinivasWidth",
+    "Width",
+]
+
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
     """What a width may depend on."""
 
     round: int
+    """The number of the round, from 1 on."""
     candidates: int
     """How many points there are to choose from."""
     predictor: Predictor | None = None
-    """What is believed; None for the prior alone."""
+    """What is believed of the reward; None for the prior alone."""
 
     @property
     def log_determinant(self) -> float:
-        """Log det(I + S^-1/2 K S^-1/2) of what was observed: twice the information gain."""
+        """Log det(I + S^-1/2 K S^-1/2) of what was observed: twice the information gain in nats."""
         return 0.0 if self.predictor is None else self.predictor.log_determinant
 
 
-def _width(width: Width, given: object, occasion: Occasion) -> float:
+def _check_width(width: Width, given: object, occasion: Occasion) -> float:
     return check_number(width, f"beta in round {occasion.round}", given, least=0.0)
 
 
@@ -47,31 +60,44 @@ def _check_prepared(
 
 
 class Width(Model):
-    """A width beta_t; the bound is mean + beta_t std."""
+    """A width beta_t; the bound is mean + beta_t std.
 
-    _result_checks: ClassVar[ResultChecks] = {"__call__": _width, "prepare": _check_prepared}
+    A width of your own defines `__call__`.
+    """
+
+    _result_checks: ClassVar[ResultChecks] = {"__call__": _check_width, "prepare": _check_prepared}
 
     @property
     def theoretical(self) -> bool:
-        """Whether a theorem asks for it: such widths punish every gap in what is known."""
+        """Whether a theorem asks for the width: such widths draw plays into every unknown gap."""
         return False
 
     @property
     def needs_design(self) -> bool:
-        """Whether something is to be taken from the design."""
+        """Whether the width takes something from the design of the play."""
         return False
 
     def prepare(self, kernel: Kernel, mean: float, design: Answer | None) -> Width:
-        """Give the width with all that it takes from the *design* filled in."""
+        """Return the width with all that it takes from the design filled in.
+
+        Args:
+            kernel: The kernel of the reward.
+            mean: The prior mean, in reward units.
+            design: The observations made before the play, if there are any.
+        """
         return self
 
     @abstractmethod
     def __call__(self, occasion: Occasion) -> float:
-        """Give beta_t."""
+        """Return beta_t, 0 or more.
+
+        Args:
+            occasion: The round, and what is believed in it.
+        """
 
 
 class ConstantWidth(Width):
-    """beta_t = *value*."""
+    """A width that is the same in every round: beta_t = *value*."""
 
     kind: Literal["constant"] = "constant"
     value: Amount
@@ -82,7 +108,7 @@ class ConstantWidth(Width):
 
 
 class LogarithmicWidth(Width):
-    """beta_t = sqrt(c1 log(c2 t)), 0 where the logarithm is negative.
+    """The width beta_t = sqrt(c1 log(c2 t)), 0 where the logarithm is negative.
 
     Bogunovic, Scarlett and Cevher 2016: c1 = 0.8, c2 = 4 on synthetic data; 0.8 and 0.4 on
     temperatures, 0.2 and 0.4 on traffic.
@@ -136,7 +162,7 @@ class _Normed(Width):
 
 
 class PaperWidth(_Normed):
-    """beta_t = sqrt(2 log(2 det(S + K)^1/2 / (delta det(S)^1/2))) + norm.
+    """The width beta_t = sqrt(2 log(2 det(S + K)^1/2 / (delta det(S)^1/2))) + norm.
 
     Kirschner and Krause 2018, Lemma 7, as Mauduit, Berthier and Simonetto 2025 use it.
     """
@@ -150,7 +176,7 @@ class PaperWidth(_Normed):
 
 
 class ChowdhuryGopalanWidth(_Normed):
-    """beta_t = norm + R sqrt(2 (gamma + 1 + log(1/delta))), R being *noise_std*.
+    """The width beta_t = norm + R sqrt(2 (gamma + 1 + log(1/delta))), R being *noise_std*.
 
     Chowdhury and Gopalan 2017 (IGP-UCB); gamma is the realised information gain.
     """
@@ -167,7 +193,7 @@ class ChowdhuryGopalanWidth(_Normed):
 
 
 class SrinivasWidth(_Normed):
-    """beta_t = sqrt(2 norm^2 + 300 gamma log^3(t/delta)).
+    """The width beta_t = sqrt(2 norm^2 + 300 gamma log^3(t/delta)).
 
     Srinivas et al. 2012, Theorem 3; gamma is the realised information gain. Far too wide for
     practice.
@@ -183,7 +209,7 @@ class SrinivasWidth(_Normed):
 
 
 class FiniteWidth(Width):
-    """beta_t = sqrt(2 log(|D| t^2 pi^2 / (6 delta))) on a finite domain D, or a grid.
+    """The width beta_t = sqrt(2 log(|D| t^2 pi^2 / (6 delta))) on a finite domain D, or a grid.
 
     Srinivas et al. 2012, Theorem 1.
     """
