@@ -1,4 +1,4 @@
-"""Field docs: the sentence of each field of a model, read from its source when asked for.
+"""Field docs: the sentence below each field of a model, read from its source when needed.
 
 Pydantic can read them as well, but would do so whenever a module is imported.
 """
@@ -15,12 +15,20 @@ from typing import Any
 
 from pydantic import BaseModel
 
+__all__ = ["describe_fields", "read_field_docs", "read_summary"]
+
 
 def read_field_docs(model: type[BaseModel]) -> dict[str, str]:
     """Return the sentence of each field that has one: its description, or the docstring below it.
 
-    What a field chooses by, as `kind: Literal["uniform"]`, is described as its model is. Of a
-    class whose source cannot be read, such as one typed into a console, only descriptions count.
+    The field `kind: Literal["uniform"]` is described by the docstring of its model. Where the
+    source of a class cannot be read, as of one typed into a console, only descriptions count.
+
+    Args:
+        model: The class of models.
+
+    Returns:
+        Sentences on one line each, by the name of the field.
     """
     written: dict[str, str] = {}
     for each in reversed(model.__mro__):
@@ -36,12 +44,17 @@ def read_field_docs(model: type[BaseModel]) -> dict[str, str]:
 
 
 def read_summary(model: type) -> str:
-    """Return the first paragraph of what a class says of itself, on one line."""
+    """Return the first paragraph of the docstring of a class, on one line."""
     return " ".join((getdoc(model) or "").partition("\n\n")[0].split())
 
 
 def describe_fields(model: type[BaseModel], schema: dict[str, Any]) -> None:
-    """Add the sentence of each field to the JSON *schema* of a model."""
+    """Add the sentence of each field to the JSON schema of a model.
+
+    Args:
+        model: The class of models.
+        schema: Its JSON schema, changed in place; a description that is there stays.
+    """
     docs = read_field_docs(model)
     for name, field in model.model_fields.items():
         shown = schema.get("properties", {}).get(field.alias or name)

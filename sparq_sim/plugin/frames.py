@@ -11,48 +11,54 @@ from types import CodeType, FrameType
 from sparq_sim.errors import SparqError
 from sparq_sim.plugin.origins import list_entry_points
 
+__all__ = ["MOST_FRAMES", "describe_error", "locate_error"]
+
 MOST_FRAMES = 3
-"""Of those that are shown, the deepest."""
+"""How many places an error is followed through, the deepest ones."""
 
 
 def locate_error(error: BaseException) -> str:
-    """Return where in the files of plug-ins *error* was raised, from the outside in.
+    """Return where in the files of plug-ins an error was raised, from the outermost call inwards.
 
     Files of plug-ins are those of packages that have any, and all that are neither of this
-    package nor of an installed one. They are told by their names alone, because the text goes
-    into traces, which must not depend on where things are installed.
+    package nor of an installed one. Folders are left out, because the text goes into traces, which
+    must not depend on where things are installed.
+
+    Args:
+        error: As it was caught, with its traceback.
 
     Returns:
-        Text to put behind a message, as " (expert.py:14 in answer > helper.py:7 in read)"; nothing
+        Text for the end of a message, as " (expert.py:14 in answer > helper.py:7 in read)"; empty
         where no file of a plug-in is involved.
     """
     frames = [each for each in walk_tb(error.__traceback__) if _is_of_plugin(each[0])]
     more = ["…"] if len(frames) > MOST_FRAMES else []
-    shown = [*more, *map(_shown, frames[-MOST_FRAMES:])]
+    shown = [*more, *map(_show_frame, frames[-MOST_FRAMES:])]
     return f" ({' > '.join(shown)})" if frames else ""
 
 
 def describe_error(error: BaseException, *, anywhere: bool = False) -> str:
-    """Return what to tell a user of *error*: its type, message, place in a plug-in, and notes.
+    """Return an error as text for a user: its type, message, place in a plug-in, and notes.
 
     Args:
-        error: One that was written for users is its message alone.
-        anywhere: Whether one that no plug-in has to do with is placed where it was raised.
+        error: As it was caught, with its traceback; of a `SparqError`, only message and notes are
+            returned.
+        anywhere: Whether the place is shown also where no file of a plug-in is involved.
     """
     notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
     if isinstance(error, SparqError):
         return f"{error}{notes}"
-    deepest = [f" ({_shown(frame)})" for frame in walk_tb(error.__traceback__)][-1:]
+    deepest = [f" ({_show_frame(frame)})" for frame in walk_tb(error.__traceback__)][-1:]
     where = locate_error(error) or ("".join(deepest) if anywhere else "")
     return f"{type(error).__name__}: {error}{where}{notes}"
 
 
-def _shown(at: tuple[FrameType, int]) -> str:
+def _show_frame(at: tuple[FrameType, int]) -> str:
     frame, line = at
-    return f"{_name(frame.f_code)}:{line} in {frame.f_code.co_name}"
+    return f"{_name_file(frame.f_code)}:{line} in {frame.f_code.co_name}"
 
 
-def _name(code: CodeType) -> str:
+def _name_file(code: CodeType) -> str:
     path = Path(code.co_filename)
     return f"{path.parent.name}/{path.name}" if path.name == "__init__.py" else path.name
 

@@ -1,4 +1,4 @@
-"""Hooks: what a started plug-in is called by, and may be called by, checked before it is used."""
+"""Hooks: the methods and attributes by which a started plug-in is used, checked before a play."""
 
 from __future__ import annotations
 
@@ -30,7 +30,21 @@ from sparq_sim.plugin.expert import Answering, Broadcasting, Expert
 from sparq_sim.plugin.frames import describe_error
 from sparq_sim.plugin.optimizer import Agent, Believing, Optimizer
 
-CLOSE = 0.82
+__all__ = [
+    "AGENT_HOOKS",
+    "EXPERT_HOOKS",
+    "LANDSCAPE_HOOKS",
+    "Hook",
+    "NearMissWarning",
+    "Readings",
+    "check_hooks",
+    "describe_near_miss",
+    "find_mismatch",
+    "find_near_misses",
+    "has_hook",
+]
+
+_CLOSE = 0.82
 """How alike two names must be for one to be a misspelling: "anwser" is, "calls" is not "cells"."""
 
 
@@ -43,10 +57,13 @@ class Hook:
     """A method or an attribute by which a started plug-in is used, as its protocol has it."""
 
     name: str
+    """Of the method or attribute."""
     arguments: tuple[str, ...] | None
-    """Of a method; None for an attribute."""
+    """The names of a method's arguments, without self; None for an attribute."""
     is_async: bool
+    """Whether it is an `async def`."""
     optional: bool
+    """Whether a plug-in may do without it."""
 
     def __str__(self) -> str:
         if self.arguments is None:
@@ -55,7 +72,7 @@ class Hook:
         return f"{'async ' if self.is_async else ''}def {self.name}({arguments})"
 
 
-def _hooks(protocol: type, *, optional: bool = False) -> Iterator[Hook]:
+def _hooks_of(protocol: type, *, optional: bool = False) -> Iterator[Hook]:
     """Read the hooks off a *protocol*."""
     for name, member in vars(protocol).items():
         if inspect.isfunction(member) and not name.startswith("_"):
@@ -65,27 +82,46 @@ def _hooks(protocol: type, *, optional: bool = False) -> Iterator[Hook]:
             yield Hook(name, None, False, optional)
 
 
-def _contract(required: type, *optional: type) -> tuple[Hook, ...]:
-    return (*_hooks(required), *(hook for each in optional for hook in _hooks(each, optional=True)))
+def _read_hooks(required: type, *optional: type) -> tuple[Hook, ...]:
+    return (
+        *_hooks_of(required),
+        *(hook for each in optional for hook in _hooks_of(each, optional=True)),
+    )
 
 
-LANDSCAPE_HOOKS = _contract(Landscape, Observing, WithGaps, Coarsening, WithCells)
-EXPERT_HOOKS = _contract(Answering, Broadcasting)
-AGENT_HOOKS = _contract(Agent, Believing)
+LANDSCAPE_HOOKS = _read_hooks(Landscape, Observing, WithGaps, Coarsening, WithCells)
+"""By which a started environment is used."""
+EXPERT_HOOKS = _read_hooks(Answering, Broadcasting)
+"""By which a started expert is used."""
+AGENT_HOOKS = _read_hooks(Agent, Believing)
+"""By which a started optimizer is used."""
 
 _BASES = frozenset(name for base in (Environment, Expert, Optimizer) for name in dir(base))
-"""What models have by their bases, of which nothing is misspelt."""
+"""Names that models inherit from their bases, none of which is a misspelling."""
 
 
 def has_hook(started: object, hook: Hook) -> bool:
-    """Return whether a *hook* is there; None in its place says that it is not."""
+    """Return whether a started plug-in has a hook; an attribute that is None does not count.
+
+    Args:
+        started: What `start` returned.
+        hook: Which hook.
+    """
     found = getattr(started, hook.name, None)
-    # The base of experts has an answer that only says what is missing.
+    # The base of experts has an `answer` that only raises an error.
     return found is not None and getattr(found, "__func__", None) is not Expert.answer
 
 
 def find_mismatch(started: object, hook: Hook) -> str | None:
-    """Return why a *hook* that is there cannot be used as its protocol says, if it cannot."""
+    """Return how a started plug-in differs from what a hook must be; None where it does not.
+
+    Args:
+        started: What `start` returned.
+        hook: Which hook.
+
+    Returns:
+        A sentence with the signature that is expected.
+    """
     found = getattr(started, hook.name, None)
     if found is None:
         return None if hook.optional else f"{hook.name} is missing: `{hook}`"
@@ -100,7 +136,7 @@ def find_mismatch(started: object, hook: Hook) -> str | None:
     if inspect.iscoroutinefunction(found) != hook.is_async or inspect.isasyncgenfunction(found):
         kind = "an async method" if hook.is_async else "a method that is not async"
         return f"{hook.name} must be {kind}: `{hook}`"
-    wrong = _refusal(found, hook.arguments)
+    wrong = _signature_error(found, hook.arguments)
     return wrong and f"{hook.name} must be callable as `{hook}`: {wrong}"
 
 
@@ -108,14 +144,16 @@ def _is_count(value: Any) -> bool:
     return is_whole(value) and bool(value >= 1)
 
 
-def _refusal(method: Callable[..., object], arguments: tuple[str, ...]) -> str | None:
+def _signature_error(method: Callable[..., object], arguments: tuple[str, ...]) -> str | None:
     """Return why a *method* cannot be called with *arguments* in this order, if it cannot."""
     if isinstance(method, MethodType):
-        return _known_refusal(method.__func__, ("self", *arguments))
-    return _found_refusal(method, arguments)
+        return _find_signature_error_once(method.__func__, ("self", *arguments))
+    return _find_signature_error(method, arguments)
 
 
-def _found_refusal(function: Callable[..., object], arguments: tuple[str, ...]) -> str | None:
+def _find_signature_error(
+    function: Callable[..., object], arguments: tuple[str, ...]
+) -> str | None:
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # Of what is written in C there may be none.
@@ -128,14 +166,21 @@ def _found_refusal(function: Callable[..., object], arguments: tuple[str, ...]) 
 
 
 # To read a signature takes longer than a round of a small play.
-_known_refusal = lru_cache(maxsize=256)(_found_refusal)
+_find_signature_error_once = lru_cache(maxsize=256)(_find_signature_error)
 
 
 def find_near_misses(started: object, hooks: Sequence[Hook]) -> Iterator[tuple[str, str]]:
-    """Yield each public name that is probably a misspelling, and the name that was meant.
+    """Yield each public name that is probably a misspelt hook, and the hook that was meant.
 
-    The hook that was meant must be absent, and what has the name must be usable in its place: an
-    ordinary helper with a like name is none.
+    The hook that was meant is absent, and what has the name could be used in its place: a helper
+    with a similar name and other arguments is no misspelling.
+
+    Args:
+        started: What `start` returned.
+        hooks: By which it is used.
+
+    Yields:
+        The name that is there, and the name of the hook.
     """
     absent = {hook.name: hook for hook in hooks if not has_hook(started, hook)}
     for given in dir(started) if absent else ():
@@ -150,29 +195,35 @@ def find_near_misses(started: object, hooks: Sequence[Hook]) -> Iterator[tuple[s
 def _close(given: str, names: tuple[str, ...]) -> str | None:
     if given in names:
         return None
-    return next(iter(get_close_matches(given, names, n=1, cutoff=CLOSE)), None)
+    return next(iter(get_close_matches(given, names, n=1, cutoff=_CLOSE)), None)
 
 
 def _stands_for(found: Any, hook: Hook) -> bool:
     if hook.arguments is None:
         return _is_count(found) if hook.optional else not callable(found)
-    return callable(found) and _refusal(found, hook.arguments) is None
+    return callable(found) and _signature_error(found, hook.arguments) is None
 
 
 def describe_near_miss(given: str, meant: str) -> str:
-    """Return what is said of a near miss."""
+    """Return the warning about a misspelt hook.
+
+    Args:
+        given: The name that is there.
+        meant: The name of the hook.
+    """
     return f"{given!r} is nothing that is used: did you mean {meant!r}?"
 
 
 def check_hooks(who: str, started: object, hooks: Sequence[Hook]) -> None:
-    """Refuse, by HookError, a started plug-in one of whose hooks cannot be used.
-
-    Of a name that is nearly that of a hook, a NearMissWarning is given.
+    """Check that all hooks of a started plug-in can be used; warn of names nearly those of hooks.
 
     Args:
         who: Whose hooks they are, as "environment Plume".
-        started: What its `start` gave.
+        started: What its `start` returned.
         hooks: `LANDSCAPE_HOOKS`, `EXPERT_HOOKS` or `AGENT_HOOKS`.
+
+    Raises:
+        HookError: A hook is missing, or differs from its protocol.
     """
     for hook in hooks:
         if (wrong := find_mismatch(started, hook)) is not None:
@@ -182,10 +233,13 @@ def check_hooks(who: str, started: object, hooks: Sequence[Hook]) -> None:
 
 
 class Readings:
-    """What there is to read in a *landscape*, asked by its hooks and checked.
+    """Readings of a landscape by its optional hooks `observe` and `available`, checked.
 
-    *who* is its environment, as messages name it. Mistakes of these hooks are HookErrors, which
-    end a play, whoever it is that asks by them.
+    A mistake in one of these hooks is a HookError, which ends the play, whoever it is that asks.
+
+    Args:
+        who: The environment, as messages name it.
+        landscape: What its `start` returned.
     """
 
     def __init__(self, who: str, landscape: Landscape) -> None:
@@ -198,59 +252,71 @@ class Readings:
         """Whether there may be points without a reading."""
 
     def available(self, points: Points, time: float) -> NDArray[np.bool_]:
-        """Return for each of *points* whether there is a reading of it."""
-        if self._available is None:
-            return np.ones(len(points), dtype=bool)
-        return self._asked(self._available, points, time, kinds="b")
-
-    def observe(self, points: Points, time: float, rng: Callable[[], Generator]) -> Values:
-        """Return an observation of each of *points*, which in a gap may be anything.
+        """Return for each row of *points* whether there is a reading of it: (n,).
 
         Args:
-            points: Where to observe, (n, d).
-            time: When.
-            rng: Returns the chance of the world's own noise; called if there is such noise.
+            points: Where: (n, d).
+            time: When, in clock units.
+
+        Raises:
+            HookError: The landscape's `available` raises an error, or returns something wrong.
+        """
+        if self._available is None:
+            return np.ones(len(points), dtype=bool)
+        return self._call(self._available, points, time, kinds="b")
+
+    def observe(self, points: Points, time: float, rng: Callable[[], Generator]) -> Values:
+        """Return an observation of each row of *points*: (n,); in a gap it may be anything.
+
+        Args:
+            points: Where: (n, d).
+            time: When, in clock units.
+            rng: Returns the source of chance for the landscape's own noise; called only if the
+                landscape has such noise.
+
+        Raises:
+            HookError: The landscape's `observe` raises an error, or returns something wrong.
         """
         if self._observe is None:
             return self._landscape.rewards(points, time)
-        values = self._asked(self._observe, points, time, rng(), kinds="iuf")
+        values = self._call(self._observe, points, time, rng(), kinds="iuf")
         if not all_finite(values):
             wrong = self.available(points, time) & ~np.isfinite(values)
             if wrong.any():
                 row = int(wrong.argmax())
-                raise self._error(
+                raise self._make_error(
                     self._observe,
                     f"gives {values[row]} at {points[row].tolist()}, time {time}; expected a "
                     "finite number wherever there is a reading",
                 )
         return values
 
-    def _asked(
+    def _call(
         self, hook: Callable[..., object], points: Points, *arguments: Any, kinds: str
     ) -> NDArray[Any]:
-        """Return what a *hook* gives for *points*: an array of some *kinds*, one for each."""
+        """Return the array that a *hook* returns for *points*, of one of the *kinds* of dtypes."""
         try:
             given = np.asarray(hook(points, *arguments))
         except (HookError, LiveOnlyError, Unavailable):
             raise
         except Exception as error:
-            self._refuse(points)
-            raise self._error(hook, f"raised {describe_error(error)}") from error
+            self._check_points(points)
+            raise self._make_error(hook, f"raised {describe_error(error)}") from error
         if given.shape != (len(points),):
-            self._refuse(points)
-            raise self._error(
+            self._check_points(points)
+            raise self._make_error(
                 hook,
                 f"gives an array of shape {given.shape}; expected ({len(points)},), one for each "
                 "point",
             )
         if given.dtype.kind not in kinds:
             wanted = "bools" if kinds == "b" else "real numbers"
-            raise self._error(hook, f"gives an array of type {given.dtype}; expected {wanted}")
+            raise self._make_error(hook, f"gives an array of type {given.dtype}; expected {wanted}")
         return given
 
-    def _refuse(self, points: Points) -> None:
-        """Refuse *points* that are none of the domain: what comes of them is no hook's mistake."""
+    def _check_points(self, points: Points) -> None:
+        """Raise a ValueError for *points* outside the domain, for which no hook is to blame."""
         self._landscape.domain.check(points)
 
-    def _error(self, hook: Callable[..., object], told: str) -> HookError:
-        return HookError(f"{self._who}: {getattr(hook, '__qualname__', hook)} {told}")
+    def _make_error(self, hook: Callable[..., object], what: str) -> HookError:
+        return HookError(f"{self._who}: {getattr(hook, '__qualname__', hook)} {what}")

@@ -10,8 +10,9 @@ from pydantic_core import CoreSchema
 
 from sparq_sim.errors import PluginError
 from sparq_sim.fields import add_checks
-from sparq_sim.plugin.origins import Source, hash_sources, is_core
+from sparq_sim.plugin.origins import hash_sources
 from sparq_sim.plugin.result_checks import ResultChecks, check_results
+from sparq_sim.plugin.sources import Source, is_core
 
 __all__ = ["Model"]
 

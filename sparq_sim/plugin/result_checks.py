@@ -1,4 +1,4 @@
-"""Promises: what the methods of parts give, looked at in every call where a user wrote them."""
+"""Result checks: what a user's own part returns is checked in every call of its methods."""
 
 from __future__ import annotations
 
@@ -9,48 +9,58 @@ from functools import wraps
 from types import FunctionType
 from typing import Any, TypeAlias
 
-ResultCheck: TypeAlias = Callable[..., Any]
-"""Takes a part, what its method gave, and the arguments of the call.
+__all__ = ["ResultCheck", "ResultChecks", "check_results", "without_result_checks"]
 
-It returns what is used of that, or raises a HookError.
+ResultCheck: TypeAlias = Callable[..., Any]
+"""Takes a part, what its method returned, and the arguments of the call.
+
+It returns what is used in place of that, or raises a HookError.
 """
 ResultChecks: TypeAlias = Mapping[str, ResultCheck]
-"""By the method or property that each is about."""
+"""Checks by the name of the method or property whose result they check."""
 
-_checking: ContextVar[bool] = ContextVar("looked_at", default=True)
+_checking: ContextVar[bool] = ContextVar("checking", default=True)
 
 
-def check_results(model: type, promises: ResultChecks) -> None:
-    """Have all that methods and properties of a *model* give looked at.
+def check_results(model: type, checks: ResultChecks) -> None:
+    """Replace methods and properties of a class by ones whose results are checked.
 
-    A method that it inherits is looked at as well: what it gives may depend on new fields.
+    Methods that it inherits are checked as well: their results may depend on new fields.
+
+    Args:
+        model: The class; changed in place.
+        checks: The checks.
     """
-    for name, promise in promises.items():
+    for name, check in checks.items():
         member = next(vars(base)[name] for base in model.__mro__ if name in vars(base))
         if getattr(member, "__isabstractmethod__", False):
             continue
         if isinstance(member, property) and member.fget is not None:
-            setattr(model, name, property(_checked_method(model, name, member.fget, promise)))
+            setattr(model, name, property(_checked_method(model, member.fget, check)))
         elif isinstance(member, FunctionType):
-            setattr(model, name, _checked_method(model, name, member, promise))
+            setattr(model, name, _checked_method(model, member, check))
 
 
 def _checked_method(
-    model: type, name: str, method: Callable[..., Any], promise: ResultCheck
+    model: type, method: Callable[..., Any], check: ResultCheck
 ) -> Callable[..., Any]:
     @wraps(method)
-    def watched(part: Any, /, *args: Any, **options: Any) -> Any:
+    def checked(part: Any, /, *args: Any, **options: Any) -> Any:
         given = method(part, *args, **options)
-        # Of another class it is only what that makes its own of, by super().
-        looked_at = type(part) is model and _checking.get()
-        return promise(part, given, *args, **options) if looked_at else given
+        # A subclass calls it by super(), and has a check of its own result.
+        is_checked = type(part) is model and _checking.get()
+        return check(part, given, *args, **options) if is_checked else given
 
-    return watched
+    return checked
 
 
 @contextmanager
 def without_result_checks() -> Iterator[None]:
-    """Look at nothing in this context: for laws, which find out themselves what is wrong."""
+    """Check no results in this context: for laws, which look at them themselves.
+
+    Yields:
+        Nothing.
+    """
     before = _checking.set(False)
     try:
         yield

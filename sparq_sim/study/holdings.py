@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import sparq_sim
-from sparq_sim.plugin.origins import CORE, hash_core, qualified_name
+from sparq_sim.plugin.origins import qualified_name
 from sparq_sim.plugin.registry import kind_of, name_of
+from sparq_sim.plugin.sources import CORE, hash_core
 from sparq_sim.scenario.tables import (
     ABSENT,
     find_at_path,

@@ -31,7 +31,8 @@ from threadpoolctl import threadpool_info
 
 import sparq_sim
 from sparq_sim.errors import SparqError
-from sparq_sim.plugin.origins import Plugin, find_origins, hash_core
+from sparq_sim.plugin.origins import find_origins
+from sparq_sim.plugin.sources import Plugin, hash_core
 from sparq_sim.simulation import measures
 from sparq_sim.simulation.records import Fate
 from sparq_sim.simulation.trace import AS_PLANNED, WALL, Trace

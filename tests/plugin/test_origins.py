@@ -14,9 +14,10 @@ from zipfile import ZipFile
 import pytest
 
 from sparq_sim.optimizers.uniform import Uniform
-from sparq_sim.plugin import origins
+from sparq_sim.plugin import origins, sources
 from sparq_sim.plugin.adaptors import from_function
-from sparq_sim.plugin.origins import NOT_COMPUTING, Origin
+from sparq_sim.plugin.origins import Origin
+from sparq_sim.plugin.sources import NOT_COMPUTING
 from sparq_sim.study import store
 from tests.commands import run
 from tests.project.test_contracts import loaded_after
@@ -103,7 +104,7 @@ def test_line_endings_and_files_that_are_no_code_make_no_difference(site: Path, 
 
 def test_of_a_large_package_the_part_around_the_plug_in_counts(site: Path, sage: Lab) -> None:
     package(site, {"lab/deep/__init__": "", "lab/deep/experts": EXPERT})
-    write(site, {f"lab/more{n}": "" for n in range(origins.MOST_FILES)})
+    write(site, {f"lab/more{n}": "" for n in range(sources.MOST_FILES)})
     before = origin(sage("lab.deep.experts"))
     assert before.covers == "package lab.deep"
     write(site, {"lab/helper": "A = 2\n"})
@@ -115,7 +116,7 @@ def test_of_a_large_package_the_part_around_the_plug_in_counts(site: Path, sage:
 
 
 def test_a_package_of_many_bytes_is_large(site: Path, sage: Lab) -> None:
-    package(site, {"lab/helper": "#" * origins.MOST_BYTES})
+    package(site, {"lab/helper": "#" * sources.MOST_BYTES})
     assert origin(sage("lab.experts")).covers == "module lab.experts"
 
 
@@ -285,7 +286,7 @@ def test_all_of_the_core_that_a_play_loads_is_covered() -> None:
     modules = {name for name in loaded_after(A_PLAY) if name.startswith("sparq_sim.")}
     loaded = {name.removeprefix("sparq_sim.").replace(".", "/") for name in modules}
     assert {"simulation/engine", "gp/kernels", "optimizers", "simulation/measures"} <= loaded
-    assert loaded & NOT_COMPUTING <= {"plugin/origins"}
+    assert loaded & NOT_COMPUTING <= {"plugin/origins", "plugin/sources"}
 
 
 def test_all_that_is_listed_as_not_computing_is_there() -> None:
@@ -297,5 +298,5 @@ def test_all_that_is_listed_as_not_computing_is_there() -> None:
 def test_an_optimizer_of_the_core_is_known_by_the_core() -> None:
     assert (origin(Uniform).covers, origin(Uniform).source) == (
         "package sparq_sim",
-        origins.hash_core(),
+        sources.hash_core(),
     )
