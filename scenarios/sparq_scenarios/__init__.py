@@ -1,1 +1,1 @@
-"""Scenarios that come with sparq-sim."""
+"""Scenarios that come with sparq-sim: TOML files by topic, and example scripts."""

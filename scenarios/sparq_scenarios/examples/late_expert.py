@@ -1,6 +1,6 @@
-"""Ask how late side information may be before it is worthless.
+"""An example: how late may side information be before it is useless?
 
-The same optimizer against the same luck, while the expert's answers take ever longer.
+The same optimizer plays the same random world while the answers of the expert take longer.
 """
 
 from __future__ import annotations
@@ -11,10 +11,19 @@ from sparq_sim import Channel, Rules, play
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.simulation.measures import regret
 
+__all__ = ["main"]
+
 
 def main(rounds: int = 200) -> dict[float, float]:
-    """Print the regret of the second half of the play for each transit, in rounds."""
-    found = {}
+    """Print the average regret in the second half of a play, for each transit.
+
+    Args:
+        rounds: The number of rounds of each play.
+
+    Returns:
+        The average regret by transit; a transit is in rounds.
+    """
+    regrets = {}
     for transit in (0.0, 1.0, 2.0, 5.0, 10.0):
         trace = play(
             SparQGPUCB(),
@@ -23,9 +32,9 @@ def main(rounds: int = 200) -> dict[float, float]:
             experts={"sensor": (Truth(), Channel(transit=transit, noise=0.1))},
             feedback=Channel(noise=0.1),
         )
-        found[transit] = float(regret(trace)[rounds // 2 :].mean())
-        print(f"transit {transit:4.1f}: regret {found[transit]:.3f}")
-    return found
+        regrets[transit] = float(regret(trace)[rounds // 2 :].mean())
+        print(f"transit {transit:4.1f}: regret {regrets[transit]:.3f}")
+    return regrets
 
 
 if __name__ == "__main__":

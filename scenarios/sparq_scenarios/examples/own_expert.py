@@ -1,7 +1,8 @@
-"""An expert of one's own: a sensor that sleeps to save its battery, and what that costs.
+"""An example: your own expert, a sensor that sleeps to save its battery.
 
-It answers at most every *rest* clock units; asked more often, it repeats its last reading, with
-the time at which that was measured. Its state lives in what `start` gives, not on the model.
+It measures at most once in *rest* clock units. If it is asked earlier, it repeats its last reading,
+with the time at which that was measured. Its state is in the object that `start` returns, not in
+the model.
 """
 
 from __future__ import annotations
@@ -15,14 +16,17 @@ from sparq_sim.plugin.contract import Answering
 from sparq_sim.simulation.measures import average_regret, staleness
 from sparq_sim.testing import check_expert
 
+__all__ = ["Sleepy", "main"]
+
 
 class Sleepy(Expert):
-    """Measures at most every *rest* clock units; in between, repeats itself."""
+    """Measures at most once in *rest* clock units, and repeats its last reading in between."""
 
     rest: Positive = 3.0
+    """The shortest time between two measurements, in clock units."""
 
     def start(self, briefing: Briefing) -> Answering:
-        """Give a sensor that has not measured yet."""
+        """Return a sensor that has not measured yet."""
         return _Sensor(self.rest)
 
 
@@ -33,7 +37,7 @@ class _Sensor:
         self._energy = 0.0
 
     async def answer(self, query: Query, world: World) -> Estimate:
-        """Give the rewards as they were when it last woke."""
+        """Return the rewards as they were when the sensor last measured."""
         now = world.clock.now
         if now >= self._woke_at + self._rest:
             self._woke_at = now
@@ -44,8 +48,15 @@ class _Sensor:
 
 
 def main(rounds: int = 200) -> dict[float, float]:
-    """Print average regret, staleness and energy for each length of rest."""
-    found = {}
+    """Print average regret, staleness and energy for several lengths of rest.
+
+    Args:
+        rounds: The number of rounds of each play.
+
+    Returns:
+        The average regret by length of rest; a rest is in clock units.
+    """
+    regrets = {}
     for rest in (1.0, 3.0, 10.0):
         check_expert(Sleepy(rest=rest))
         trace = play(
@@ -55,12 +66,12 @@ def main(rounds: int = 200) -> dict[float, float]:
             experts={"sensor": (Sleepy(rest=rest), Channel(noise=0.1))},
             feedback=Channel(noise=0.1),
         )
-        found[rest] = float(average_regret(trace)[-1])
+        regrets[rest] = float(average_regret(trace)[-1])
         print(
-            f"rest {rest:4.1f}: regret {found[rest]:.3f}, staleness {staleness(trace).mean():.1f}, "
-            f"energy {trace.replies['note_energy'][-1]:.0f}"
+            f"rest {rest:4.1f}: regret {regrets[rest]:.3f}, "
+            f"staleness {staleness(trace).mean():.1f}, energy {trace.replies['note_energy'][-1]:.0f}"
         )
-    return found
+    return regrets
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A study in Python: two optimizers, a sweep over loss, kept in a folder and compared in pairs."""
+"""An example: a study in Python, with two optimizers and a sweep over loss, kept in a folder."""
 
 from __future__ import annotations
 
@@ -9,9 +9,19 @@ from sparq_sim import Scenario, Study
 from sparq_sim.analysis.summary import Difference, paired, summary
 from sparq_sim.study.executors import InProcess
 
+__all__ = ["main"]
+
 
 def main(folder: Path, rounds: int = 100) -> list[Difference]:
-    """Play, or go on with, the study in *folder*; print its means and the paired differences."""
+    """Run or resume a study, and print its means and the paired differences.
+
+    Args:
+        folder: The folder of the study; plays that it has are not repeated.
+        rounds: The number of rounds of each play.
+
+    Returns:
+        The paired differences between the two optimizers, one for each loss.
+    """
     scenario = Scenario.load(
         "synthetic",
         overrides=[
