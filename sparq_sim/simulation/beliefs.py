@@ -26,15 +26,27 @@ from sparq_sim.simulation.trace import WALL, Trace, first_difference
 if TYPE_CHECKING:
     from sparq_sim.simulation.play import Played
 
-COVER = 200
+__all__ = [
+    "BeliefError",
+    "BeliefMap",
+    "NoBeliefError",
+    "Watched",
+    "belief_at",
+    "belief_map",
+    "describe_difference",
+    "find_play",
+    "replay_beliefs",
+]
+
+_COVER = 200
 """How many points of a box are looked at unless others are given."""
-CLOSE = 1e-6
-"""Relative to the largest number of a column: what differs by less is the same play, computed on
-another processor."""
+_CLOSE = 1e-6
+"""How much numbers of the same play may differ, relative to the largest of their column, where
+they were computed on another processor."""
 
 
 class BeliefError(SparqError):
-    """What an agent believed cannot be found out; the message says why."""
+    """What an agent believed cannot be found out; the message tells why."""
 
 
 class NoBeliefError(PluginError):
@@ -42,10 +54,15 @@ class NoBeliefError(PluginError):
 
 
 class Watched(Optimizer):
-    """An *optimizer* at whose agent somebody *looks* after each of its moves; it plays the same."""
+    """An optimizer whose agent is watched while it plays, in virtual or in real time.
+
+    It plays as the optimizer does without it.
+    """
 
     optimizer: Optimizer
+    """The optimizer that plays."""
     looks: Callable[[Agent, float], None]
+    """Called after each move, with the agent and the present moment in clock units."""
 
     def start(self, briefing: Briefing, rng: Generator) -> Agent:
         """Start the optimizer's own agent, and watch it."""
@@ -86,17 +103,17 @@ class BeliefMap:
     """
 
     rounds: NDArray[np.int64]
-    """Their numbers, from 1: (rounds,)."""
+    """The numbers of the rounds, from 1: (rounds,)."""
     times: Values
-    """When each was played, in clock units: (rounds,)."""
+    """When each round was played, in clock units: (rounds,)."""
     places: Points
-    """(n, d)."""
+    """The places, (n, d)."""
     truth: Matrix
-    """(rounds, n)."""
+    """The noise-free rewards, (rounds, n)."""
     mean: Matrix
-    """(rounds, n)."""
+    """The believed rewards, (rounds, n)."""
     std: Matrix
-    """(rounds, n)."""
+    """The believed standard deviations, (rounds, n)."""
 
 
 def belief_at(
@@ -106,8 +123,19 @@ def belief_at(
     *,
     allow_import: bool = False,
 ) -> Belief:
-    """Return what the agent believed in round *number*: see `Trace.belief_at`."""
-    with _played_again(trace, points, [number], allow_import=allow_import) as again:
+    """Return what the agent believed in a round: see `Trace.belief_at`.
+
+    Args:
+        trace: A trace whose play is known.
+        number: The number of the round, from 1.
+        points: Where to evaluate the belief, (n, d), within the domain.
+        allow_import: Whether the file that the trace comes from may name code to run, as
+            `module:Class`.
+
+    Raises:
+        SparqError: As `Trace.belief_at` does.
+    """
+    with _replay(trace, points, [number], allow_import=allow_import) as again:
         (belief,) = again.beliefs
     nothing = np.full(len(again.points), np.nan)
     return Belief(nothing, nothing, np.nan) if belief is None else belief
@@ -125,19 +153,22 @@ def belief_map(
     The play is played again once, with its experts, however many rounds are asked for.
 
     Args:
-        trace: Of a play, as `play`, `Scenario.play`, `Results.read` or `Trace.load` give it.
-        places: Where, (n, d), within the domain; by default all sites, or 200 points that cover
-            a box.
-        rounds: Their numbers, from 1; by default, all.
+        trace: A trace, as `play`, `Scenario.play`, `Results.read` or `Trace.load` return it.
+        places: Where to look, (n, d), within the domain; by default all sites, or 200 points that
+            cover a box.
+        rounds: The numbers of the rounds to look at, from 1; by default, all.
         allow_import: Whether the file that the trace comes from may name code to run, as
             `module:Class`.
+
+    Returns:
+        A row for each round and a column for each place.
 
     Raises:
         SparqError: As `Trace.belief_at` does.
     """
     chosen = range(1, len(trace) + 1) if rounds is None else rounds
     numbers = np.array(chosen, dtype=np.int64)
-    with _played_again(trace, places, chosen, allow_import=allow_import) as again, one_thread():
+    with _replay(trace, places, chosen, allow_import=allow_import) as again, one_thread():
         times = trace.rounds["played_at"][numbers - 1]
         truth = [_readings(again.landscape, again.points, time) for time in times.tolist()]
     nothing = np.full(len(again.points), np.nan)
@@ -161,8 +192,8 @@ def _readings(landscape: Landscape, points: Points, time: float) -> Values:
 
 
 @dataclass(frozen=True, eq=False)
-class _Again:
-    """A play that was played again, and what was seen at *points* in it."""
+class _Replay:
+    """A play that was played again, and what was believed at *points* in it."""
 
     landscape: Landscape
     points: Points
@@ -170,14 +201,14 @@ class _Again:
 
 
 @contextmanager
-def _played_again(
+def _replay(
     trace: Trace, points: ArrayLike | None, rounds: Sequence[int], *, allow_import: bool
-) -> Iterator[_Again]:
-    """Play again, and yield what was seen, with the landscape as long as it may be asked."""
+) -> Iterator[_Replay]:
+    """Play again, and yield what was believed; the landscape is open within the block."""
     numbers = range(1, len(trace) + 1)
     if wrong := [number for number in rounds if number not in numbers]:
         raise BeliefError(f"there is no round {wrong[0]}; the trace has rounds 1 to {len(trace)}")
-    played = known_play(trace, allow_import=allow_import)
+    played = find_play(trace, allow_import=allow_import)
     with ExitStack() as stack:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # They were given when it was played first.
@@ -186,7 +217,7 @@ def _played_again(
             )
             where = _places(landscape, points)
             rows = np.array(rounds, dtype=np.intp) - 1
-            again, beliefs = watched_again(
+            again, beliefs = replay_beliefs(
                 played, where, rows, like=trace, landscape=landscape, strict=True
             )
         if not _same_play(trace, again):
@@ -194,25 +225,30 @@ def _played_again(
                 f"played again, optimizer {played.optimizer_name!r} does not play as in the trace, "
                 "so what it believed cannot be told: its code, its data or a library has changed "
                 "since, or it is not the same each time. First difference: "
-                f"{difference(trace, again)}"
+                f"{describe_difference(trace, again)}"
             )
-        yield _Again(landscape, where, beliefs)
+        yield _Replay(landscape, where, beliefs)
 
 
 def _places(landscape: Landscape, points: ArrayLike | None) -> Points:
     """Return the *points* to look at, or a cover of the domain where none are given."""
     try:
-        given = landscape.domain.cover(COVER) if points is None else points
+        given = landscape.domain.cover(_COVER) if points is None else points
         return landscape.domain.check(given, "points of a belief")
     except ValueError as error:
         raise BeliefError(str(error)) from error
 
 
-def known_play(trace: Trace, *, allow_import: bool = False) -> Played:
-    """Return what was played, as it is known or as the provenance of a *trace* tells it.
+def find_play(trace: Trace, *, allow_import: bool = False) -> Played:
+    """Return what was played, as a trace knows it or as its provenance tells it.
+
+    Args:
+        trace: A trace.
+        allow_import: Whether the file that the trace comes from may name code to run, as
+            `module:Class`.
 
     Raises:
-        SparqError: It is not known, or cannot be played again.
+        SparqError: If it is not known, or cannot be played again.
     """
     told = trace.provenance
     if trace.played is None and "play" not in told:
@@ -248,7 +284,7 @@ def _check_contents(then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
             )
 
 
-def watched_again(
+def replay_beliefs(
     played: Played,
     points: Points,
     rows: NDArray[np.intp],
@@ -265,11 +301,14 @@ def watched_again(
         rows: The rounds to look at, as rows of the trace.
         like: The trace of the first time, which tells in which rounds there was a move.
         landscape: The started environment of the play.
-        strict: Whether an agent without a belief is refused, by NoBeliefError.
+        strict: Whether an agent without a belief is refused.
 
     Returns:
-        The new trace, and the belief of each row: that by which its move was chosen, or, without
-        one, the move before. None where there was none.
+        The new trace, and for each row the belief by which its move was chosen; in a round without
+        a move, that of the move before. None where there was none.
+
+    Raises:
+        NoBeliefError: If *strict*, and the agent has no belief.
     """
     # Moves are played in the order in which they were chosen, be it in a later round.
     chosen = np.cumsum(like.rounds["moved"]) - 1
@@ -309,8 +348,13 @@ def _belief(agent: Agent, points: Points, now: float) -> Belief | None:
     return belief
 
 
-def difference(trace: Trace, again: Trace) -> str:
-    """Return in words where two plays part, also if the replies of the first were not kept."""
+def describe_difference(trace: Trace, again: Trace) -> str:
+    """Describe where two plays part, also if the replies of the first were not recorded.
+
+    Args:
+        trace: The trace of the first time.
+        again: That of the play when it was played again.
+    """
     if not trace.replies:
         parts = [replace(each, replies={"round": np.empty(0)}) for each in (trace, again)]
         return first_difference(parts[0], parts[1]) or "in its replies, which were not kept"
@@ -335,5 +379,5 @@ def _close(one: NDArray[Any], other: NDArray[Any]) -> bool:
         return False
     if one.dtype.kind != "f":
         return bool((one == other).all())
-    room = CLOSE * float(np.max(np.abs(one), initial=0.0, where=np.isfinite(one)))
+    room = _CLOSE * float(np.max(np.abs(one), initial=0.0, where=np.isfinite(one)))
     return bool(np.isclose(one, other, rtol=0.0, atol=room, equal_nan=True).all())

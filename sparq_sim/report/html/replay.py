@@ -21,7 +21,7 @@ from sparq_sim.errors import visible
 from sparq_sim.messages import AGENT_NAME
 from sparq_sim.plugin.environment import Environment, Landscape
 from sparq_sim.plugin.optimizer import Belief
-from sparq_sim.simulation.beliefs import difference, known_play, watched_again
+from sparq_sim.simulation.beliefs import describe_difference, find_play, replay_beliefs
 from sparq_sim.simulation.blas import one_thread
 from sparq_sim.simulation.lifetime import open_landscape
 from sparq_sim.simulation.play import Played
@@ -246,7 +246,7 @@ class _Projector:
     def _replayed(self, found: StoredSummary, title: str, settings: int) -> Replay:
         stored = self._study.read(found.key)
         told = stored.provenance
-        played = known_play(stored.trace, allow_import=self._allow_import)
+        played = find_play(stored.trace, allow_import=self._allow_import)
         rounds = len(stored.trace)
         frames = np.unique(np.linspace(0, rounds - 1, min(rounds, self._frames)).round())
         film = _filmed(played, stored.trace, self._landscape(played), frames.astype(np.intp))
@@ -258,7 +258,7 @@ class _Projector:
             notes.append(
                 "Played again, it is not the play that was stored, as happens with another "
                 "version, processor or library. First difference: "
-                f"{difference(stored.trace, film.trace)}."
+                f"{describe_difference(stored.trace, film.trace)}."
             )
         return Replay(title, tuple(notes), film=film)
 
@@ -274,7 +274,9 @@ class _Projector:
 def _filmed(played: Played, stored: Trace, landscape: Landscape, frames: NDArray[np.intp]) -> Film:
     """Play, looking at the agent in the rounds of *frames*."""
     scene = Scene.of(landscape.domain)
-    trace, beliefs = watched_again(played, scene.believed, frames, like=stored, landscape=landscape)
+    trace, beliefs = replay_beliefs(
+        played, scene.believed, frames, like=stored, landscape=landscape
+    )
     frames = frames[frames < len(trace)]
     moments = trace.rounds["played_at"][frames].tolist()
     with one_thread():
