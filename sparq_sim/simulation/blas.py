@@ -1,4 +1,4 @@
-"""Threads: every play has one, so that plays side by side do not get in each other's way."""
+"""Linear algebra on one thread, so that results are repeatable and plays share the processors."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ from functools import lru_cache
 
 from threadpoolctl import ThreadpoolController
 
+__all__ = ["one_thread"]
+
 
 def one_thread() -> AbstractContextManager[object]:
-    """Hold linear algebra to one thread, in all libraries that are loaded now."""
+    """Return a context in which all BLAS libraries that are loaded now run on one thread.
+
+    What is loaded within the context is not limited; enter another one for it.
+    """
     limited: AbstractContextManager[object] = _controller(len(sys.modules)).limit(limits=1)
     return limited
 
 
 @lru_cache(maxsize=1)
 def _controller(modules: int) -> ThreadpoolController:
-    """Find the libraries, which takes a millisecond; others come with imports."""
+    """Find the libraries, which takes a millisecond; a new import may bring others."""
     return ThreadpoolController()

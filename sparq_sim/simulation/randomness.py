@@ -1,4 +1,4 @@
-"""Streams: random generators keyed by name, so that nobody's draws shift anybody else's."""
+"""Random streams keyed by name, so that the draws of one part of a play shift no others."""
 
 from __future__ import annotations
 
@@ -8,9 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator, Philox
 
+__all__ = ["RoundStream", "Streams"]
+
 
 class Streams:
-    """All the chance of one play, from one *seed* and the number of its *replication*."""
+    """All the randomness of one play. The same seed, replication and name give the same stream.
+
+    Args:
+        seed: The seed of the study or play, from 0 on.
+        replication: The number of the replication, from 0 on.
+
+    Raises:
+        ValueError: If either is not a whole number from 0 on.
+    """
 
     def __init__(self, seed: int, replication: int = 0) -> None:
         for name, number in (("seed", seed), ("replication", replication)):
@@ -19,21 +29,25 @@ class Streams:
         self._root = f"{seed}/{replication}/".encode()
 
     def key(self, name: str) -> np.ndarray[Any, np.dtype[np.uint64]]:
-        """Hash seed, replication and *name* to a key of Philox."""
+        """Return the key of Philox for the stream called *name*: a hash of it and of the seed."""
         digest = blake2b(self._root + name.encode(), digest_size=16).digest()
         return np.frombuffer(digest, dtype="<u8").astype(np.uint64)
 
     def generator(self, name: str) -> Generator:
-        """Give the stream called *name*, from its beginning."""
+        """Return the stream called *name*, from its beginning."""
         return Generator(Philox(key=self.key(name)))
 
     def by_round(self, name: str) -> RoundStream:
-        """Give a stream called *name* that begins anew with each round."""
+        """Return the stream called *name* that begins anew with each round."""
         return RoundStream(self.key(name))
 
 
 class RoundStream:
-    """A stream that begins anew with each round, so that a round owes nothing to those before."""
+    """A stream that begins anew with each round, whatever was drawn in the rounds before.
+
+    Args:
+        key: The key of Philox, as `Streams.key` returns it.
+    """
 
     def __init__(self, key: np.ndarray[Any, np.dtype[np.uint64]]) -> None:
         self._bits = Philox(key=key)
@@ -52,7 +66,12 @@ class RoundStream:
         }
 
     def at(self, number: int) -> Generator:
-        """Give the generator of round *number*; within that round it goes on, not back."""
+        """Return the generator of a round.
+
+        Args:
+            number: The number of the round. Asked for again within the same round, the generator
+                goes on where it was.
+        """
         if number != self._round:
             self._round = number
             # The low words count draws; the third is the round: 2**128 draws apart.

@@ -1,4 +1,4 @@
-"""Channels: how a source is reached, and what the road does to its answers."""
+"""A channel: how a source is reached, and what happens to its answers on their way."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from sparq_sim.simulation.channel.faults import AnyFault, FaultModel
 from sparq_sim.simulation.channel.noise import AnyLoss, AnyNoise, Gaussian, Random
 from sparq_sim.simulation.channel.policy import Policy
 
+__all__ = ["Channel", "Due"]
+
 Due: TypeAlias = Literal["asked", "served", "answered"]
 """When a cost falls due."""
 
@@ -22,7 +24,8 @@ class Channel(Model):
     """How a source is reached.
 
     The order of effects is fixed: wait for a slot, service, measure, free the slot, transit,
-    lost or not, noise. Everything is drawn when asked, so that no query shifts another's luck.
+    lost or not, noise. Everything is drawn when asked, so that no query shifts the draws of
+    another.
     """
 
     service: AnyDraw = Constant(value=0.0)
@@ -96,7 +99,7 @@ class Channel(Model):
 
     @property
     def terms(self) -> SourceTerms:
-        """What is known of this channel beforehand."""
+        """What an optimizer is told of this channel before the play."""
         return SourceTerms(
             cost=self.cost.expected,
             cost_per_point=self.cost_per_point.expected,
@@ -106,10 +109,14 @@ class Channel(Model):
         )
 
     def to_real_source(self) -> Self:
-        """Keep what applies to a real source, whose latency, loss and noise are its own."""
+        """Return a channel with what applies to a real source only.
+
+        Costs, capacity, patience, splitting and policy stay; latency, loss, noise, outages and
+        faults are those of the source itself.
+        """
         kept = ("cost", "cost_per_point", "charged", "capacity", "patience", "split", "policy")
         return type(self)(**{name: getattr(self, name) for name in kept})
 
     def out_at(self, moment: float) -> bool:
-        """Tell whether *moment* lies in an outage."""
+        """Return whether *moment*, in clock units, lies in an outage."""
         return any(start <= moment < end for start, end in self.outages)

@@ -21,6 +21,20 @@ from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.parts import PartChoice, check_number, check_numbers
 from sparq_sim.plugin.result_checks import ResultChecks
 
+__all__ = [
+    "PROBES",
+    "AnyDraw",
+    "Constant",
+    "Draw",
+    "Empirical",
+    "Exponential",
+    "Gamma",
+    "Lognormal",
+    "Pareto",
+    "Uniform",
+    "read_column",
+]
+
 
 def _amounts(draw: Draw, given: object, rng: Generator, count: int) -> Values:
     return check_numbers(draw, "sample", given, count=count, least=max(0.0, draw.least))
@@ -39,7 +53,7 @@ class Draw(Model):
     @property
     @abstractmethod
     def expected(self) -> float:
-        """What is expected."""
+        """The mean of the draws; infinite where there is none."""
 
     @property
     def least(self) -> float:
@@ -48,7 +62,15 @@ class Draw(Model):
 
     @abstractmethod
     def sample(self, rng: Generator, count: int) -> Values:
-        """Draw *count* of them; the first of many is the same as one alone."""
+        """Draw *count* of them; the first of many is the same as one alone.
+
+        Args:
+            rng: The generator to draw from.
+            count: How many.
+
+        Returns:
+            The draws, (count,), none below `least`.
+        """
 
 
 class Constant(Draw):
@@ -69,12 +91,12 @@ class Constant(Draw):
         return self.value
 
     def sample(self, rng: Generator, count: int) -> Values:
-        """Give *value*, *count* times; draws nothing."""
+        """Return *value*, *count* times, without drawing anything."""
         return np.full(count, self.value)
 
 
 class Uniform(Draw):
-    """Between *low* and *high*, all alike."""
+    """Between *low* and *high*, each value with the same probability."""
 
     kind: Literal["uniform"] = "uniform"
     low: Amount = 0.0
@@ -184,7 +206,7 @@ class Pareto(Draw):
 
 
 class Empirical(Draw):
-    """One of the recorded *values*, all alike: given, or read from a *column* of a CSV *file*."""
+    """One of the recorded *values*, which are given, or read from a *column* of a CSV *file*."""
 
     kind: Literal["empirical"] = "empirical"
     values: Annotated[tuple[Amount, ...], Field(min_length=1)]
@@ -216,7 +238,19 @@ class Empirical(Draw):
 
 
 def read_column(file: Path, column: str) -> tuple[float, ...]:
-    """Read the numbers in a *column* of a CSV *file* with a header line; empty cells are passed."""
+    """Read the numbers in a column of a CSV file with a header line.
+
+    Args:
+        file: The file.
+        column: The name of the column; its empty cells are left out.
+
+    Returns:
+        The numbers, in the order of the lines.
+
+    Raises:
+        ValueError: If the file cannot be read, has no such column, no number in it, or a cell that
+            is not a number from 0 on.
+    """
     try:
         with file.open(newline="", encoding="utf-8-sig") as lines:
             table = csv.DictReader(lines)
@@ -247,7 +281,7 @@ def read_column(file: Path, column: str) -> tuple[float, ...]:
 
 
 PROBES = 100
-"""So many numbers a part of a user's own is asked for, to see whether it gives them."""
+"""How many numbers a user's own part is asked for, to see whether it returns them."""
 
 
 def _probe(draw: Draw) -> object:

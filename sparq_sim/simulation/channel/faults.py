@@ -18,6 +18,14 @@ from sparq_sim.plugin.registry import name_of
 from sparq_sim.plugin.result_checks import ResultChecks
 from sparq_sim.simulation.clock.protocol import AGENT
 
+__all__ = [
+    "AnyFault",
+    "Fault",
+    "FaultKind",
+    "FaultModel",
+    "InjectedError",
+]
+
 FaultKind: TypeAlias = Literal[
     "raise",
     "hang",
@@ -60,7 +68,7 @@ class FaultModel(Model):
 
     @property
     def name(self) -> str:
-        """What it is called in a trace."""
+        """The name of the fault in a trace."""
         return name_of(type(self))
 
     @property
@@ -70,7 +78,7 @@ class FaultModel(Model):
 
     @property
     def loses(self) -> bool:
-        """Whether the answer is lost on the road."""
+        """Whether the answer is lost on its way."""
         return False
 
     @property
@@ -80,16 +88,23 @@ class FaultModel(Model):
 
     @property
     def held_back(self) -> float:
-        """How much longer than others it is on the road."""
+        """How much longer than usual the answer is on its way, in clock units."""
         return 0.0
 
     @property
     def claimed_share(self) -> float:
-        """What the claimed std is of the true one."""
+        """The claimed std as a share of the true one."""
         return 1.0
 
     def check(self, patience: float) -> None:
-        """Refuse, by ValueError, a channel of such a *patience*; by default, none."""
+        """Check that the fault can happen on a channel; by default, it can on any.
+
+        Args:
+            patience: How long an asker waits there, in clock units.
+
+        Raises:
+            ValueError: If it cannot.
+        """
 
     async def answer(
         self,
@@ -102,10 +117,10 @@ class FaultModel(Model):
         """Return what the source is made to answer by this fault.
 
         Args:
-            answer: Puts a query to the source and returns its estimate.
+            answer: Asks the source itself a query, and returns its estimate.
             query: What was asked.
             world: What the source may use.
-            deadline: When the asker gives up.
+            deadline: When the asker gives up, in clock units.
         """
         return await answer(query, world)
 
@@ -116,7 +131,7 @@ class Fault(FaultModel):
     `raise`: an exception. `hang`: no answer, for ever. `nan`, `infinity`: no numbers.
     `wrong-shape`: one value too many. `wrong-point`: values of other points. `late`: measured
     *delay* later. `duplicate`: sent twice. `out-of-order`: measured in time, held back for *delay*.
-    `given-up`: sent *delay* after patience has ended. `lost`: lost on the road. `outage`: nobody
+    `given-up`: sent *delay* after patience has ended. `lost`: lost on its way. `outage`: nobody
     there. `clock-skew`: dated *delay* too early. `wrong-std`: a std of *factor* times the true one.
     """
 
@@ -129,7 +144,7 @@ class Fault(FaultModel):
 
     @property
     def name(self) -> str:
-        """What it is called in a trace: its kind."""
+        """The name of the fault in a trace: its kind."""
         return self.kind
 
     @property
@@ -139,7 +154,7 @@ class Fault(FaultModel):
 
     @property
     def loses(self) -> bool:
-        """Whether the answer is lost on the road."""
+        """Whether the answer is lost on its way."""
         return self.kind == "lost"
 
     @property
@@ -149,16 +164,16 @@ class Fault(FaultModel):
 
     @property
     def held_back(self) -> float:
-        """How much longer than others it is on the road."""
+        """How much longer than usual the answer is on its way, in clock units."""
         return self.delay if self.kind == "out-of-order" else 0.0
 
     @property
     def claimed_share(self) -> float:
-        """What the claimed std is of the true one."""
+        """The claimed std as a share of the true one."""
         return self.factor if self.kind == "wrong-std" else 1.0
 
     def check(self, patience: float) -> None:
-        """Refuse what would come after an end of patience that there is not."""
+        """Refuse what comes after the end of patience where patience never ends."""
         if self.kind == "given-up" and patience == inf:
             raise ValueError("the fault given-up needs a finite patience, to end before it")
 
@@ -170,7 +185,7 @@ class Fault(FaultModel):
         *,
         deadline: float,
     ) -> object:
-        """Return what the source answers under this fault; the asker gives up at the *deadline*."""
+        """Return what the source answers under this fault."""
         clock = world.clock
         match self.kind:
             case "raise":

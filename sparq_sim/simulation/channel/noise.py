@@ -1,4 +1,4 @@
-"""Noise and loss: what the road does to an answer."""
+"""Noise and loss: what happens to an answer on its way."""
 
 from __future__ import annotations
 
@@ -17,6 +17,21 @@ from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.parts import PartChoice, check_number, check_numbers, result_error
 from sparq_sim.plugin.result_checks import ResultChecks
 from sparq_sim.simulation.channel.draws import PROBES
+
+__all__ = [
+    "AnyLoss",
+    "AnyNoise",
+    "Bounded",
+    "Bursts",
+    "Chances",
+    "DistanceDependent",
+    "Gaussian",
+    "Loss",
+    "Noise",
+    "Random",
+    "StudentT",
+    "ValueDependent",
+]
 
 
 def _units(noise: Noise, given: object, rng: Generator, count: int) -> Values:
@@ -59,12 +74,28 @@ class Noise(Model):
         """What is told beforehand of the std of an answer."""
 
     def units(self, rng: Generator, count: int) -> Values:
-        """Draw *count* errors of unit variance."""
+        """Draw errors of unit variance.
+
+        Args:
+            rng: The generator to draw from.
+            count: How many.
+
+        Returns:
+            The errors, (count,).
+        """
         return rng.standard_normal(count)
 
     @abstractmethod
     def stds(self, points: Points, values: Values) -> Values | float:
-        """Give the true std at each of *points*, where the *values* were measured."""
+        """Return the true std of the error at each point, in reward units.
+
+        Args:
+            points: Where was measured, (n, d).
+            values: What was measured there without noise, (n,).
+
+        Returns:
+            The stds, (n,), or one number for all.
+        """
 
 
 class _EvenNoise(Noise):
@@ -84,7 +115,7 @@ class _EvenNoise(Noise):
         return self.std if self.claimed is None else self.claimed
 
     def stds(self, points: Points, values: Values) -> float:
-        """Give *std*, the same at each point."""
+        """Return *std*, the same at each point."""
         return self.std
 
 
@@ -131,7 +162,7 @@ class ValueDependent(Noise):
         return self.floor if self.claimed is None else self.claimed
 
     def stds(self, points: Points, values: Values) -> Values:
-        """Give the std at each value."""
+        """Return the std at each value."""
         return np.hypot(self.floor, self.share * values)
 
 
@@ -152,7 +183,7 @@ class DistanceDependent(Noise):
         return self.floor if self.claimed is None else self.claimed
 
     def stds(self, points: Points, values: Values) -> Values:
-        """Give the std at each point."""
+        """Return the std at each point."""
         if points.shape[1] != len(self.origin):
             raise ValueError(
                 f"noise has an origin of {len(self.origin)} coordinates; "
@@ -166,7 +197,7 @@ class Chances(Protocol):
     """A started loss: the chance that an answer asked for at a moment is lost."""
 
     def __call__(self, moment: float) -> float:
-        """Give the probability at *moment*."""
+        """Return the probability that an answer asked for at *moment*, in clock units, is lost."""
 
 
 def _chances(loss: Loss, given: object, rng: Generator) -> Chances:
@@ -180,7 +211,7 @@ def _chances(loss: Loss, given: object, rng: Generator) -> Chances:
 
 
 class Loss(Model):
-    """How answers get lost on the road."""
+    """How answers get lost on their way."""
 
     _result_checks: ClassVar[ResultChecks] = {"start": _chances}
 
@@ -191,7 +222,11 @@ class Loss(Model):
 
     @abstractmethod
     def start(self, rng: Generator) -> Chances:
-        """Make the chances of one play; *rng* is theirs alone."""
+        """Return the chances of one play.
+
+        Args:
+            rng: A generator for this loss alone.
+        """
 
 
 class Random(Loss):
@@ -207,7 +242,7 @@ class Random(Loss):
         return self.probability == 0
 
     def start(self, rng: Generator) -> Chances:
-        """Give the same chance at every moment."""
+        """Return the same chance for every moment."""
         return lambda moment: self.probability
 
 
@@ -258,7 +293,7 @@ class _Spells:
         self._ends: list[float] = []
 
     def __call__(self, moment: float) -> float:
-        """Give the probability at *moment*."""
+        """Return the probability that an answer asked for at *moment*, in clock units, is lost."""
         while not self._ends or self._ends[-1] <= moment:
             state = (self._first + len(self._ends)) % 2
             begun = self._ends[-1] if self._ends else 0.0

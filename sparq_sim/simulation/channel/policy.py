@@ -1,4 +1,4 @@
-"""Policies: what is done between an asker and a source, when all does not go well."""
+"""Policies: what is done between an asker and a source about failures, haste and repetition."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.fields import Amount, Positive
 from sparq_sim.messages import REWARD
 from sparq_sim.plugin.model import Model
+
+__all__ = ["Policy", "Rate", "check_fallbacks"]
 
 
 class Rate(Model):
@@ -55,15 +57,19 @@ class Policy(Model):
     @property
     def idle(self) -> bool:
         """Whether it does nothing at all."""
-        return self == IDLE
+        return self == _IDLE
 
     def wait(self, attempt: int) -> float:
-        """Give how long to wait after an *attempt* that failed, counted from 1."""
+        """Return how long to wait before the next attempt, in clock units.
+
+        Args:
+            attempt: The number of the attempt that failed, from 1.
+        """
         # Growth alone would overflow after a thousand attempts.
         return self.backoff * self.growth ** (attempt - 1) if self.backoff else 0.0
 
 
-IDLE = Policy()
+_IDLE = Policy()
 
 
 def check_fallbacks(policies: Mapping[str, Policy]) -> None:
@@ -74,7 +80,7 @@ def check_fallbacks(policies: Mapping[str, Policy]) -> None:
             them, as `REWARD`.
 
     Raises:
-        PluginError: The reward has a fallback, or a fallback is no expert or leads to itself.
+        PluginError: If the reward has a fallback, or a fallback is no expert or leads to itself.
     """
     if policies[REWARD].fallback is not None:
         raise PluginError("the reward has no fallback: an expert's answer is no observation")

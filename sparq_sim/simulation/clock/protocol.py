@@ -203,7 +203,7 @@ class Gate:
             raise
 
     def leave(self) -> None:
-        """Give the slot to the next in line, or free it where nobody waits."""
+        """Free the slot, and hand it to the next in line if there is one."""
         if self._queue:
             self._queue.popleft().set()
         else:
