@@ -57,7 +57,7 @@ def new(
     folder: Annotated[Path, typer.Option(help="Where to put it.")] = Path(),
 ) -> None:
     """Make a working plug-in package with a test, or a scenario, to start from."""
-    from sparq_sim.scenario.scaffold import new as write
+    from sparq_sim.scenario.scaffold.create import create
 
-    for path in write(kind.value, name, folder):
+    for path in create(kind.value, name, folder):
         typer.echo(str(path))

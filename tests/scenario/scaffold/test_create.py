@@ -12,10 +12,11 @@ from sparq_sim.errors import SparqError
 from sparq_sim.plugin.field_docs import read_field_docs
 from sparq_sim.plugin.registry import Kind, load
 from sparq_sim.scenario.model import Scenario
-from sparq_sim.scenario.scaffold import LONGEST_NAME, NewKind, new
+from sparq_sim.scenario.scaffold.create import Creatable, create
+from sparq_sim.scenario.scaffold.names import LONGEST_NAME
 from tests.commands import run
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 KINDS: tuple[Kind, ...] = ("environment", "expert", "optimizer")
 
 PLAY = """
@@ -43,7 +44,7 @@ def contents(folder: Path) -> dict[str, str]:
 def test_a_new_plug_in_installs_passes_its_test_and_plays_its_scenario(
     kind: Kind, tmp_path: Path
 ) -> None:
-    new(kind, f"my-{kind}", tmp_path)
+    create(kind, f"my-{kind}", tmp_path)
     home, site = tmp_path / f"my-{kind}", tmp_path / "site"
     offline = ("--no-index", "--no-deps", "--no-build-isolation", "--disable-pip-version-check")
     run("-m", "pip", "install", *offline, "--target", str(site), str(home), cwd=tmp_path)
@@ -61,7 +62,7 @@ def test_a_new_plug_in_installs_passes_its_test_and_plays_its_scenario(
 
 
 def test_a_new_scenario_loads_and_plays_and_has_a_comment_a_line(tmp_path: Path) -> None:
-    (file,) = new("scenario", "my-study", tmp_path)
+    (file,) = create("scenario", "my-study", tmp_path)
     assert file == tmp_path / "my-study.toml"
     assert all("#" in line for line in file.read_text().splitlines() if line)
     scenario = Scenario.load(file)
@@ -71,7 +72,7 @@ def test_a_new_scenario_loads_and_plays_and_has_a_comment_a_line(tmp_path: Path)
 
 
 def test_the_sweep_in_a_new_scenario_works_without_its_hashes(tmp_path: Path) -> None:
-    (file,) = new("scenario", "my-study", tmp_path)
+    (file,) = create("scenario", "my-study", tmp_path)
     head, swept = file.read_text().split("\n# [sweep]")
     file.write_text(f"{head}\n[sweep]{swept}".replace('\n# "experts', '\n"experts'))
     assert len(Scenario.load(file).settings()) == 3
@@ -82,7 +83,7 @@ def test_new_code_is_clean_and_typed_whatever_its_name(name: str, tmp_path: Path
     homes = []
     for kind in KINDS:
         (tmp_path / kind).mkdir()
-        new(kind, name, tmp_path / kind)
+        create(kind, name, tmp_path / kind)
         homes.append(tmp_path / kind / name)
     config = str(ROOT / "pyproject.toml")
     for home in homes:
@@ -93,7 +94,7 @@ def test_new_code_is_clean_and_typed_whatever_its_name(name: str, tmp_path: Path
 
 
 def test_the_files_written_are_given_and_are_all_there_is(tmp_path: Path) -> None:
-    files = new("expert", "my-expert", tmp_path)
+    files = create("expert", "my-expert", tmp_path)
     assert sorted(contents(tmp_path / "my-expert")) == sorted(file.name for file in files)
     assert [file.name for file in files] == [
         *("pyproject.toml", "README.md", "my_expert.py", "test_my_expert.py", "scenario.toml")
@@ -102,7 +103,7 @@ def test_the_files_written_are_given_and_are_all_there_is(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_entry_point_has_the_name_the_module_and_the_class(kind: Kind, tmp_path: Path) -> None:
-    project = tomllib.loads(new(kind, "north-sea-2", tmp_path)[0].read_text())["project"]
+    project = tomllib.loads(create(kind, "north-sea-2", tmp_path)[0].read_text())["project"]
     assert project["entry-points"] == {
         f"sparq_sim.{kind}s": {"north-sea-2": "north_sea_2:NorthSea2"}
     }
@@ -113,7 +114,7 @@ def test_the_entry_point_has_the_name_the_module_and_the_class(kind: Kind, tmp_p
 def test_each_field_of_a_new_plug_in_has_a_sentence(
     kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    new(kind, f"told-{kind}", tmp_path)
+    create(kind, f"told-{kind}", tmp_path)
     monkeypatch.syspath_prepend(tmp_path / f"told-{kind}")
     model = load(kind, f"told_{kind}:Told{kind.title()}", allow_import=True)
     assert read_field_docs(model).keys() == model.model_fields.keys()
@@ -121,7 +122,7 @@ def test_each_field_of_a_new_plug_in_has_a_sentence(
 
 def test_an_empty_folder_is_filled(tmp_path: Path) -> None:
     (tmp_path / "my-expert").mkdir()
-    assert len(new("expert", "my-expert", tmp_path)) == 5
+    assert len(create("expert", "my-expert", tmp_path)) == 5
 
 
 # Names
@@ -147,10 +148,10 @@ def test_an_empty_folder_is_filled(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("kind", ["expert", "scenario"])
 def test_what_is_no_name_is_refused_with_the_remedy(
-    kind: NewKind, name: str, tmp_path: Path
+    kind: Creatable, name: str, tmp_path: Path
 ) -> None:
     with pytest.raises(SparqError, match=r"; use lower-case words|; use a name of at most") as told:
-        new(kind, name, tmp_path)
+        create(kind, name, tmp_path)
     assert repr(name) in str(told.value)
     assert not contents(tmp_path)
 
@@ -177,10 +178,10 @@ def test_what_is_no_name_is_refused_with_the_remedy(
     ],
 )
 def test_a_name_that_would_do_harm_is_refused_with_the_reason(
-    kind: NewKind, name: str, reason: str, tmp_path: Path
+    kind: Creatable, name: str, reason: str, tmp_path: Path
 ) -> None:
     with pytest.raises(SparqError, match=f"^'{name}' cannot name .*{reason}.*; use another name$"):
-        new(kind, name, tmp_path)
+        create(kind, name, tmp_path)
     assert not contents(tmp_path)
 
 
@@ -190,12 +191,12 @@ def test_a_folder_called_as_the_module_in_the_current_folder_does_no_harm(
     (tmp_path / "tide").mkdir()
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert new("environment", "tide", tmp_path)
+    assert create("environment", "tide", tmp_path)
 
 
 def test_a_kind_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SparqError, match="'experts': did you mean 'expert'"):
-        new("experts", "mine", tmp_path)  # type: ignore[arg-type]
+        create("experts", "mine", tmp_path)  # type: ignore[arg-type]
 
 
 # Places
@@ -206,20 +207,20 @@ def test_a_kind_that_is_none_is_refused(tmp_path: Path) -> None:
     [("expert", "mine/notes.txt"), ("expert", "mine"), ("scenario", "mine.toml")],
 )
 def test_what_exists_is_refused_by_name_and_left_as_it_was(
-    kind: NewKind, taken: str, tmp_path: Path
+    kind: Creatable, taken: str, tmp_path: Path
 ) -> None:
     (tmp_path / taken).parent.mkdir(exist_ok=True)
     (tmp_path / taken).write_text("dear to me")
     before = contents(tmp_path)
     with pytest.raises(SparqError, match="exists already; move it") as told:
-        new(kind, "mine", tmp_path)
+        create(kind, "mine", tmp_path)
     assert str(tmp_path / Path(taken).parts[0]) in str(told.value)
     assert contents(tmp_path) == before
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SparqError, match=r"nowhere: no such folder; make it first"):
-        new("expert", "mine", tmp_path / "nowhere")
+        create("expert", "mine", tmp_path / "nowhere")
     assert not contents(tmp_path)
 
 
@@ -240,6 +241,6 @@ def test_if_a_file_cannot_be_written_none_is(
 
     monkeypatch.setattr(Path, "open", full)
     with pytest.raises(SparqError, match=r"scenario\.toml: cannot be written: No space left"):
-        new("expert", "mine", tmp_path)
+        create("expert", "mine", tmp_path)
     monkeypatch.undo()
     assert contents(tmp_path) == before
