@@ -89,9 +89,9 @@ class LentClock:
         """Run a classic SimPy process function to its end."""
         return self._clock.follow(function)
 
-    def watched(self, work: Awaitable[T], who: str) -> Awaitable[T]:
+    def watch(self, work: Awaitable[T], who: str) -> Awaitable[T]:
         """Do the *work* of somebody."""
-        return self._clock.watched(work, who)
+        return self._clock.watch(work, who)
 
     def warn_of_forgotten(self) -> None:
         """Warn, by a NotAwaitedWarning, that the source does not await its waits."""

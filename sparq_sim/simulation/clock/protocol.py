@@ -159,12 +159,15 @@ class Clock(Protocol):
             LiveOnlyError: In real time, where SimPy's events do not happen.
         """
 
-    def watched(self, work: Awaitable[T], who: str) -> Awaitable[T]:
-        """Return *work*, watched in real time by what warns of a step that holds up all others.
+    def watch(self, work: Awaitable[T], who: str) -> Awaitable[T]:
+        """Await work of a plug-in, and warn in real time of a step that holds up all others.
 
         Args:
             work: What is to be awaited.
             who: Whose work it is, as the warning names it.
+
+        Returns:
+            What *work* returns.
         """
 
 

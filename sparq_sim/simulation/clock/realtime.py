@@ -267,7 +267,7 @@ class LiveClock(RoundedClock):
             "make it an `async def` that awaits the clock to play it live"
         )
 
-    def watched(self, work: Awaitable[T], who: str) -> Awaitable[T]:
+    def watch(self, work: Awaitable[T], who: str) -> Awaitable[T]:
         """Do the *work*, and warn of each step that holds up all others."""
         return watch_steps(work, who)
 

@@ -239,7 +239,7 @@ class SimClock(RoundedClock):
         """Call *function* at once: virtual time stands still while it computes."""
         return call_with(function, now)
 
-    def watched(self, work: Awaitable[T], who: str) -> Awaitable[T]:
+    def watch(self, work: Awaitable[T], who: str) -> Awaitable[T]:
         """Return *work* as it is: in virtual time nobody is held up."""
         return work
 

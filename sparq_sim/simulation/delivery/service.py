@@ -74,7 +74,7 @@ class Service:
                 answering = drawn.fault.answer(
                     self._answer, drawn.subquery, world, deadline=deadline
                 )
-            given = await clock.watched(answering, self._who)
+            given = await clock.watch(answering, self._who)
         except (LiveOnlyError, HookError):
             raise
         except Exception as error:

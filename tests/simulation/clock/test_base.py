@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+
+from sparq_sim.simulation.clock.protocol import Clock
+from sparq_sim.simulation.clock.virtual import SimClock
+from tests.conftest import Run
+
+
+@pytest.mark.parametrize("period", [0.0, -1.0, float("nan"), inf])
+def test_a_period_that_is_none_is_refused_with_its_value(period: float) -> None:
+    with pytest.raises(ValueError, match=str(period)):
+        SimClock(period)
+
+
+@pytest.mark.parametrize("period", [1.0, 0.1, 1 / 3, 1e-3, 86400.0])
+def test_sums_that_mean_the_start_of_a_round_are_the_start_of_that_round(period: float) -> None:
+    clock = SimClock(period)
+    for start in range(1, 400):
+        for rounds in range(11):
+            assert clock.align(start * period + rounds * period) == (start + rounds) * period
+            assert clock.align(period * start + 0.37 * period) == period * start + 0.37 * period
+
+
+def test_a_function_that_raises_stop_iteration_fails_alike_under_both_clocks(run: Run) -> None:
+    async def main(clock: Clock) -> str:
+        try:
+            await clock.compute(lambda now: next(iter([])), clock.now)
+        except RuntimeError as error:
+            return str(error)
+        return "nothing"
+
+    assert run(main) == "a function that was called raised StopIteration"
