@@ -1,4 +1,4 @@
-"""Computed: bases for environments that are simulated, such as an ODE or a PDE of one's own.
+"""Computed: bases to derive an environment from that is simulated, by an ODE or a PDE.
 
 - `ComputedEnvironment` simulates each point when it is asked about, and searches for the best;
 - `TabulatedEnvironment` simulates a grid of points at even times, and interpolates;
@@ -36,25 +36,37 @@ from sparq_sim.landscapes.snapshots import (
 )
 from sparq_sim.plugin.environment import Environment, Landscape
 
+__all__ = [
+    "MOST_NODES",
+    "Advance",
+    "ComputedEnvironment",
+    "ComputedLandscape",
+    "EvolvingEnvironment",
+    "SimulatedEnvironment",
+    "TabulatedEnvironment",
+    "TabulatedLandscape",
+    "compute_values",
+]
+
 Advance: TypeAlias = Callable[[State, float], State]
-"""Make the state one snapshot after a moment, of the state at that moment."""
+"""Returns the state one snapshot after a time, of the state at that time and the time."""
 
 MOST_NODES = 1_000_000
-"""A grid of more is refused."""
+"""The largest number of nodes that a grid may have."""
 
-# What an author's method gives is examined once, here.
+# Checks of what a method of a plug-in returned
 
 
 def compute_values(compute: Callable[[Points], ArrayLike], points: Points, *, asked: str) -> Values:
-    """Return what *compute* gives for each row of *points*: (n,).
+    """Return what a function computes for each row of *points*: (n,).
 
     Args:
-        compute: It may not change its points, which are others' as well.
+        compute: Takes the points, as an array that it cannot change.
         points: Where: (n, d).
         asked: How errors name the call, such as "f(points, 2.0)".
 
     Raises:
-        PluginError: Unless it gives one finite number for each row.
+        PluginError: It does not return one finite number for each row.
     """
     view = points.view()
     view.setflags(write=False)
@@ -74,7 +86,7 @@ def compute_values(compute: Callable[[Points], ArrayLike], points: Points, *, as
 
 
 def _numbers(given: Any, shape: tuple[int, ...], *, asked: str, expected: str) -> State:
-    """Return a copy of what is *given*, as it may be used again, or refuse it."""
+    """Return a copy of what is *given*, which its author may use again, or raise an error."""
     try:
         array = np.asarray(given)
     except ValueError as error:  # Rows of several lengths.
@@ -87,17 +99,21 @@ def _numbers(given: Any, shape: tuple[int, ...], *, asked: str, expected: str) -
 
 
 class SimulatedEnvironment(Environment):
-    """What the bases share: a domain, and parameters that may be left to chance."""
+    """The base of the bases: a domain, and parameters that may be left to chance."""
 
     def domain(self) -> Domain:
         """Return where points may lie; it may depend on the fields, but not on chance."""
         raise NotImplementedError(f"{type(self).__name__} must define domain(self)")
 
     def settle(self, rng: Generator) -> Self:
-        """Return the model with all that is left to chance settled; by default, nothing is.
+        """Return a copy of the model in which all that is left to chance is drawn.
 
-        For instance `return self.model_copy(update={"phase": rng.random()})`. The other methods
-        are called on what this returns.
+        By default nothing is left to chance. For instance
+        `return self.model_copy(update={"phase": rng.random()})`. The other methods are called on
+        what this returns.
+
+        Args:
+            rng: The only source of chance.
         """
         return self
 
@@ -129,10 +145,10 @@ class SimulatedEnvironment(Environment):
 
 
 class ComputedEnvironment(SimulatedEnvironment):
-    """A world whose reward is simulated at each point that is asked about, at that time.
+    """An environment whose reward is simulated at each point that is asked about, at that time.
 
-    Write `domain` and `simulate`; the best point is searched for by `landscapes.optima.Summits`,
-    with 1,000 to 2,000 points simulated for each time (all sites, where there are sites). For
+    Define `domain` and `simulate`; the best point is found by `landscapes.optima.OptimumSearch`,
+    which simulates 1,000 to 2,000 points for each time (all sites, where there are sites). For
     simulations that are cheap, and for more coordinates than a grid can fill.
     """
 
@@ -145,27 +161,36 @@ class ComputedEnvironment(SimulatedEnvironment):
         self._place(Box, Sites)
 
     def simulate(self, points: Points, time: float, resolution: float) -> ArrayLike:
-        """Return the reward at each row of *points* (n, d), as it is at *time*: (n,).
+        """Return the reward at each row of *points*, as it is at *time*: (n,).
 
         It must depend on nothing else, and, unless it is tabulated, not on which points are asked
         about together, as the steps of many solvers do.
 
         Args:
-            points: Where.
+            points: Where: (n, d).
             time: When, in clock units from 0.
-            resolution: 1 for the world itself; less for `coarse(resolution)`, a cheaper version,
-                which may take larger steps.
+            resolution: 1 for the environment itself; less for `coarse(resolution)`, a cheaper
+                version, which may take larger steps.
         """
         raise NotImplementedError(
             f"{type(self).__name__} must define simulate(self, points, time, resolution)"
         )
 
     def start(self, rng: Generator) -> Landscape:
-        """Settle what is left to chance; rewards are computed when they are asked for."""
+        """Draw what is left to chance; rewards are computed when they are asked for."""
         return ComputedLandscape(self._settle_checked(rng), self._place(Box, Sites))
 
     def simulate_checked(self, points: Points, time: float, resolution: float = 1.0) -> Values:
-        """Return what `simulate` gives, or refuse it by name."""
+        """Return what `simulate` computes, after checking it: (n,).
+
+        Args:
+            points: Where: (n, d).
+            time: When, in clock units.
+            resolution: The share of the full resolution.
+
+        Raises:
+            PluginError: It is not one finite number for each point.
+        """
         name = f"{type(self).__name__}.simulate(points, {time!r}, {resolution!r})"
         return compute_values(
             lambda view: self.simulate(view, time, resolution), points, asked=name
@@ -173,10 +198,16 @@ class ComputedEnvironment(SimulatedEnvironment):
 
 
 class ComputedLandscape:
-    """A started `ComputedEnvironment`, whose chance is settled in *model*."""
+    """A started `ComputedEnvironment`.
+
+    Args:
+        model: The environment, with all that is left to chance drawn.
+        domain: Where points may lie.
+        resolution: The share of the full resolution, above 0 and at most 1.
+    """
 
     cells = 1
-    """How many simulations are a run."""
+    """How much there is to compute for a point: one simulation."""
 
     def __init__(
         self, model: ComputedEnvironment, domain: Domain, *, resolution: float = 1.0
@@ -193,23 +224,30 @@ class ComputedLandscape:
         return self._model.simulate_checked(points, time, self._resolution)
 
     def simulate(self, points: Points, time: float) -> Values:
-        """Return the same as `rewards`: nothing is interpolated."""
+        """Return the same as `rewards`, as nothing is interpolated."""
         return self.rewards(points, time)
 
     def best(self, time: float) -> tuple[Point, float]:
-        """Return the highest point, as well as `Summits` finds it."""
+        """Return the highest point that the search finds at *time*, and its reward."""
         return self._search(time)
 
     def coarse(self, resolution: float) -> ComputedLandscape:
-        """Return the same world, simulated at another *resolution*."""
+        """Return the same landscape, simulated at another resolution.
+
+        Args:
+            resolution: The share of the full resolution, above 0 and at most 1.
+
+        Raises:
+            ValueError: It is no such share.
+        """
         check_resolution(resolution)
         return self if resolution == 1.0 else self._coarse(resolution=resolution)
 
 
 class TabulatedEnvironment(ComputedEnvironment):
-    """A world that is simulated on a grid, at even times, and interpolated linearly between.
+    """An environment that is simulated on a grid at regular times, and interpolated linearly.
 
-    Write `domain` and `simulate`, which is asked for all nodes of the grid at once, so that one
+    Define `domain` and `simulate`, which is called for all nodes of the grid at once, so that one
     call of a solver can serve them all, and choose its steps for all. Snapshots are kept by time
     and resolution. The best point is the highest node, exactly; state as *tolerance* how far what
     is simulated anew may lie from what is interpolated. `coarse(resolution)` has fewer nodes, and
@@ -222,12 +260,12 @@ class TabulatedEnvironment(ComputedEnvironment):
     """Bytes of snapshots that are kept for each resolution; the least recently used is dropped."""
 
     nodes: Annotated[int, Field(ge=2)] = 33
-    """Along each side of the domain, bounds included."""
+    """Nodes along each side of the domain, bounds included."""
     snapshot: Positive = 1.0
     """Clock units from one snapshot to the next."""
 
     def start(self, rng: Generator) -> Landscape:
-        """Settle what is left to chance; snapshots are computed when they are asked for."""
+        """Draw what is left to chance; snapshots are computed when they are asked for."""
         return TabulatedLandscape(self._settle_checked(rng), self._place(Box, Sites))
 
     def _place(self, *kinds: type[Domain]) -> Any:
@@ -242,7 +280,12 @@ class TabulatedEnvironment(ComputedEnvironment):
 
 
 class TabulatedLandscape(InterpolatedLandscape):
-    """A started `TabulatedEnvironment`, whose chance is settled in *model*."""
+    """A started `TabulatedEnvironment`.
+
+    Args:
+        model: The environment, with all that is left to chance drawn.
+        domain: Where points may lie.
+    """
 
     def __init__(self, model: TabulatedEnvironment, domain: Domain) -> None:
         self.domain = domain
@@ -251,7 +294,12 @@ class TabulatedLandscape(InterpolatedLandscape):
         super().__init__(self._tabulate, interval=model.snapshot)
 
     def simulate(self, points: Points, time: float) -> Values:
-        """Return the reward simulated anew at each point, to compare what is interpolated."""
+        """Return the reward simulated anew at each point, to compare with what is interpolated.
+
+        Args:
+            points: Where: (n, d).
+            time: When, in clock units.
+        """
         return self._model.simulate_checked(points, time)
 
     def _tabulate(self, resolution: float) -> tuple[Mesh, SnapshotAt]:
@@ -274,9 +322,9 @@ class TabulatedLandscape(InterpolatedLandscape):
 
 
 class EvolvingEnvironment(SimulatedEnvironment):
-    """A field on a grid of cells in a box, each snapshot computed from the one before.
+    """An environment with a field on a grid of cells, each snapshot computed from the one before.
 
-    Write `domain`, a Box, and `advance`; also `first` unless the field begins at 0 everywhere, and
+    Define `domain`, a Box, and `advance`; also `first` unless the field begins at 0 everywhere, and
     `read` where the state is more than the reward. Rewards are interpolated linearly between the
     middles of cells and between snapshots. The best point is the middle of the highest cell,
     exactly. `coarse(resolution)` has fewer cells.
@@ -296,36 +344,54 @@ class EvolvingEnvironment(SimulatedEnvironment):
         self._place(Box)
 
     def first(self, grid: CellGrid) -> ArrayLike:
-        """Return the state when the simulation begins, *spin_up* before time 0; by default 0."""
+        """Return the state when the simulation begins, `spin_up` before time 0; by default 0.
+
+        Args:
+            grid: The cells, as for `advance`.
+
+        Returns:
+            Numbers of any shape; `advance` returns the same shape.
+        """
         return np.zeros(grid.shape)
 
     def advance(self, state: State, grid: CellGrid, begin: float, end: float) -> ArrayLike:
-        """Return the state at *end*, which is *snapshot* after *begin*; make a new one.
+        """Return the state at *end*, which is `snapshot` after *begin*, as a new array.
 
         Args:
             state: As `first` or this method returned it; it cannot be written to.
             grid: With `points` (n, d), the middles of the cells in the order of the flat state,
                 `spacings` (d,), `axes` and `shape`.
-            begin: When the state was so, in clock units.
-            end: When it is asked for.
+            begin: The time of *state*, in clock units.
+            end: The time of the state to return.
         """
         raise NotImplementedError(
             f"{type(self).__name__} must define advance(self, state, grid, begin, end)"
         )
 
     def read(self, state: State, grid: CellGrid) -> ArrayLike:
-        """Return the reward in each cell, of the shape of the grid; by default the state itself."""
+        """Return the reward in each cell; by default the state itself.
+
+        Args:
+            state: As `first` or `advance` returned it; it cannot be written to.
+            grid: The cells, as for `advance`.
+
+        Returns:
+            Numbers of the shape of the grid.
+        """
         return state
 
     def start(self, rng: Generator) -> Landscape:
-        """Settle what is left to chance; states are computed when they are asked for."""
+        """Draw what is left to chance; states are computed when they are asked for."""
         settled = self._settle_checked(rng)
         return settled.evolve(lambda grid: partial(settled._advanced, grid))
 
     def evolve(self, solver: Callable[[CellGrid], Advance]) -> InterpolatedLandscape:
-        """Return the landscape of what a *solver*, made for each grid, advances.
+        """Return the landscape that a solver computes.
 
         For a `start` that prepares more than `advance` can, such as a factorised matrix.
+
+        Args:
+            solver: Returns, for a grid, what advances a state on it by one snapshot.
         """
         domain, name = self._place(Box), type(self).__name__
         lead = math.ceil(self.spin_up / self.snapshot)
@@ -359,7 +425,7 @@ class EvolvingEnvironment(SimulatedEnvironment):
 
 
 def _state(given: ArrayLike, asked: str, shape: tuple[int, ...] | None = None) -> State:
-    """Return a state that somebody gave, if it is finite and of this *shape*."""
+    """Return a state that a method returned, after checking its *shape* and that it is finite."""
     shape = np.shape(given) if shape is None else shape
     state = _numbers(given, shape, asked=asked, expected=f"expected numbers of shape {shape}")
     wrong = np.flatnonzero(~np.isfinite(state))

@@ -12,12 +12,15 @@ from sparq_sim.domain import Box
 from sparq_sim.errors import SparqError
 from sparq_sim.plugin.environment import Landscape
 
-_ON_A_LINE, _A_SIDE, _IN_SPACE = 2001, 101, 10_000
+__all__ = ["Drift", "measure_drift"]
+
+# How many points: in one dimension, along each side in two, and in all beyond.
+_ON_A_LINE, _PER_SIDE, _IN_SPACE = 2001, 101, 10_000
 
 
 @dataclass(frozen=True, eq=False)
 class Drift:
-    """How much the reward changes, anywhere: sup_x |f(x, t') - f(x, t)| from each time to the next.
+    """How much the reward changes: sup_x |f(x, t') - f(x, t)|, from each time t to the next, t'.
 
     A jump counts in full, however short the step that it falls into.
     """
@@ -33,11 +36,18 @@ class Drift:
 
 
 def measure_drift(landscape: Landscape, times: Sequence[float] | Values) -> Drift:
-    """Measure the drift of *landscape* from each of *times* to the next.
+    """Measure how fast a landscape changes, from each of some times to the next.
 
-    Changes are looked for at all sites, or on a grid of a line or a plane (2,001 points, 101 a
-    side), or at 10,000 points spread over what has more dimensions: a lower bound of what they
-    are, and a good one for what is smooth on that scale.
+    Changes are measured at all sites; on a line at 2,001 points, in a plane on a grid of 101 a
+    side, and in more dimensions at 10,000 points spread evenly. That is a lower bound of the
+    largest change, and a good one where the reward is smooth on that scale.
+
+    Args:
+        landscape: What is measured.
+        times: At least two, each later than the one before, in clock units.
+
+    Raises:
+        SparqError: There are fewer, or one is not later.
     """
     moments = np.asarray(times, dtype=float)
     steps = np.diff(moments)
@@ -64,5 +74,5 @@ def measure_drift(landscape: Landscape, times: Sequence[float] | Values) -> Drif
 def _places(landscape: Landscape) -> Points:
     domain = landscape.domain
     if isinstance(domain, Box) and domain.dimensions <= 2:
-        return domain.grid(_ON_A_LINE if domain.dimensions == 1 else _A_SIDE)
+        return domain.grid(_ON_A_LINE if domain.dimensions == 1 else _PER_SIDE)
     return domain.cover(_IN_SPACE)

@@ -1,4 +1,4 @@
-"""Summits: the best points of a landscape, each found once."""
+"""Optima: a search for the best point of a landscape, at each time once."""
 
 from __future__ import annotations
 
@@ -15,27 +15,31 @@ from sparq_sim.domain import Box, Domain
 if TYPE_CHECKING:
     from scipy.spatial import KDTree
 
-Rewards = Callable[[Points, float], Values]
+__all__ = ["Best", "OptimumSearch", "Rewards", "Slopes", "Starts", "build_search"]
+
+Rewards: TypeAlias = Callable[[Points, float], Values]
 """The reward at each row of points (n, d), at a time: (n,)."""
-Slopes = Callable[[Points, float], Points]
+Slopes: TypeAlias = Callable[[Points, float], Points]
 """Its gradient at each row: (n, d)."""
-Starts = Callable[[float], Points]
-"""Where summits are likely at a time: (n, d)."""
+Starts: TypeAlias = Callable[[float], Points]
+"""Points near which the best one is likely, at a time: (n, d)."""
 
 Best: TypeAlias = Callable[[float], tuple[Point, float]]
-"""A point of the highest reward at a time, and that reward."""
+"""Returns a point of the highest reward at a time, and that reward."""
 
 _ON_A_LINE, _IN_SPACE = 513, 1024
 _SITES_KEPT = 4096  # times of which the best site is remembered
 
 
 def build_search(domain: Domain, rewards: Rewards, *, cover: int | None = None) -> Best:
-    """Return what finds the best of *rewards*: by `Summits` in a box, else among all sites.
+    """Return a function that finds the best point at a time, and remembers it.
+
+    In a box it is found by an `OptimumSearch`; of sites, all are compared.
 
     Args:
         domain: Where to search.
         rewards: What is to be highest.
-        cover: How many points of a box are looked at first; by default as `Summits` does.
+        cover: How many points of a box are looked at first; by default as for `OptimumSearch`.
     """
     if isinstance(domain, Box):
         return OptimumSearch(domain, rewards, cover=cover).best
@@ -49,14 +53,23 @@ def build_search(domain: Domain, rewards: Rewards, *, cover: int | None = None) 
 
 
 class OptimumSearch:
-    """The highest point of *rewards* in a box, found once for each time and kept.
+    """A search for the highest reward in a box, done once for each time.
 
-    Candidates are an even cover of the box, and *starts(time)* where the world knows where its
-    summits must be. From the highest that overlook what lies around them the reward is climbed,
-    *climbs* times: in one dimension by ever finer grids, beyond by L-BFGS-B with *slopes*, or
-    with differences. The value is right to about 1e-9 of the reward's range where the cover meets
-    the basin of the highest summit, which is certain only for what is smooth on its scale: 1/513
-    of a line, and *cover* points in space.
+    Candidates are points spread evenly over the box, and those of *starts*. From the highest of
+    those that are higher than all around them, a local search climbs to a maximum: in one
+    dimension by finer and finer grids, beyond by L-BFGS-B. The value is right to about 1e-9 of the
+    reward's range if one of these climbs begins near the highest maximum. That is certain only for
+    a reward that is smooth on the scale of the candidates: 1/513 of a line, and *cover* points in
+    space.
+
+    Args:
+        domain: Where to search.
+        rewards: What is to be highest.
+        slopes: Its gradient; by default it is found by differences.
+        starts: Points near which the best one must be, if the landscape knows such.
+        cover: How many points are spread over the box; by default 513 on a line and 1,024 in
+            space.
+        climbs: From how many candidates the local search begins.
     """
 
     def __init__(
@@ -84,16 +97,20 @@ class OptimumSearch:
         return self._domain.cover(self._size)
 
     def best(self, time: float) -> tuple[Point, float]:
-        """Give the highest point at *time*, and its reward."""
+        """Return the highest point at *time*, in clock units, and its reward."""
         found = self._found.get(time)
         if found is None:
-            point = self._on_a_line(time) if self._domain.dimensions == 1 else self._in_space(time)
+            point = (
+                self._search_line(time)
+                if self._domain.dimensions == 1
+                else self._search_space(time)
+            )
             found = point, float(self._rewards(point[None], time)[0])
             self._found[time] = found
         return found
 
-    def _on_a_line(self, time: float) -> Point:
-        """Lay a grid of 17 points about each of the best candidates, then ever finer ones."""
+    def _search_line(self, time: float) -> Point:
+        """Lay a grid of 17 points around each of the best candidates, then finer and finer ones."""
         low, high = float(self._domain.lower[0]), float(self._domain.upper[0])
         x = self._cover[:, 0]
         if self._starts is not None:
@@ -113,12 +130,12 @@ class OptimumSearch:
             reach /= 8
         return best[[self._rewards(best[:, None], time).argmax()]]
 
-    def _in_space(self, time: float) -> Point:
-        """Climb from the best candidates that overlook all cover points around them."""
+    def _search_space(self, time: float) -> Point:
+        """Climb from the best candidates that are higher than all cover points around them."""
         # Loaded when a landscape is asked, not when it is imported.
         from scipy.optimize import minimize
 
-        candidates, around = self._overlooked(time)
+        candidates, around = self._candidates(time)
         values = self._rewards(candidates, time)
         spread = float(np.ptp(values))
         lower, width = self._domain.lower, self._domain.upper - self._domain.lower
@@ -151,19 +168,19 @@ class OptimumSearch:
         heights = self._rewards(np.array(ends), time)
         return ends[int(heights.argmax())]
 
-    def _overlooked(self, time: float) -> tuple[Points, NDArray[np.intp]]:
-        """Give all candidates, and the numbers of the cover points nearest to each: (n, 4 d)."""
+    def _candidates(self, time: float) -> tuple[Points, NDArray[np.intp]]:
+        """Return all candidates, and the numbers of the cover points nearest to each: (n, 4 d)."""
         if self._starts is None:
-            return self._cover, self._beside
+            return self._cover, self._neighbours
         starts = np.clip(self._starts(time), self._domain.lower, self._domain.upper)
-        near = self._nearest(starts)
-        return np.concatenate([self._cover, starts]), np.concatenate([self._beside, near])
+        near = self._find_nearest(starts)
+        return np.concatenate([self._cover, starts]), np.concatenate([self._neighbours, near])
 
     @cached_property
-    def _beside(self) -> NDArray[np.intp]:
-        return self._nearest(self._cover)
+    def _neighbours(self) -> NDArray[np.intp]:
+        return self._find_nearest(self._cover)
 
-    def _nearest(self, points: Points) -> NDArray[np.intp]:
+    def _find_nearest(self, points: Points) -> NDArray[np.intp]:
         count = min(4 * self._domain.dimensions, len(self._cover))
         width = self._domain.upper - self._domain.lower
         return np.asarray(self._tree.query(points / width, count)[1]).reshape(len(points), count)

@@ -1,4 +1,4 @@
-"""Snapshots: a world computed at even times on a grid, and the landscape between them."""
+"""Snapshots: a reward computed at regular times on a grid, and the landscape between them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,39 @@ from numpy.typing import NDArray
 from sparq_sim.arrays import Point, Points, Values, freeze_array
 from sparq_sim.domain import Box, Domain, Sites
 
+__all__ = [
+    "SMALLEST_SIDE",
+    "CellGrid",
+    "Grid",
+    "InterpolatedLandscape",
+    "Mesh",
+    "NodeGrid",
+    "SiteMesh",
+    "SnapshotAt",
+    "Snapshots",
+    "State",
+    "check_resolution",
+    "scale_side",
+]
+
 State: TypeAlias = NDArray[np.float64]
 """Numbers on a grid: one axis for each coordinate."""
 SnapshotAt: TypeAlias = Callable[[int], State]
-"""The values on a grid in the snapshot of a number; that of time 0 has the number 0."""
+"""Returns the values of the snapshot with this number; that of time 0 has the number 0."""
 
 SMALLEST_SIDE = 4
-"""Places a side of the coarsest grid there is."""
+"""How many places the coarsest grid has along each side."""
 
 
 def check_resolution(resolution: float) -> None:
-    """Refuse, by ValueError, a *resolution* that is no share of the full one."""
+    """Check that a resolution is a share of the full one.
+
+    Args:
+        resolution: Above 0 and at most 1.
+
+    Raises:
+        ValueError: It is not.
+    """
     if not 0.0 < resolution <= 1.0:
         raise ValueError(
             f"resolution is a share of the full one, above 0 and at most 1, not {resolution!r}"
@@ -33,7 +55,12 @@ def check_resolution(resolution: float) -> None:
 
 
 def scale_side(full: int, resolution: float) -> int:
-    """Return this share of the *full* places a side, at least `SMALLEST_SIDE`."""
+    """Return how many places a grid of lower resolution has along each side.
+
+    Args:
+        full: How many the full grid has.
+        resolution: The share of these, above 0 and at most 1; at least `SMALLEST_SIDE` are left.
+    """
     return max(min(SMALLEST_SIDE, full), round(resolution * full))
 
 
@@ -41,7 +68,7 @@ def scale_side(full: int, resolution: float) -> int:
 
 
 class Mesh(Protocol):
-    """Places of a domain where values are computed, and what lies between them."""
+    """The places of a domain where values are computed, and how to interpolate between them."""
 
     @property
     def domain(self) -> Domain:
@@ -49,7 +76,7 @@ class Mesh(Protocol):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the values."""
+        """The shape of the values."""
 
     @property
     def points(self) -> Points:
@@ -59,11 +86,22 @@ class Mesh(Protocol):
         """Return the place with this *number* in the flat values."""
 
     def sample(self, values: State, points: Points) -> Values:
-        """Return the value at each row of *points*: (n,)."""
+        """Return the value at each row of *points*: (n,).
+
+        Args:
+            values: At all places, of this mesh's shape.
+            points: Where: (n, d).
+        """
 
 
 class Grid:
-    """Even places in a box, *per_side* along each coordinate; see `Cells` and `Nodes`."""
+    """Places at regular distances in a box; see `CellGrid` and `NodeGrid`.
+
+    Args:
+        domain: The box.
+        axes: The places along each coordinate, equally many.
+        spacings: How far apart they are, along each coordinate: (d,).
+    """
 
     def __init__(self, domain: Box, axes: tuple[Values, ...], spacings: Values) -> None:
         self.domain = domain
@@ -89,10 +127,14 @@ class Grid:
         return np.array([axis[place] for axis, place in zip(self.axes, index, strict=True)])
 
     def sample(self, values: State, points: Points) -> Values:
-        """Interpolate between places, linearly in each coordinate.
+        """Return values interpolated between places, linearly in each coordinate: (n,).
 
         Beyond the outermost places the value is that of the nearest point between them. So the
         highest value is that of a place.
+
+        Args:
+            values: At all places, of this grid's shape.
+            points: Where: (n, d).
         """
         place = (points - self.domain.lower) / self.spacings - self._margin
         place = np.clip(place, 0.0, self.per_side - 1.0)
@@ -109,7 +151,12 @@ class Grid:
 
 
 class CellGrid(Grid):
-    """Equal cells, *per_side* along each side of a box; the places are their middles."""
+    """Equal cells in a box; the places are their middles.
+
+    Args:
+        domain: The box.
+        per_side: How many cells lie along each side.
+    """
 
     _margin = 0.5
 
@@ -124,7 +171,12 @@ class CellGrid(Grid):
 
 
 class NodeGrid(Grid):
-    """Even places, *per_side* along each side of a box, bounds included."""
+    """Places at regular distances in a box, bounds included.
+
+    Args:
+        domain: The box.
+        per_side: How many places lie along each side.
+    """
 
     def __init__(self, domain: Box, per_side: int) -> None:
         axes = tuple(
@@ -135,7 +187,11 @@ class NodeGrid(Grid):
 
 
 class SiteMesh:
-    """All sites of a domain, with nothing between them."""
+    """All sites of a domain, between which nothing is interpolated.
+
+    Args:
+        domain: The sites.
+    """
 
     def __init__(self, domain: Sites) -> None:
         self.domain = domain
@@ -153,15 +209,21 @@ class SiteMesh:
         return sampled
 
 
-# When
+# Snapshots in time
 
 
 class Snapshots:
-    """States numbered from 0, each made by *advance* from the one before it and its number.
+    """States numbered from 0, each computed from the one before it when it is needed.
 
-    At most *kept* of the latest asked and *kept* of all times are held. The latter are spread
-    evenly and thinned as the march goes on, so that to look back never means to begin anew: a way
-    back through n states makes each of them about 1 + n / kept^2 times.
+    Only some states are held in memory: the latest that were asked for, and some of all times,
+    spread evenly, of which every second is dropped when they become too many. So an early state
+    is never computed from the beginning: going back through n states computes each of them about
+    1 + n / kept^2 times.
+
+    Args:
+        first: The state with the number 0.
+        advance: Returns the next state, of a state and its number.
+        kept: How many are held of each of the two sorts.
     """
 
     def __init__(
@@ -178,7 +240,7 @@ class Snapshots:
         return len(self._spread) + len(self._latest)
 
     def __getitem__(self, number: int) -> State:
-        """Give the state with this *number*, which nobody may change."""
+        """Return the state with this *number*, as an array that nobody can change."""
         state = self._latest.get(number)
         if state is None:
             state = self._march(number)
@@ -209,11 +271,15 @@ class Snapshots:
 
 
 class InterpolatedLandscape:
-    """A landscape that is simulated: its reward is what was computed, interpolated.
+    """A landscape that is simulated on a mesh at regular times, and interpolated.
 
-    *compute* makes, for a resolution, the mesh and what gives snapshots on it, one every *interval*
-    clock units. Between them the reward is interpolated linearly in time, and between the places
-    of the mesh linearly in each coordinate. So the best point is a place, exactly.
+    Between snapshots the reward is interpolated linearly in time, and between the places of the
+    mesh linearly in each coordinate. So the best point is a place, exactly.
+
+    Args:
+        compute: Returns, for a resolution, the mesh, and what computes snapshots on it.
+        interval: Clock units from one snapshot to the next.
+        resolution: The share of the full resolution, above 0 and at most 1.
     """
 
     def __init__(
@@ -234,7 +300,7 @@ class InterpolatedLandscape:
         self._coarse = lru_cache(maxsize=8)(self._coarser)
 
     def rewards(self, points: Points, time: float) -> Values:
-        """Return the simulated quantity at each point."""
+        """Return the interpolated reward at each point."""
         return self._mesh.sample(self._at(time), points)
 
     def best(self, time: float) -> tuple[Point, float]:
@@ -248,11 +314,14 @@ class InterpolatedLandscape:
         return found
 
     def coarse(self, resolution: float) -> InterpolatedLandscape:
-        """Return the same world, its chance included, computed more cheaply.
+        """Return the same landscape, with the same chance, computed more cheaply.
 
         Args:
-            resolution: The share of the places a side, above 0 and at most 1; at least
+            resolution: The share of the places along each side, above 0 and at most 1; at least
                 `SMALLEST_SIDE` are left. Snapshots are as far apart as before.
+
+        Raises:
+            ValueError: *resolution* is no such share.
         """
         check_resolution(resolution)
         return self if resolution == 1.0 else self._coarse(resolution)

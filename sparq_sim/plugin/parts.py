@@ -1,8 +1,8 @@
-"""Parts: what plug-ins and channels are made of, open to classes of users' own.
+"""Parts: what plug-ins and channels are made of; users may add classes of their own.
 
-A field that is annotated as `Annotated[Draw, Open("draw", Constant, Uniform, ...)]` takes every
-model that derives from `Draw`, and tables: by their `kind`, read by one of the bundled classes or
-by the class that an entry point of the group `sparq_sim.draws` names so.
+A field of type `Annotated[Draw, PartChoice("draw", Constant, Uniform, ...)]` takes every model that
+derives from `Draw`, and every table with a `kind`: the name of one of these classes, or of one that
+an entry point of the group `sparq_sim.draws` names.
 """
 
 from __future__ import annotations
@@ -46,16 +46,18 @@ from sparq_sim.plugin.registry import (
     name_of,
 )
 
+__all__ = ["PartChoice", "check_number", "check_numbers", "result_error"]
+
 
 class PartChoice:
-    """Annotates the base of a family of parts, which users may add to.
+    """An annotation by which a field reads and writes a part: a model, or a table with a `kind`.
 
     Args:
-        kind: What they are; it names the group of entry points.
-        bundled: The classes that are known without one, each with a field `kind`.
-        number: The kind, and its field, that a bare number is read as.
-        probe: Has a part of a user's own give something, so that what is wrong with all that it
-            gives is found when a model takes it, not in the middle of a play.
+        kind: What sort of part it is; it names the group of entry points.
+        bundled: The classes that are known without an entry point, each with a field `kind`.
+        number: The kind that a bare number is read as, and the field that takes the number.
+        probe: Calls a part of a user's own once, so that a wrong result is found when a model
+            takes the part, not in the middle of a play.
     """
 
     def __init__(
@@ -88,7 +90,7 @@ class PartChoice:
 
     def _read(self, given: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
         if isinstance(given, find_family(self.kind).base):
-            return self._probed(given)
+            return self._check_part(given)
         if self._number and is_number(given):
             kind, field = self._number
             return handler({"kind": kind, field: given})
@@ -96,7 +98,7 @@ class PartChoice:
             known = dict.fromkeys([*self.bundled, *list_installed(self.kind)])
             raise table_error(given, [*known], number=self._number is not None)
         if "kind" not in given:
-            raise _refusal("missing; say which kind it is")
+            raise _kind_error("missing; say which kind it is")
         kind, context = str(given["kind"]), info.context or {}
         try:
             if kind in self.bundled:
@@ -105,7 +107,7 @@ class PartChoice:
                 return handler(given)
             model = load(self.kind, kind, allow_import=bool(context.get("allow_import")))
         except PluginError as error:
-            raise _refusal(str(error)) from error
+            raise _kind_error(str(error)) from error
         # A class of a user's own need not have a field for its kind.
         own = {key: value for key, value in given.items() if key != "kind"}
         try:
@@ -113,19 +115,19 @@ class PartChoice:
         except ValidationError:
             raise
         except Exception as error:  # A validator of its own, that is broken.
-            told = describe_error(error)
-            raise _refusal(f"{self.kind} {kind!r} fails on its fields: {told}") from error
-        return self._probed(part)
+            reason = f"{self.kind} {kind!r} fails on its fields: {describe_error(error)}"
+            raise _kind_error(reason) from error
+        return self._check_part(part)
 
-    def _probed(self, part: Model) -> Model:
-        """Return a *part*, unless it is a user's own and does not give what it should."""
+    def _check_part(self, part: Model) -> Model:
+        """Return a *part*, after calling it once if it is a user's own."""
         if type(part) in self.bundled.values():
             return part
         try:
             self._probe(part)
         except Exception as error:
-            told = f"{self.kind} {name_of(type(part))!r} raises {describe_error(error)}"
-            reason = str(error) if isinstance(error, HookError) else told
+            reason = f"{self.kind} {name_of(type(part))!r} raises {describe_error(error)}"
+            reason = str(error) if isinstance(error, HookError) else reason
             raise PydanticCustomError("part", "{reason}", {"reason": reason}) from error
         return part
 
@@ -136,8 +138,8 @@ def _kinds(model: type[BaseModel]) -> tuple[str, ...]:
     return () if field is None else get_args(field.annotation)
 
 
-def _refusal(reason: str) -> PydanticCustomError:
-    # As pydantic calls an error about the tag of a union: it is then told of the kind.
+def _kind_error(reason: str) -> PydanticCustomError:
+    # The type of pydantic's own error about the tag of a union, which is shown as one of `kind`.
     return PydanticCustomError("union_tag", "{reason}", {"reason": reason})
 
 
@@ -146,25 +148,39 @@ def _write(part: Any, handler: SerializerFunctionWrapHandler) -> Any:
     return add_kind(handler(part), kind_to_write(part))
 
 
-# What parts of users' own give
+# Checks of what parts of users' own return
 
 
 def result_error(part: Model, what: str, given: object, expected: str) -> HookError:
-    """Return the error of a *part* that gave something else for *what* than *expected*."""
+    """Return the error for a part whose method returned something wrong.
+
+    Args:
+        part: Whose method it is.
+        what: The name of the method or property.
+        given: What it returned.
+        expected: What it should return, in words.
+    """
     shown = repr(given)
     if isinstance(given, np.ndarray):
         shown = f"an array of shape {given.shape} and type {given.dtype}"
-    told = f"{kind_of(type(part))} {name_of(type(part))!r} gives {shown:.80} for {what}"
-    return HookError(f"{told}; expected {expected}")
+    who = f"{kind_of(type(part))} {name_of(type(part))!r}"
+    return HookError(f"{who} gives {shown:.80} for {what}; expected {expected}")
 
 
 def check_number(
     part: Model, what: str, given: object, *, least: float = -inf, most: float = inf
 ) -> float:
-    """Return what a *part* gave for *what*: a finite number from *least* to *most*.
+    """Return what a part's method returned, after checking that it is a finite number.
+
+    Args:
+        part: Whose method it is.
+        what: The name of the method or property.
+        given: What it returned.
+        least: The least number that is allowed.
+        most: The largest number that is allowed.
 
     Raises:
-        HookError: It is none.
+        HookError: It is no such number.
     """
     found: Any = given
     if isinstance(given, np.ndarray | np.generic) and given.ndim == 0:
@@ -177,10 +193,17 @@ def check_number(
 def check_numbers(
     part: Model, what: str, given: object, *, count: int, least: float = -inf
 ) -> Values:
-    """Return what a *part* gave for *what*: *count* finite numbers, none below *least*.
+    """Return what a part's method returned, after checking that it is an array of finite numbers.
+
+    Args:
+        part: Whose method it is.
+        what: The name of the method or property.
+        given: What it returned.
+        count: How many numbers there should be.
+        least: The least number that is allowed.
 
     Raises:
-        HookError: They are something else.
+        HookError: It is no such array.
     """
     expected = f"an array of shape ({count},) of finite numbers{_bounds(least, inf)}"
     if not isinstance(given, np.ndarray) or given.dtype.kind not in "fiu":

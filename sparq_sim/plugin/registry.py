@@ -1,6 +1,6 @@
-"""Plug-ins: what is found by entry point and loaded when asked for.
+"""Registry: how plug-ins and parts are found by their names and loaded when they are needed.
 
-Environments, experts and optimizers, and the parts that these are made of: see `plugin.parts`.
+A name is that of a class of this package, or of an entry point of an installed one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,25 @@ from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.optimizer import Optimizer
 from sparq_sim.plugin.origins import qualified_name
 
+__all__ = [
+    "GROUPS",
+    "AnyKind",
+    "Family",
+    "Kind",
+    "PartKind",
+    "add_kind",
+    "check_unclaimed",
+    "find_family",
+    "kind_of",
+    "kind_to_write",
+    "list_installed",
+    "list_names",
+    "load",
+    "name_of",
+]
+
 Kind: TypeAlias = Literal["environment", "expert", "optimizer"]
+"""Kinds of plug-ins."""
 PartKind: TypeAlias = Literal[
     "draw",
     "noise",
@@ -33,7 +51,9 @@ PartKind: TypeAlias = Literal[
     "schedule",
     "routing",
 ]
+"""Kinds of parts that plug-ins and channels are made of."""
 AnyKind: TypeAlias = Kind | PartKind
+"""All kinds that have a group of entry points."""
 
 # Named, not imported: each imports this module, and only what is used is to be loaded.
 _HOMES: dict[AnyKind, str] = {
@@ -55,33 +75,42 @@ _HOMES: dict[AnyKind, str] = {
 GROUPS: dict[str, AnyKind] = {
     f"sparq_sim.{kind}{'es' if kind.endswith('s') else 's'}": kind for kind in _HOMES
 }
-"""Of entry points, each with what it names."""
+"""The groups of entry points, each with the kind that it names."""
 _GROUP_OF = {kind: group for group, kind in GROUPS.items()}
 
 
 class Family(NamedTuple):
-    """All plug-ins of a kind: their base, and those that are known without an entry point."""
+    """The classes of a kind that are known without an entry point."""
 
     base: type[Model]
+    """The base that all classes of the kind derive from."""
     bundled: Mapping[str, type[Model]]
+    """The classes that come with this package, by name; entry points name others."""
 
 
 @cache
 def find_family(kind: AnyKind) -> Family:
-    """Return the base and the bundled classes of a *kind*, by name."""
+    """Return the base and the bundled classes of a *kind*, as "draw"."""
     home = EntryPoint(kind, _HOMES[kind], _GROUP_OF[kind]).load()
     base, *annotations = get_args(home) or (home,)
     return Family(base, annotations[0].bundled if annotations else {})
 
 
 def list_names(kind: AnyKind) -> list[str]:
-    """List the plug-ins of a *kind* that are there, without loading any that is installed."""
+    """Return the names of all plug-ins of a kind, sorted, without loading those of entry points.
+
+    Args:
+        kind: As "expert" or "draw".
+
+    Raises:
+        PluginError: There is no such kind.
+    """
     _check_kind(kind)
     return sorted({*find_family(kind).bundled, *list_installed(kind)})
 
 
 def list_installed(kind: AnyKind) -> list[str]:
-    """List the names of a *kind* that entry points give."""
+    """Return the names that entry points give to plug-ins of a *kind*, sorted."""
     return sorted({entry.name for entry in _entries(kind)})
 
 
@@ -98,10 +127,16 @@ def load(
 @overload
 def load(kind: AnyKind, name: str, *, allow_import: bool = False) -> type[Model]: ...
 def load(kind: AnyKind, name: str, *, allow_import: bool = False) -> type[Model]:
-    """Load the plug-in called *name*.
+    """Return the class of a plug-in.
 
-    With *allow_import*, a name of the form `module:Class` imports that class: code that a file
-    names then runs, so the switch is for files one trusts.
+    Args:
+        kind: As "expert" or "draw".
+        name: Its name in this package or in an entry point; or `module:Class`.
+        allow_import: Whether `module:Class` may be imported. That runs code that a scenario file
+            names, so allow it for files that you trust.
+
+    Raises:
+        PluginError: No plug-in has that name, two have it, or it cannot be loaded.
     """
     _check_kind(kind)
     if ":" in name:
@@ -112,7 +147,7 @@ def load(kind: AnyKind, name: str, *, allow_import: bool = False) -> type[Model]
             )
         if EntryPoint.pattern.fullmatch(name) is None:
             raise PluginError(f"{kind} {name!r} names no class: write `module:Class`")
-        return _checked(kind, name, EntryPoint(name, name, _GROUP_OF[kind]))
+        return _load_checked(kind, name, EntryPoint(name, name, _GROUP_OF[kind]))
     bundled = find_family(kind).bundled.get(name)
     claims = [entry for entry in _entries(kind) if entry.name == name]
     _check_claims(kind, name, claims)
@@ -120,11 +155,19 @@ def load(kind: AnyKind, name: str, *, allow_import: bool = False) -> type[Model]
         return bundled
     if not claims:
         raise PluginError(f"no {kind} is called {name!r}: {did_you_mean(name, list_names(kind))}")
-    return _checked(kind, name, claims[0])
+    return _load_checked(kind, name, claims[0])
 
 
 def check_unclaimed(kind: AnyKind, name: str) -> None:
-    """Refuse a bundled *name* that an entry point gives to another class."""
+    """Raise an error if an entry point gives the name of a bundled class to another class.
+
+    Args:
+        kind: As "draw".
+        name: The name of a bundled class.
+
+    Raises:
+        PluginError: An entry point gives it.
+    """
     if name in _claimed(kind, tuple(sys.path)):
         load(kind, name)
 
@@ -137,9 +180,9 @@ def _claimed(kind: AnyKind, path: tuple[str, ...]) -> frozenset[str]:
 
 @lru_cache(maxsize=1024)
 def kind_of(model: type) -> AnyKind | None:
-    """Return of which kind a class is, or None for a model that is no plug-in."""
+    """Return the kind of a class, as "expert"; None for a class that is no plug-in and no part."""
     for kind, home in _HOMES.items():
-        # Who derives from a base has loaded its module.
+        # A class that derives from a base has loaded the module of that base.
         if home.partition(":")[0] in sys.modules and issubclass(model, find_family(kind).base):
             return kind
     return None
@@ -147,7 +190,7 @@ def kind_of(model: type) -> AnyKind | None:
 
 @lru_cache(maxsize=1024)
 def name_of(plugin: type[Model]) -> str:
-    """Return the name under which a class is known, or else `module:Class`."""
+    """Return the name of a plug-in or part, as `load` takes it; without one, `module:Class`."""
     path = qualified_name(plugin)
     if (kind := kind_of(plugin)) is None:
         return path
@@ -163,7 +206,14 @@ def name_of(plugin: type[Model]) -> str:
 
 
 def kind_to_write(model: object) -> str | None:
-    """Return what is written as the `kind` of a *model*, or None where it is no plug-in."""
+    """Return what a scenario file has as the `kind` of a model; None where it has none.
+
+    Args:
+        model: Any object; only plug-ins and parts have a kind.
+
+    Raises:
+        PluginError: The class has a field `kind` of its own, whose value would be lost.
+    """
     if not isinstance(model, Model):
         return None
     plugin = type(model)
@@ -194,7 +244,12 @@ def _check_kept(model: Model, kind: AnyKind, name: str) -> None:
 
 
 def add_kind(fields: dict[str, Any], kind: object) -> dict[str, Any]:
-    """Return *fields* with the *kind* that is written beside them, if any."""
+    """Return the fields of a model with its kind, as they are written.
+
+    Args:
+        fields: What is written of the fields.
+        kind: What `kind_to_write` returned; None for none.
+    """
     if kind is None:
         return fields
     return ({} if "kind" in fields else {"kind": kind}) | fields | {"kind": kind}
@@ -221,11 +276,11 @@ def _check_claims(kind: AnyKind, name: str, claims: Iterable[EntryPoint]) -> Non
     if (bundled := find_family(kind).bundled.get(name)) is not None:
         owners.append(f"{qualified_name(bundled)} (sparq-sim)")
     if len(owners) > 1:
-        told = ", ".join(sorted(owners))
-        raise PluginError(f"{kind} {name!r} is claimed twice: {told}; uninstall or rename one")
+        listed = ", ".join(sorted(owners))
+        raise PluginError(f"{kind} {name!r} is claimed twice: {listed}; uninstall or rename one")
 
 
-def _checked(kind: AnyKind, name: str, entry: EntryPoint) -> type[Model]:
+def _load_checked(kind: AnyKind, name: str, entry: EntryPoint) -> type[Model]:
     try:
         loaded = entry.load()
     except (Exception, SystemExit) as error:
