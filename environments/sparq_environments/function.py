@@ -12,8 +12,8 @@ from pydantic import Field, model_validator
 from sparq_sim.arrays import Point, Points, Values, freeze_array
 from sparq_sim.domain import Box, Domain, Sites
 from sparq_sim.errors import PluginError
-from sparq_sim.landscapes.computed import compute_values
 from sparq_sim.landscapes.optima import build_search
+from sparq_sim.landscapes.simulated import compute_values
 from sparq_sim.plugin.contract import Environment, Landscape
 
 __all__ = ["BestFunction", "FunctionEnvironment", "RewardFunction", "from_function"]

@@ -25,7 +25,7 @@ from sparq_environments._transport import count_steps
 from sparq_sim.arrays import Points
 from sparq_sim.domain import Box
 from sparq_sim.fields import Amount, Positive
-from sparq_sim.landscapes.computed import EvolvingEnvironment
+from sparq_sim.landscapes.evolving import EvolvingEnvironment
 from sparq_sim.plugin.contract import Landscape, Model
 
 __all__ = [

@@ -12,7 +12,7 @@ from pydantic import Field, FiniteFloat, model_validator
 from sparq_environments._transport import Diffusion, Waves, average_normal, count_steps
 from sparq_sim.domain import Box
 from sparq_sim.fields import Amount, Positive, Probability
-from sparq_sim.landscapes.computed import EvolvingEnvironment
+from sparq_sim.landscapes.evolving import EvolvingEnvironment
 from sparq_sim.landscapes.snapshots import CellGrid, State
 from sparq_sim.plugin.contract import Landscape
 

@@ -20,10 +20,10 @@ from sparq_sim.cli.main import app
 from sparq_sim.landscapes.computed import (
     ComputedEnvironment,
     ComputedLandscape,
-    EvolvingEnvironment,
     TabulatedEnvironment,
     TabulatedLandscape,
 )
+from sparq_sim.landscapes.evolving import EvolvingEnvironment
 from sparq_sim.landscapes.snapshots import CellGrid, InterpolatedLandscape, State
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.study.executors import InProcess, Processes
