@@ -1,4 +1,5 @@
-"""Benchmarks: ratios to peers that do the same work; never part of the tests.
+"""Benchmarks: how long we take compared with a peer that does the same work.
 
-`make bench` runs all; one runs by `python -m benchmarks.kernel [--check] [--json]`.
+They are not part of the tests. `make bench` runs all; `python -m benchmarks.kernel [--check]
+[--json]` runs one.
 """

@@ -1,12 +1,14 @@
-"""The engine beside scikit-learn, BoTorch, LAPACK and DPPy, and how its time grows with rounds.
+"""Gaussian processes and sampling compared with scikit-learn, BoTorch, LAPACK and DPPy.
 
-GP-UCB on 1,000 grid points: scikit-learn refits in every round, its optimizer off; BoTorch makes
-a model with fixed noise in every round. Ageing noise: all variances change, 121 distinct points
-of 500. TV-GP-UCB: the dense form factors K o D in every round. SparQ-GP-UCB: the ratio is the
-exponent with which the time of a play grows between the two numbers of rounds.
+- GP-UCB on 1,000 grid points: scikit-learn refits in every round, without its optimizer of
+  hyperparameters; BoTorch builds a model with fixed noise in every round.
+- Ageing noise: all variances change; 500 observations at 121 distinct points.
+- TV-GP-UCB: the dense form factors K o D in every round.
+- SparQ-GP-UCB: the ratio is the exponent with which the time of a play grows between the two
+  numbers of rounds.
 
-Run it from the root of the repository: `python -m benchmarks.engine [--check] [--json]`. One BLAS
-thread, as in every play. Whatever is compared with a peer was first found to give the same numbers.
+Run it from the root of the repository: `python -m benchmarks.engine [--check] [--json]`. It uses
+one BLAS thread, as every play does, and first checks that both sides compute the same numbers.
 """
 
 from __future__ import annotations
@@ -50,19 +52,19 @@ AGEINGS = 20
 Belief = tuple[Values, Values]
 
 
-def bound(mean: Values, std: Values, number: int) -> int:
-    """Give the place of the highest upper confidence bound."""
+def choose(mean: Values, std: Values, number: int) -> int:
+    """Return the index of the highest upper confidence bound in round *number*."""
     return int(np.argmax(mean + sqrt(0.8 * log(4 * number)) * std))
 
 
 @cache
 def path() -> tuple[NDArray[np.intp], Values]:
-    """Play GP-UCB once: where it went and what it saw, so that all methods do the same work."""
+    """Play GP-UCB once and return its points and observations, which all methods then use."""
     posterior = CholeskyPosterior(KERNEL, candidates=GRID)
     noise = np.random.default_rng(1).normal(0, 0.1, ROUNDS)
     places, values = [], []
     for number in range(1, ROUNDS + 1):
-        place = bound(posterior.mean(), posterior.std(), number)
+        place = choose(posterior.mean(), posterior.std(), number)
         x = float(GRID[place, 0])
         values.append(np.exp(-0.05 * (x - 2) ** 2) + 0.5 * np.cos(0.2 * x) + noise[number - 1])
         posterior.add(GRID[place], values[-1], variances=VARIANCE)
@@ -71,13 +73,13 @@ def path() -> tuple[NDArray[np.intp], Values]:
 
 
 @cache
-def table() -> Matrix:
-    """Give the kernel matrix of the grid."""
+def gram() -> Matrix:
+    """Return the kernel matrix of the grid."""
     return KERNEL(GRID, GRID)
 
 
 def agree(one: Belief, other: Belief, tolerance: float) -> None:
-    """Stop where two methods do not compute the same."""
+    """Exit with an error if two methods differ by more than *tolerance*."""
     gap = max(float(np.abs(a - b).max()) for a, b in zip(one, other, strict=True))
     if gap > tolerance:
         raise SystemExit(f"the methods differ by {gap:.1e}, more than {tolerance:.0e}")
@@ -87,16 +89,16 @@ def agree(one: Belief, other: Belief, tolerance: float) -> None:
 
 
 def ours_static() -> Belief:
-    """Add and predict, round by round."""
+    """Add an observation and predict, in every round."""
     posterior = CholeskyPosterior(KERNEL, candidates=GRID)
     for number, (place, value) in enumerate(zip(*path(), strict=True), 1):
-        bound(posterior.mean(), posterior.std(), number)
+        choose(posterior.mean(), posterior.std(), number)
         posterior.add(GRID[place], value, variances=VARIANCE)
     return posterior.mean(), posterior.std()
 
 
 def scikit_learn() -> Belief:
-    """Refit in every round, the optimizer of hyperparameters off."""
+    """Refit in every round, without the optimizer of hyperparameters."""
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF
 
@@ -105,12 +107,12 @@ def scikit_learn() -> Belief:
         model = GaussianProcessRegressor(RBF(SCALE), alpha=VARIANCE, optimizer=None)
         model.fit(GRID[places[:number]], values[:number])
         mean, std = model.predict(GRID, return_std=True)
-        bound(mean, std, number)
+        choose(mean, std, number)
     return mean, std
 
 
 def botorch() -> Belief:
-    """Make a model with fixed noise and fixed hyperparameters in every round."""
+    """Build a model with fixed noise and fixed hyperparameters in every round."""
     import torch
     from botorch.models import SingleTaskGP
     from gpytorch.kernels import RBFKernel, ScaleKernel
@@ -136,22 +138,22 @@ def botorch() -> Belief:
             belief = model.posterior(grid)
             mean = belief.mean[:, 0].numpy()
             std = belief.variance[:, 0].sqrt().numpy()
-        bound(mean, std, number)
+        choose(mean, std, number)
     return mean, std
 
 
 # Ageing noise, at t = 500.
 
 
-def aged(number: int) -> Values:
-    """Give the variances when *number* rounds more have passed."""
+def age_variances(number: int) -> Values:
+    """Return the variances of all observations *number* rounds later."""
     ages = np.arange(ROUNDS)[::-1] + number
     return VARIANCE * (1.0 + np.square(ages))
 
 
 @cache
 def spread_path() -> tuple[NDArray[np.intp], Values]:
-    """Give 500 plays at 121 distinct points."""
+    """Return 500 observations at 121 distinct points."""
     rng = np.random.default_rng(2)
     places = rng.permutation(len(GRID))[:121][rng.integers(0, 121, ROUNDS)]
     x = GRID[places, 0]
@@ -160,32 +162,32 @@ def spread_path() -> tuple[NDArray[np.intp], Values]:
 
 @cache
 def features() -> Features:
-    """Find the features of the grid, once."""
+    """Compute the features of the grid, once."""
     return Features.of(KERNEL, GRID)
 
 
 def ours_ageing() -> Belief:
-    """Give all observations other variances, and predict."""
+    """Set the variances of all observations, and predict."""
     places, values = spread_path()
     posterior = FeaturePosterior(features())
     posterior.add(GRID[places], values, variances=VARIANCE)
     for number in range(AGEINGS):
-        posterior.set_variances(aged(number))
+        posterior.set_variances(age_variances(number))
         belief = posterior.mean(), posterior.std()
     return belief
 
 
 def lapack_ageing() -> Belief:
-    """Factor the covariance anew, and predict."""
+    """Factor the covariance again each time, and predict."""
     places, values = spread_path()
     for number in range(AGEINGS):
-        covariance = table()[np.ix_(places, places)] + np.diag(aged(number))
-        belief = dense(covariance, table()[places], values)
+        covariance = gram()[np.ix_(places, places)] + np.diag(age_variances(number))
+        belief = condition(covariance, gram()[places], values)
     return belief
 
 
-def dense(covariance: Matrix, cross: Matrix, values: Values) -> Belief:
-    """Condition the grid on *values*, by LAPACK."""
+def condition(covariance: Matrix, cross: Matrix, values: Values) -> Belief:
+    """Return mean and std on the grid given *values*, by LAPACK."""
     lower, _ = lapack.dpotrf(covariance, lower=1)
     right = np.asfortranarray(np.column_stack([cross, values]))
     solved, _ = lapack.dtrtrs(lower, right, lower=1)
@@ -197,27 +199,27 @@ def dense(covariance: Matrix, cross: Matrix, values: Values) -> Belief:
 
 
 def ours_drifting() -> Belief:
-    """Filter, round by round."""
+    """Update a Kalman filter in every round."""
     posterior = KalmanPosterior(features())
     for number, (place, value) in enumerate(zip(*path(), strict=True), 1):
         posterior.add(GRID[place], value, variances=VARIANCE)
         posterior.drift(sqrt(1 - EPSILON), EPSILON)
         belief = posterior.mean(), posterior.std()
-        bound(*belief, number)
+        choose(*belief, number)
     return belief
 
 
 def dense_drifting() -> Belief:
-    """Factor K o D + s2 I in every round, as the paper of TV-GP-UCB writes it."""
+    """Factor K o D + s2 I in every round, as in the paper of TV-GP-UCB."""
     places, values = path()
     times = np.arange(ROUNDS)
     for number in range(1, ROUNDS + 1):
         seen, ages = places[:number], times[:number]
         fading = (1 - EPSILON) ** (0.5 * np.abs(np.subtract.outer(ages, ages)))
-        covariance = table()[np.ix_(seen, seen)] * fading + VARIANCE * np.eye(number)
-        cross = table()[seen] * ((1 - EPSILON) ** (0.5 * (number - ages)))[:, None]
-        belief = dense(covariance, cross, values[:number])
-        bound(*belief, number)
+        covariance = gram()[np.ix_(seen, seen)] * fading + VARIANCE * np.eye(number)
+        cross = gram()[seen] * ((1 - EPSILON) ** (0.5 * (number - ages)))[:, None]
+        belief = condition(covariance, cross, values[:number])
+        choose(*belief, number)
     return belief
 
 
@@ -225,38 +227,38 @@ def dense_drifting() -> Belief:
 
 
 @cache
-def crowd() -> tuple[Matrix, Matrix]:
-    """Give the kernel matrix and the features of 500 points of a grid."""
+def crowded_points() -> tuple[Matrix, Matrix]:
+    """Return the kernel matrix and the features of 500 points of a grid."""
     grid = np.linspace(-50.0, 50.0, 1001)[:, None]
     rows = np.random.default_rng(0).choice(1001, 500, replace=False)
     return KERNEL(grid[rows], grid[rows]), eigenfeatures(KERNEL(grid, grid))[:, rows]
 
 
 def ours_exact() -> None:
-    """Draw some sets, each as if the points were new: nothing is kept between draws."""
+    """Draw some sets; nothing is kept between draws."""
     rng = np.random.default_rng(1)
     for _ in range(DRAWS):
-        ExactSampler(crowd()[1], CHOSEN).sample(rng)
+        ExactSampler(crowded_points()[1], CHOSEN).sample(rng)
 
 
 def dppy_exact() -> None:
-    """Draw some sets, each as if the points were new."""
+    """Draw some sets; nothing is kept between draws."""
     from dppy.finite_dpps import FiniteDPP
 
     for seed in range(DRAWS):
-        FiniteDPP("likelihood", L=crowd()[0]).sample_exact_k_dpp(CHOSEN, random_state=seed)
+        FiniteDPP("likelihood", L=crowded_points()[0]).sample_exact_k_dpp(CHOSEN, random_state=seed)
 
 
 def ours_chain() -> object:
-    """Take the steps of the chain, the idle ones included."""
-    return ExchangeChain(crowd()[0], CHOSEN, rng=np.random.default_rng(1)).run(STEPS)
+    """Take the steps of the chain, including those that change nothing."""
+    return ExchangeChain(crowded_points()[0], CHOSEN, rng=np.random.default_rng(1)).run(STEPS)
 
 
 def dppy_chain() -> object:
-    """Take as many steps, from the same greedy start: its own start fails on such data."""
+    """Take as many steps from the same greedy start; its own start fails on such data."""
     from dppy.finite_dpps import FiniteDPP
 
-    matrix = crowd()[0]
+    matrix = crowded_points()[0]
     start = select_greedily(matrix, CHOSEN).tolist()
     dpp = FiniteDPP("likelihood", L=matrix)
     return dpp.sample_mcmc_k_dpp(CHOSEN, s_init=start, nb_iter=STEPS, random_state=1)
@@ -265,8 +267,8 @@ def dppy_chain() -> object:
 # SparQ-GP-UCB, whole plays.
 
 
-def sparq(rounds: int, selection: Way = "greedy") -> object:
-    """Play the paper's function at a length scale of 6.7."""
+def play_sparq(rounds: int, selection: Way = "greedy") -> object:
+    """Play the paper's function with a length scale of 6.7."""
     kernel = SquaredExponential(variance=1.25, length_scale=6.7)
     noise = Channel(noise=0.1)
     return play(
@@ -278,11 +280,11 @@ def sparq(rounds: int, selection: Way = "greedy") -> object:
     )
 
 
-def grows(selection: Way) -> Callable[[], Row]:
-    """Measure how the time of a play grows with its rounds."""
+def measure_growth(selection: Way) -> Callable[[], Row]:
+    """Return what measures how the time of a play grows with its rounds."""
     what = f"SparQ-GP-UCB, {selection}, 20,000 rounds; 2,000"
     return lambda: growth(
-        what, lambda rounds: sparq(rounds, selection), sizes=(2_000, 20_000), most=1.15
+        what, lambda rounds: play_sparq(rounds, selection), sizes=(2_000, 20_000), most=1.15
     )
 
 
@@ -324,13 +326,13 @@ PAIRS: list[Pair | Callable[[], Row]] = [
         units=STEPS,
         repetitions=9,
     ),
-    grows("greedy"),
-    grows("exact"),
+    measure_growth("greedy"),
+    measure_growth("exact"),
 ]
 
 
 def check_agreement() -> None:
-    """Make sure that what is timed computes the same, to what the goals ask."""
+    """Exit with an error if both sides do not compute the same numbers."""
     agree(ours_static(), scikit_learn(), 1e-8)
     agree(ours_ageing(), lapack_ageing(), 1e-10)
     agree(ours_drifting(), dense_drifting(), 1e-10)

@@ -1,4 +1,4 @@
-"""Environments beside their bare formulas: rewards, best points, and the march of a plume.
+"""Environments compared with plain formulas: rewards, best points, and the steps of a plume.
 
 Run it from the root of the repository: `python -m benchmarks.environments [--check] [--json]`.
 """
@@ -29,41 +29,41 @@ from sparq_sim.simulation.lifetime import open_landscape
 
 POINTS, TIMES = 1_000, 100
 DENSE = 10_000
-"""Points of the grid on which the peer looks for the best."""
+"""Points of the grid on which the peer searches for the best."""
 CELLS, ROUNDS = 128, 500
 STEPS = 4
-"""Steps of the plume's solver in a round."""
+"""Steps of the plume's solver per round."""
 
 Formula = Callable[[Points], object]
 
 
 def paper(points: Points, time: float) -> Values:
-    """Give the paper's function."""
+    """Compute the paper's function."""
     x = points[:, 0]
     values: Values = np.exp(-0.05 * (x - 5 * np.sin(0.1 * time)) ** 2) + 0.5 * np.cos(0.2 * x) + 1.5
     return values
 
 
-def gaussians(points: Points, centres: Points, width: float) -> NDArray[np.float64]:
-    """Give exp(-|x - c|^2 / (2 width^2)) for each pair."""
+def compute_gaussians(points: Points, centres: Points, width: float) -> NDArray[np.float64]:
+    """Compute exp(-|x - c|^2 / (2 width^2)) for each pair of a point and a centre."""
     squares = ((points[:, None] - centres) ** 2).sum(axis=2)
     bumps: NDArray[np.float64] = np.exp(-squares / (2 * width**2))
     return bumps
 
 
-def started(environment: Environment) -> Any:
-    """Give a landscape whose inside the bare formulas may read."""
+def start(environment: Environment) -> Any:
+    """Return a landscape, untyped, so that plain formulas may read its private parts."""
     with open_landscape(environment, rng=Generator(Philox(key=0))) as landscape:
         return landscape  # It holds nothing open.
 
 
-# The formulas of one time, with all that time decides computed beforehand.
+# The formulas at one time; all that depends on time alone is computed beforehand.
 
 
 def walk_formula(landscape: RKHSLandscape) -> Formula:
-    """Sum kernels about the centres."""
+    """Sum the kernels of the centres."""
     coefficients = landscape.coefficients(7.0)
-    return lambda points: gaussians(points, landscape.centres, 0.2) @ coefficients
+    return lambda points: compute_gaussians(points, landscape.centres, 0.2) @ coefficients
 
 
 def grid_formula(landscape: GridLandscape) -> Formula:
@@ -74,7 +74,7 @@ def grid_formula(landscape: GridLandscape) -> Formula:
 
 
 def feature_formula(landscape: FeatureLandscape) -> Formula:
-    """Sum waves."""
+    """Sum the waves."""
     frequencies = landscape._frequencies
     cosines, sines = landscape._amplitudes(7)
 
@@ -97,13 +97,13 @@ def peaks_formula(landscape: MovingPeaksLandscape) -> Formula:
 
 
 def switching_formula(landscape: SwitchingLandscape) -> Formula:
-    """Sum the bumps of the function in force."""
+    """Sum the bumps of the current function."""
     centres, heights = landscape._centres[0], landscape._heights[0]
-    return lambda points: gaussians(points, centres, 0.15) @ heights
+    return lambda points: compute_gaussians(points, centres, 0.15) @ heights
 
 
 def functions() -> dict[str, tuple[Environment, Callable[[Any], Formula]]]:
-    """Give each function environment, and what makes a formula of its landscape."""
+    """Return each environment, with what makes a plain formula of its landscape."""
     return {
         "synthetic": (Synthetic(), lambda _: lambda points: paper(points, 7.0)),
         "from_function": (
@@ -120,9 +120,9 @@ def functions() -> dict[str, tuple[Environment, Callable[[Any], Formula]]]:
 
 
 def rewards_pair(name: str) -> Pair:
-    """Compare the rewards of 1,000 points at one time with the bare formula."""
+    """Compare the rewards of 1,000 points at one time with the plain formula."""
     environment, make = functions()[name]
-    landscape = started(environment)
+    landscape = start(environment)
     formula = make(landscape)
     points = landscape.domain.sample(Generator(Philox(key=1)), POINTS)
 
@@ -139,8 +139,8 @@ def rewards_pair(name: str) -> Pair:
 
 
 def best_pair(name: str, environment: Environment) -> Pair:
-    """Compare the best of a new time on a line with the formula on 10,000 points and its argmax."""
-    landscape = started(environment)
+    """Compare the best point at a new time with the argmax of 10,000 rewards, on a line."""
+    landscape = start(environment)
     points = landscape.domain.grid(DENSE)
     late, early = count(1), count(1)
 
@@ -155,19 +155,19 @@ def best_pair(name: str, environment: Environment) -> Pair:
     return Pair(f"best of a new time, {name}; a grid", ours, peer, at_most(2), TIMES)
 
 
-# The plume. Its expected 10 s for 500 rounds are no ratio: its peers do the linear algebra alone,
-# once as the solver does and once for all cells together.
+# The plume. Its peers do only the linear algebra, once line by line as the solver does, and once
+# for all cells together.
 
 
-def march(cells: int, rounds: int) -> None:
-    """March a plume through *rounds*, from time 0."""
-    landscape = started(Plume(cells=cells, spin_up=0.0))
+def compute_plume(cells: int, rounds: int) -> None:
+    """Compute a plume for so many *rounds*, from time 0."""
+    landscape = start(Plume(cells=cells, spin_up=0.0))
     for number in range(1, rounds + 1):
         landscape.best(float(number))
 
 
-def banded(cells: int, rounds: int) -> None:
-    """Solve as many systems of one line after the other as diffusion takes, and nothing else."""
+def solve_banded_lines(cells: int, rounds: int) -> None:
+    """Solve as many tridiagonal systems as the diffusion of the plume does, and nothing else."""
     from scipy.linalg import solve_banded
 
     links = np.full(cells**2 - 1, 0.25 * 0.3 * 0.05 * (cells / 10.0) ** 2)
@@ -181,8 +181,8 @@ def banded(cells: int, rounds: int) -> None:
         state = solve_banded((1, 1), matrix, state, check_finite=False)
 
 
-def sparse(cells: int, rounds: int) -> None:
-    """Take as many implicit Euler steps of diffusion alone, by a sparse factor that is reused."""
+def solve_sparse(cells: int, rounds: int) -> None:
+    """Take as many implicit Euler steps of diffusion alone, with one sparse factorisation."""
     from scipy.sparse import diags_array, eye_array, kron
     from scipy.sparse.linalg import splu
 
@@ -198,18 +198,18 @@ def sparse(cells: int, rounds: int) -> None:
         state = factor.solve(state)
 
 
-def growth_of_cells() -> Row:
-    """Measure how the time of a step grows with the cells, from 64 to 256 a side."""
+def measure_growth() -> Row:
+    """Measure how the time of a step grows with the cells, from 64 to 256 per side."""
     return growth(
         "plume, 50 rounds of 256 x 256; 64 x 64",
-        lambda cells: march(round(cells**0.5), 50),
+        lambda cells: compute_plume(round(cells**0.5), 50),
         sizes=(64**2, 256**2),
         most=1.15,
     )
 
 
-def lines() -> list[Pair | Callable[[], Row]]:
-    """Give the lines of this benchmark."""
+def rows() -> list[Pair | Callable[[], Row]]:
+    """Return the rows of this benchmark."""
     return [
         *(rewards_pair(name) for name in functions()),
         best_pair("synthetic", Synthetic()),
@@ -219,21 +219,21 @@ def lines() -> list[Pair | Callable[[], Row]]:
         best_pair("ackley", Shifting(function="ackley", dimensions=1)),
         Pair(
             f"plume, {ROUNDS} rounds of {CELLS} x {CELLS}; solve_banded",
-            lambda: march(CELLS, ROUNDS),
-            lambda: banded(CELLS, ROUNDS),
+            lambda: compute_plume(CELLS, ROUNDS),
+            lambda: solve_banded_lines(CELLS, ROUNDS),
             at_most(2),
             repetitions=3,
         ),
         Pair(
             f"plume, {ROUNDS} rounds of {CELLS} x {CELLS}; splu",
-            lambda: march(CELLS, ROUNDS),
-            lambda: sparse(CELLS, ROUNDS),
+            lambda: compute_plume(CELLS, ROUNDS),
+            lambda: solve_sparse(CELLS, ROUNDS),
             at_most(1),
             repetitions=1,
         ),
-        growth_of_cells,
+        measure_growth,
     ]
 
 
 if __name__ == "__main__":
-    main("Environments beside their bare formulas", lines())
+    main("Environments compared with plain formulas", rows())

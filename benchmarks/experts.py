@@ -1,9 +1,10 @@
-"""What experts cost: a road with a gate, retries and loss beside a plain one; a committee of five.
+"""Experts compared: a busy channel with a plain one, and a committee with a single expert.
 
-All times are of whole plays, for one round: an agent that does not think plays, observes and asks
-about 37 points, and the trace is made. The plain road splits queries too, so that as many parcels
-travel on both. The committee's members and the single expert are reached over equal channels, once
-with queries that travel whole and once with split ones.
+All times are of whole plays, for one round: an agent that computes nothing plays, observes and asks
+about 37 points, and the trace is made. The busy channel has a limited capacity, retries and loss.
+The plain channel splits queries too, so that as many requests are sent over both. The members of
+the committee and the single expert have equal channels, once with whole queries and once with split
+ones.
 
 Run it from the root of the repository: `python -m benchmarks.experts [--check] [--json]`.
 """
@@ -34,45 +35,45 @@ BUSY = Channel.model_validate(
 )
 
 
-def asked(experts: Experts) -> Trace:
-    """Play *experts* for all rounds, of whom the one called "expert" is asked."""
+def play_with(experts: Experts) -> Trace:
+    """Play with *experts*, of which the one named "expert" is asked in every round."""
     return play(Steady(), Level(), Rules(rounds=ROUNDS), experts=experts)
 
 
-def road(channel: Channel) -> Trace:
+def ask_one(channel: Channel) -> Trace:
     """Ask one expert over a *channel*."""
-    return asked({"expert": (Teller(), channel)})
+    return play_with({"expert": (Teller(), channel)})
 
 
-def committee(channel: Channel) -> Trace:
-    """Ask a committee whose members are reached over a *channel* each."""
+def ask_committee(channel: Channel) -> Trace:
+    """Ask a committee each of whose members has a *channel* like this."""
     names = tuple(f"member {number}" for number in range(1, MEMBERS + 1))
     members = {name: (Teller(), channel) for name in names}
-    return asked({**members, "expert": Committee(members=names)})
+    return play_with({**members, "expert": Committee(members=names)})
 
 
 def pairs() -> list[Pair]:
-    """Give the lines of this benchmark."""
+    """Return the rows of this benchmark."""
     whole, split = Channel(noise=0.1), Channel(noise=0.1, split=True)
     return [
         Pair(
             "gate, retries, loss; plain road",
-            lambda: road(BUSY),
-            lambda: road(PLAIN),
+            lambda: ask_one(BUSY),
+            lambda: ask_one(PLAIN),
             at_most(5),
             units=ROUNDS,
         ),
         Pair(
             f"committee of {MEMBERS}, whole; one",
-            lambda: committee(whole),
-            lambda: road(whole),
+            lambda: ask_committee(whole),
+            lambda: ask_one(whole),
             at_most(MEMBERS + 1),
             units=ROUNDS,
         ),
         Pair(
             f"committee of {MEMBERS}, split; one",
-            lambda: committee(split),
-            lambda: road(split),
+            lambda: ask_committee(split),
+            lambda: ask_one(split),
             at_most(MEMBERS + 1),
             units=ROUNDS,
         ),

@@ -1,16 +1,17 @@
-"""Plays of Figure 1 beside the same plays with the posterior computed by scikit-learn.
+"""Plays of Figure 1 compared with the same plays with the posterior computed by scikit-learn.
 
-`paper/synthetic` is played as it is, and again with scikit-learn in the place of the posterior: its
-regressor, the optimizer off and each observation with its own variance, is fitted anew whenever
-something was observed, forgotten or aged. All else is ours in both: the play, the fit of the kernel
-to the design (found once for all, in both), the widths, the choice of queries. For TV-GP-UCB
-scikit-learn fits points in space and time: (1 - epsilon)^(|dt|/2) is its Matern kernel with nu 1/2.
+`paper/synthetic` is played as it is, and again with scikit-learn in place of our posterior: its
+regressor, without the optimizer of hyperparameters and with a variance for each observation, is
+refitted whenever something was observed, forgotten or aged. Everything else is ours in both: the
+play, the fit of the kernel to the design (done once, for both), the widths, the choice of points to
+ask about. For TV-GP-UCB scikit-learn fits points in space and time: (1 - epsilon)^(|dt|/2) is its
+Matern kernel with nu 1/2.
 
-The last row is the time of all 240 plays, from those timed here, beside the six minutes that two
-cores have in three.
+The last row is the time of all 240 plays, projected from those timed here, compared with six
+minutes: two cores for three minutes.
 
-Run it from the root of the repository: `python -m benchmarks.figure1 [--check] [--json]`. One BLAS
-thread, as in every play. Both were first found to make the same moves.
+Run it from the root of the repository: `python -m benchmarks.figure1 [--check] [--json]`. It uses
+one BLAS thread, as every play does, and first checks that both sides make the same moves.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ ALLOWED = 2 * 180.0
 """CPU seconds: two cores for three minutes."""
 
 
-class Refitted:
-    """A posterior by scikit-learn, fitted anew after every change."""
+class RefittedPosterior:
+    """A posterior computed by scikit-learn, refitted after every change."""
 
     def __init__(self, prior: GPPrior) -> None:
         from sklearn.gaussian_process.kernels import RBF, ConstantKernel
@@ -73,43 +74,43 @@ class Refitted:
         self._forget()
 
     def remove(self, positions: Positions) -> None:
-        """Take observations out."""
+        """Remove observations."""
         self.observations.remove(positions)
         self._forget()
 
     def set_variances(self, variances: ArrayLike) -> None:
-        """Let observations age."""
+        """Set the variances of all observations."""
         self.observations.set_variances(variances)
         self._forget()
 
     def mean(self, points: ArrayLike | None = None) -> Values:
-        """Give the mean at the candidates."""
+        """Return the mean at the candidates."""
         return self._belief()[0] + self.prior_mean
 
     def std(self, points: ArrayLike | None = None) -> Values:
-        """Give the std at the candidates."""
+        """Return the std at the candidates."""
         return self._belief()[1]
 
     def mean_gradient(self, point: Point) -> Point:
-        """Refuse: on a grid nothing climbs."""
+        """Raise an error: on a grid no gradient is needed."""
         raise NotImplementedError
 
     def std_gradient(self, point: Point) -> Point:
-        """Refuse: on a grid nothing climbs."""
+        """Raise an error: on a grid no gradient is needed."""
         raise NotImplementedError
 
     @property
     def log_determinant(self) -> float:
-        """From the factor that the fit leaves."""
+        """The log determinant, from the factor of the fit."""
         if not len(self):
             return 0.0
-        diagonal = np.diagonal(self._fitted().L_)
+        diagonal = np.diagonal(self._fit().L_)
         return float(2 * np.log(diagonal).sum() - np.log(self.observations.variances).sum())
 
     def _forget(self) -> None:
         self._model = self.predicted = None
 
-    def _fitted(self) -> Any:
+    def _fit(self) -> Any:
         from sklearn.gaussian_process import GaussianProcessRegressor
 
         if self._model is None:
@@ -121,7 +122,7 @@ class Refitted:
     def _belief(self) -> tuple[Values, Values]:
         if self.predicted is None:
             if len(self):
-                self.predicted = self._fitted().predict(self.candidates, return_std=True)
+                self.predicted = self._fit().predict(self.candidates, return_std=True)
             else:
                 count = 0 if self.candidates is None else len(self.candidates)
                 self.predicted = np.zeros(count), np.full(count, self.kernel.variance**0.5)
@@ -129,7 +130,7 @@ class Refitted:
 
 
 class RefittedInTime(Memory):
-    """What TV-GP-UCB remembers, by scikit-learn: all points in space and time."""
+    """The memory of TV-GP-UCB with scikit-learn: all points in space and time."""
 
     def __init__(self, prior: GPPrior, period: float, epsilon: float) -> None:
         from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
@@ -153,10 +154,10 @@ class RefittedInTime(Memory):
             self._seen.append((point[0], moment, value, variance))
 
     def predictor(self, now: float) -> Predictor:
-        """Fit all anew."""
+        """Fit everything again."""
         from sklearn.gaussian_process import GaussianProcessRegressor
 
-        fitted = Refitted(self.prior)
+        fitted = RefittedPosterior(self.prior)
         if self._seen:
             x, moments, values, variances = np.array(self._seen).T
             model = GaussianProcessRegressor(self._kernel, alpha=variances, optimizer=None)
@@ -167,35 +168,35 @@ class RefittedInTime(Memory):
         return fitted
 
 
-def ours(optimizer: str) -> Trace:
-    """Play as the scenario says."""
+def play_ours(optimizer: str) -> Trace:
+    """Play the scenario as it is."""
     return SCENARIO.play(optimizer)
 
 
-def refitted(optimizer: str) -> Trace:
+def play_refitted(optimizer: str) -> Trace:
     """Play with scikit-learn's posterior."""
-    import sklearn.gaussian_process  # noqa: F401 # not in the middle of a play
+    import sklearn.gaussian_process  # noqa: F401 # loaded here, not in the middle of a play
 
     with (
-        patch.object(GPPrior, "start_posterior", lambda prior: Refitted(prior)),
+        patch.object(GPPrior, "start_posterior", lambda prior: RefittedPosterior(prior)),
         patch("sparq_sim.optimizers.tv_gp_ucb._TimeMemory", RefittedInTime),
     ):
         return SCENARIO.play(optimizer)
 
 
-def pair(what: str, optimizers: Sequence[str]) -> Pair:
-    """Compare a play of each of some optimizers."""
+def compare_plays(what: str, optimizers: Sequence[str]) -> Pair:
+    """Compare one play of each of *optimizers*."""
     return Pair(
         what,
-        lambda: [ours(optimizer) for optimizer in optimizers],
-        lambda: [refitted(optimizer) for optimizer in optimizers],
+        lambda: [play_ours(optimizer) for optimizer in optimizers],
+        lambda: [play_refitted(optimizer) for optimizer in optimizers],
         at_least(20),
         repetitions=3,
     )
 
 
-def seconds(optimizer: str) -> float:
-    """Time a play, in CPU seconds."""
+def time_play(optimizer: str) -> float:
+    """Return the median CPU time of a play, in seconds."""
     times = []
     for replication in range(5):
         began = process_time()
@@ -204,29 +205,29 @@ def seconds(optimizer: str) -> float:
     return median(times)
 
 
-def whole() -> Row:
-    """Project the time of all plays."""
-    total = SCENARIO.replications * sum(map(seconds, SCENARIO.optimizers))
+def project_all() -> Row:
+    """Project the time of all plays from a few."""
+    total = SCENARIO.replications * sum(map(time_play, SCENARIO.optimizers))
     share = total / ALLOWED
     return Row("240 plays, CPU time; 6 minutes", total, ALLOWED, share, "at most 1 x", share <= 1)
 
 
 def check_agreement() -> None:
-    """Stop where scikit-learn's posterior leads to other moves."""
+    """Exit with an error if scikit-learn's posterior leads to other moves."""
     for optimizer in COMPARED:
-        if not np.array_equal(ours(optimizer).points, refitted(optimizer).points):
+        if not np.array_equal(play_ours(optimizer).points, play_refitted(optimizer).points):
             raise SystemExit(f"{optimizer} makes other moves with scikit-learn's posterior")
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore", PriorWarning)  # As many queries as the paper asks are few.
+    warnings.simplefilter("ignore", PriorWarning)  # The paper asks about few points.
     with threadpool_limits(limits=1):
         check_agreement()
         main(
             "Figure 1",
             [
-                pair("GP-UCB, a play; scikit-learn", ["gp-ucb"]),
-                pair("all six, a play each; scikit-learn", COMPARED),
-                whole,
+                compare_plays("GP-UCB, a play; scikit-learn", ["gp-ucb"]),
+                compare_plays("all six, a play each; scikit-learn", COMPARED),
+                project_all,
             ],
         )

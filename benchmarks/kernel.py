@@ -1,4 +1,4 @@
-"""The kernel beside bare SimPy: a wait, a round with one query, a round with split queries.
+"""The simulation compared with plain SimPy: a wait, a round with one query, one with split queries.
 
 Run it from the root of the repository: `python -m benchmarks.kernel [--check] [--json]`.
 """
@@ -28,63 +28,58 @@ SPLIT_ROUNDS = 200
 POINTS = 37
 CAPACITY = 4
 MEAN_SERVICE = 0.05
-"""Of 37 points over 4 servers, most are served within the round."""
+"""With 37 points and 4 servers, most points are served within the round."""
 
 Process = Generator[simpy.Event, Any, None]
 Services = list[list[float]]
-"""The services of each round."""
+"""The durations of the services of each round."""
 
 
 class Level(Environment):
-    """A slope that never moves: what it computes is not to be timed, only the kernel is."""
+    """A constant slope, so that computing rewards takes hardly any time."""
 
     def start(self, rng: np.random.Generator) -> Landscape:
-        """Give the slope."""
         return LevelLandscape()
 
 
 class LevelLandscape:
-    """The started environment."""
+    """The landscape of the slope."""
 
     domain = Box(0.0, 1.0)
 
     def rewards(self, points: Points, time: float) -> Values:
-        """Give the first coordinate."""
         return points[:, 0]
 
     def best(self, time: float) -> tuple[Point, float]:
-        """Give the upper end."""
         return self.domain.upper, 1.0
 
 
 class Steady(Optimizer):
-    """Plays one point for ever and asks about it 37 times a round, without a thought."""
+    """Always plays the same point, and asks about it 37 times in each round."""
 
     def start(self, briefing: Briefing, rng: np.random.Generator) -> Agent:
-        """Give an agent that learns nothing."""
         return SteadyAgent()
 
 
 class SteadyAgent:
-    """The started optimizer."""
+    """The agent, which learns nothing."""
 
     def __init__(self) -> None:
         self._points: Points = np.full((POINTS, 1), 0.5)
         self._ids = count(1)
 
     def ask(self, now: float) -> Move:
-        """Play and ask."""
         return Move(self._points[0], (Query(next(self._ids), "expert", self._points, now),))
 
     def tell(self, reply: Reply) -> None:
-        """Take no notice."""
+        """Ignore the reply."""
 
 
 # A wait.
 
 
-def wait_ours() -> None:
-    """Sleep by the clock."""
+def wait_on_our_clock() -> None:
+    """Sleep, on our clock."""
 
     async def sleeper(clock: SimClock) -> None:
         for _ in range(WAITS):
@@ -94,8 +89,8 @@ def wait_ours() -> None:
     clock.run(sleeper(clock))
 
 
-def wait_peer() -> None:
-    """Yield timeouts."""
+def wait_in_simpy() -> None:
+    """Yield timeouts, in plain SimPy."""
 
     def sleeper(env: simpy.Environment) -> Process:
         for _ in range(WAITS):
@@ -106,11 +101,11 @@ def wait_peer() -> None:
     env.run()
 
 
-# A round: the environment is observed, 37 points are asked of an expert with 4 servers.
+# A round: one observation, and a query of 37 points to an expert with 4 servers.
 
 
-def round_ours(rounds: int, *, split: bool) -> None:
-    """Play whole rounds: draws, noise, budget, trace and all."""
+def play_rounds(rounds: int, *, split: bool) -> None:
+    """Play whole rounds, with draws, noise, budget and trace."""
     service = {"kind": "exponential", "mean": MEAN_SERVICE}
     channel = Channel.model_validate(
         {"service": service, "noise": 0.1, "capacity": CAPACITY, "split": split}
@@ -119,13 +114,13 @@ def round_ours(rounds: int, *, split: bool) -> None:
 
 
 def draw_services(rounds: int) -> Services:
-    """Draw beforehand what the peers need."""
+    """Draw the durations of services that the peers need."""
     drawn: Services = np.random.default_rng(0).exponential(MEAN_SERVICE, (rounds, POINTS)).tolist()
     return drawn
 
 
-def joint_peer(services: Services) -> None:
-    """Wait for each round and for its batch: two events, and the services' ends by a heap."""
+def serve_jointly(services: Services) -> None:
+    """Wait for each round and for its query: two events, with the ends of services in a heap."""
 
     def rounds(env: simpy.Environment) -> Process:
         for durations in services:
@@ -143,8 +138,8 @@ def joint_peer(services: Services) -> None:
     env.run()
 
 
-def split_peer(services: Services) -> None:
-    """Run a process for each point, all of which share a resource."""
+def serve_separately(services: Services) -> None:
+    """Run a process for each point; all share one resource."""
 
     def serve(env: simpy.Environment, servers: simpy.Resource, duration: float) -> Process:
         with servers.request() as slot:
@@ -163,21 +158,21 @@ def split_peer(services: Services) -> None:
 
 
 def pairs() -> list[Pair]:
-    """Give the lines of this benchmark."""
+    """Return the rows of this benchmark."""
     joint, split = draw_services(JOINT_ROUNDS), draw_services(SPLIT_ROUNDS)
     return [
-        Pair("a wait", wait_ours, wait_peer, at_most(2), units=WAITS),
+        Pair("a wait", wait_on_our_clock, wait_in_simpy, at_most(2), units=WAITS),
         Pair(
             f"a round, {POINTS} points joint",
-            lambda: round_ours(JOINT_ROUNDS, split=False),
-            lambda: joint_peer(joint),
+            lambda: play_rounds(JOINT_ROUNDS, split=False),
+            lambda: serve_jointly(joint),
             at_most(25),
             units=JOINT_ROUNDS,
         ),
         Pair(
             f"a round, {POINTS} points split",
-            lambda: round_ours(SPLIT_ROUNDS, split=True),
-            lambda: split_peer(split),
+            lambda: play_rounds(SPLIT_ROUNDS, split=True),
+            lambda: serve_separately(split),
             at_most(4),
             units=SPLIT_ROUNDS,
         ),
@@ -185,4 +180,4 @@ def pairs() -> list[Pair]:
 
 
 if __name__ == "__main__":
-    main("The kernel beside bare SimPy", pairs())
+    main("The simulation compared with plain SimPy", pairs())

@@ -1,7 +1,7 @@
-"""Studies beside the bare plays they are made of, two processes beside one, and start-up times.
+"""Studies compared with the plays they consist of, two processes with one, and start-up times.
 
 Run it from the root of the repository: `python -m benchmarks.study [--check] [--json]`. Two
-processes are timed by the wall clock, start-up included, and want two free cores.
+processes are timed by the wall clock, start-up included, and need two free cores.
 """
 
 from __future__ import annotations
@@ -22,42 +22,42 @@ from sparq_sim.study.study import Study
 PLAYS = 20
 
 
-def scenario(replications: int) -> Scenario:
-    """Give a scenario whose plays take about a tenth of a second."""
+def load_scenario(replications: int) -> Scenario:
+    """Return a scenario whose plays take about a tenth of a second."""
     return Scenario.load(
         "synthetic",
         overrides=["rounds=170", f"replications={replications}", "optimizers=['sparq-gp-ucb']"],
     )
 
 
-def bare() -> None:
-    """Play, and keep nothing."""
-    plays = scenario(PLAYS)
+def play_only() -> None:
+    """Play, and store nothing."""
+    plays = load_scenario(PLAYS)
     for replication in range(PLAYS):
         plays.play("sparq-gp-ucb", replication)
 
 
-def kept() -> None:
-    """Play, and keep the rounds."""
+def play_and_store() -> None:
+    """Play, and store the rounds."""
     with TemporaryDirectory() as folder:
-        Study(scenario(PLAYS), Path(folder) / "study").run(InProcess())
+        Study(load_scenario(PLAYS), Path(folder) / "study").run(InProcess())
 
 
-def processes() -> Row:
+def compare_processes() -> Row:
     """Compare two processes with one."""
     times = {}
     for jobs in (1, 2):
         with TemporaryDirectory() as folder:
             began = perf_counter()
-            Study(scenario(8 * PLAYS), Path(folder) / "study").run(Processes(jobs))
+            Study(load_scenario(8 * PLAYS), Path(folder) / "study").run(Processes(jobs))
             times[jobs] = perf_counter() - began
     ratio = times[1] / times[2]
     what = f"{8 * PLAYS} plays, two processes; one"
     return Row(what, times[2], times[1], ratio, "at least 1.8 x", ratio >= 1.8)
 
 
-def starts(what: str, *arguments: str, seconds: float) -> Callable[[], Row]:
-    """Compare the CPU time of a command with what is expected of it."""
+def time_command(what: str, *arguments: str, seconds: float) -> Callable[[], Row]:
+    """Return what compares the CPU time of a command with the *seconds* that it may take."""
 
     def row() -> Row:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -76,15 +76,15 @@ def starts(what: str, *arguments: str, seconds: float) -> Callable[[], Row]:
 ROWS: list[Pair | Callable[[], Row]] = [
     Pair(
         "a play kept as rounds; a bare play",
-        kept,
-        bare,
+        play_and_store,
+        play_only,
         at_most(1.05),
         units=PLAYS,
         repetitions=15,
     ),
-    processes,
-    starts("sparq-sim --help; 0.25 s of CPU", "--help", seconds=0.25),
-    starts("sparq-sim check; 0.6 s of CPU", "check", "synthetic", seconds=0.6),
+    compare_processes,
+    time_command("sparq-sim --help; 0.25 s of CPU", "--help", seconds=0.25),
+    time_command("sparq-sim check; 0.6 s of CPU", "check", "synthetic", seconds=0.6),
 ]
 
 if __name__ == "__main__":

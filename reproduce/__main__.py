@@ -84,7 +84,7 @@ def screenshots() -> None:
 
 def benchmarks() -> None:
     """Measure ratios against peers, to docs/results/benchmarks.json."""
-    from benchmarks.compare import duration
+    from benchmarks.compare import format_duration
 
     found, absent = dict(studies.results("benchmarks")), set()
     for name in BENCHMARKS:
@@ -95,8 +95,8 @@ def benchmarks() -> None:
         found[name] = [
             {
                 "what": row["what"],
-                "ours": duration(row["ours"]),
-                "peer": duration(row["peer"]),
+                "ours": format_duration(row["ours"]),
+                "peer": format_duration(row["peer"]),
                 "ratio": row["ratio"],
                 "goal": row["goal"],
                 "holds": "yes" if row["holds"] else "no",

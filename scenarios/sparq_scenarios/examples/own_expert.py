@@ -69,7 +69,8 @@ def main(rounds: int = 200) -> dict[float, float]:
         regrets[rest] = float(average_regret(trace)[-1])
         print(
             f"rest {rest:4.1f}: regret {regrets[rest]:.3f}, "
-            f"staleness {staleness(trace).mean():.1f}, energy {trace.replies['note_energy'][-1]:.0f}"
+            f"staleness {staleness(trace).mean():.1f}, "
+            f"energy {trace.replies['note_energy'][-1]:.0f}"
         )
     return regrets
 
