@@ -13,7 +13,9 @@ import numpy as np
 from reproduce import DOCS
 from reproduce.pages import quantity, shown
 from reproduce.studies import Listed, Results, results, words
-from sparq_sim.report import print as figures
+from sparq_sim.report.palette import GREY, MARKERS, SERIES
+from sparq_sim.report.print import save
+from sparq_sim.report.print.style import STYLE, apply_style
 from sparq_sim.study.store import write_whole
 from sparq_sim.study.study import Study
 
@@ -28,7 +30,7 @@ def drawn(one: Listed, study: Study) -> None:
     PICTURES.mkdir(parents=True, exist_ok=True)
     told = results(one.name)
     # Letters as outlines: a reader's browser need not have the font, nor one as narrow.
-    with patch.dict(figures._STYLE, {"svg.fonttype": "path"}):
+    with patch.dict(STYLE, {"svg.fonttype": "path"}):
         for wanted in one.figures:
             _draw(study, told, PICTURES / f"{wanted.get('file', one.name)}.svg", wanted)
 
@@ -42,12 +44,12 @@ def _draw(study: Study, told: Results, to: Path, wanted: Mapping[str, Any]) -> N
     }
     kind, width = wanted["kind"], wanted.get("width", 5.0)
     if kind not in own:
-        figures.save(study.results, kind, to, width=width, where=wanted.get("where"))
+        save(study.results, kind, to, width=width, where=wanted.get("where"))
         return
     from matplotlib.figure import Figure
 
     content = BytesIO()
-    with figures._style():
+    with apply_style():
         figure = Figure(figsize=(width, 0.62 * width), layout="constrained")
         axes = figure.add_subplot()
         own[kind](axes, told, wanted.get("what"))
@@ -62,7 +64,7 @@ def _paint_totals(axes: Axes, told: Results, end: float) -> None:
     prices = np.linspace(0.0, end, 2)
     for place, row in enumerate(lines):
         totals = row["average_regret"] + prices * row["asked_per_round"]
-        colour = figures.SERIES[place % len(figures.SERIES)]
+        colour = SERIES[place % len(SERIES)]
         dashes = "-" if row["asked_per_round"] else "--"
         axes.plot(prices, totals, color=colour, linestyle=dashes, label=row["optimizer"])
     # Whoever costs more than twice what asking nobody does is of no interest.
@@ -84,14 +86,14 @@ def _paint_against(axes: Axes, told: Results, word: str) -> None:
             np.array([row[f"average_regret{end}"] for row in own] * (len(swept) if flat else 1))
             for end in ("", "_low", "_high")
         )
-        place = families.index(name.partition(",")[0]) % len(figures.SERIES)
-        colour, marker = figures.SERIES[place], figures.MARKERS[place]
+        place = families.index(name.partition(",")[0]) % len(SERIES)
+        colour, marker = SERIES[place], MARKERS[place]
         (line,) = axes.plot(swept, means, label=name, color=colour, marker="" if flat else marker)
         line.set_linestyle("--" if flat else "-")
         axes.fill_between(swept, low, high, color=colour, alpha=0.12, linewidth=0)
     if len(told["levels"]) == 1:
         fixed = told["levels"][0]["fixed"]
-        axes.axhline(fixed, color=figures.GREY, linestyle=":", label="best fixed point")
+        axes.axhline(fixed, color=GREY, linestyle=":", label="best fixed point")
     axes.set(xlabel=word, ylabel="average regret")
     regrets = [row["average_regret"] for row in lines]
     if max(regrets) > 20 * min(regrets):
@@ -110,6 +112,6 @@ def _paint_rows(axes: Axes, told: Results, _: object) -> None:
     means = [row["average_regret"] for row in lines]
     reaches = [quantity(row, "average_regret")[1] or 0.0 for row in lines]
     places = range(len(lines), 0, -1)
-    axes.errorbar(means, places, xerr=reaches, fmt="o", color=figures.SERIES[0])
+    axes.errorbar(means, places, xerr=reaches, fmt="o", color=SERIES[0])
     axes.set_yticks(list(places), [row["optimizer"] for row in lines])
     axes.set(xlabel="average regret", xlim=(0.0, None))

@@ -21,7 +21,7 @@ from reproduce import DOCS
 from sparq_environments.sensor_network import SensorNetwork
 from sparq_sim.domain import Sites
 from sparq_sim.plugin import registry as plugins
-from sparq_sim.report.environment import as_figure, sample
+from sparq_sim.report.environment import draw_figure, sample
 from sparq_sim.simulation.lifetime import open_landscape
 
 FOLDER = DOCS / "pictures" / "environments"
@@ -36,7 +36,7 @@ def draw(kind: str) -> Path:
     environment = plugins.load("environment", kind)(**REQUIRED.get(kind, {}))
     page = io.BytesIO()
     with open_landscape(environment, SEED) as landscape:
-        as_figure(sample(landscape, HORIZON, name=kind)).savefig(page, dpi=DOTS_PER_INCH)
+        draw_figure(sample(landscape, HORIZON, name=kind)).savefig(page, dpi=DOTS_PER_INCH)
     path = FOLDER / f"{kind}.png"
     # 256 colours serve one colour scale, and take a third of the room; without a round of k-means
     # the lines would lose their colours to it.

@@ -7,30 +7,30 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from sparq_sim.analysis.summary import grouped, summary
+from sparq_sim.analysis.summary import group, summary
 from sparq_sim.simulation.measures import LOW_ANSWERED
 from sparq_sim.simulation.records import Fate
 from sparq_sim.study.results import Results
 from sparq_sim.study.store import Label, StoredSummary, canonical
 
+__all__ = ["Caution", "Topic", "cautions", "rows_with_notes"]
+
 Topic: TypeAlias = Literal["impossible", "useless", "unanswered", "early", "idle"]
+"""What a caution can be about."""
 
 
 @dataclass(frozen=True)
 class Caution:
-    """Something that a reader of the results must know.
-
-    Attributes:
-        topic: What it is about.
-        text: The whole of it, in a sentence.
-        rows: The rows of the summary that it is about.
-        grave: Whether the numbers of these rows mean nothing.
-    """
+    """Something that a reader of the results must know."""
 
     topic: Topic
+    """What it is about."""
     text: str
+    """The whole of it, in a sentence."""
     rows: frozenset[Label]
+    """Rows of the summary that it is about."""
     grave: bool = False
+    """Whether the numbers of these rows mean nothing."""
 
 
 def cautions(*studies: Results) -> list[Caution]:
@@ -40,13 +40,20 @@ def cautions(*studies: Results) -> list[Caution]:
         studies: One, or several whose plays are compared with each other.
 
     Returns:
-        What was found, the gravest first.
+        What was found, grave cautions first.
     """
-    return list(_found(grouped(play for study in studies for play in study.finished())))
+    return list(_find(group(play for study in studies for play in study.finished())))
 
 
-def noted_rows(study: Results) -> list[dict[str, object]]:
-    """Summarise a study as flat rows, each with the cautions about it under `notes`."""
+def rows_with_notes(study: Results) -> list[dict[str, object]]:
+    """Return the rows of a study's summary, each with the cautions about it.
+
+    Args:
+        study: A study with finished plays.
+
+    Returns:
+        Flat rows, as `Summary.flat` gives them, with a list of texts under `notes`.
+    """
     found = cautions(study)
     return [
         {
@@ -61,7 +68,7 @@ def noted_rows(study: Results) -> list[dict[str, object]]:
     ]
 
 
-def _found(rows: Mapping[Label, Sequence[StoredSummary]]) -> Iterable[Caution]:
+def _find(rows: Mapping[Label, Sequence[StoredSummary]]) -> Iterable[Caution]:
     found = [
         *_impossible(rows),
         *_useless(rows),
@@ -169,7 +176,7 @@ def _early(rows: Mapping[Label, Sequence[StoredSummary]]) -> Iterable[Caution]:
             f"{f' of {planned}' if planned else ''} rounds ({reasons}): {_optimizers(short)}"
         )
         if len({play.measures["rounds"] for play in everyone}) > 1:
-            told += "; averages over unlike numbers of rounds do not compare"
+            told += "; averages over different numbers of rounds cannot be compared"
         yield Caution("early", told, frozenset(short))
 
 
@@ -184,7 +191,7 @@ def _idle(rows: Mapping[Label, Sequence[StoredSummary]]) -> Iterable[Caution]:
         yield Caution(
             "idle",
             f"{passed:g} of {rounds:g} rounds of {_optimizers(idle)} passed without a move: the "
-            "point before stayed in force",
+            "previous point stayed in force",
             frozenset(idle),
         )
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from math import copysign, inf, isfinite, sqrt
+from math import isfinite
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sparq_sim.analysis.pairs import pair_plays
+from sparq_sim.analysis.prices import BreakEven, break_even
 from sparq_sim.analysis.summary import (
     AnalysisError,
     Spread,
     finite,
-    grouped,
+    group,
     spread,
-    student,
-    together,
 )
 from sparq_sim.errors import did_you_mean
 from sparq_sim.study.settings import (
@@ -31,26 +30,20 @@ from sparq_sim.study.settings import (
 )
 from sparq_sim.study.store import Label, StoredSummary, canonical
 
+__all__ = [
+    "Contrast",
+    "Verdict",
+    "compare_at_price",
+    "compare_values",
+    "compare_without",
+    "contrast",
+    "find_cheapest",
+    "find_linked_paths",
+    "find_unpaired",
+]
+
 Verdict: TypeAlias = Literal["better", "worse", "equal", "unclear"]
-Gaps: TypeAlias = NDArray[np.float64]
-"""(n, 2): by replication, how much more average regret, and how much more spent a round."""
-Ranges: TypeAlias = tuple[tuple[float, float], ...]
-"""Of prices, from the least to the largest."""
-
-
-@dataclass(frozen=True)
-class BreakEven:
-    """The price of a unit of cost at which two come to the same, and its 95 % confidence set.
-
-    Fieller's (1954): all prices at which a paired t test does not tell the two apart. So it has
-    the coverage of the t test where a ratio of means has no standard error, and need not be one
-    interval: it may be empty, two pieces, or all prices, which is said by *ranges*.
-    """
-
-    price: float | None
-    """None where the one that has less regret also spends less, or where both spend the same."""
-    ranges: Ranges
-    """From 0 on; the last may be without an end (inf)."""
+"""What the 95 % interval of a difference says."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +54,9 @@ class Contrast:
     """
 
     optimizer: str
+    """Name of the optimizer."""
     setting: Setting
+    """Swept values of the plays, by path."""
     against: object
     """With what it is compared: a value of a swept path, an optimizer, or an expert left out."""
     price: float
@@ -75,6 +70,7 @@ class Contrast:
     better: float
     """Share of the pairs in which it comes to less."""
     break_even: BreakEven
+    """At which price both would come to the same."""
     path: str | None = None
     """The swept one of which *against* is a value, if it is one."""
     rows: frozenset[Label] = frozenset()
@@ -90,7 +86,10 @@ class Contrast:
         return "worse" if self.difference.low > 0 else "unclear"
 
     def flat(self) -> dict[str, object]:
-        """Return one row of a table; what is unknown is None, and a range without end ends so."""
+        """Return one row of a table: names of columns and their values.
+
+        What is unknown is None, and so is the end of a range of prices that has none.
+        """
         numbers = asdict(self.difference)
         row: dict[str, object] = {
             "optimizer": self.optimizer,
@@ -114,7 +113,7 @@ class Contrast:
 # Along a swept path
 
 
-def between(
+def compare_values(
     found: Sequence[StoredSummary], path: str, *, against: object = None, price: float = 0.0
 ) -> list[Contrast]:
     """Compare each value of a swept *path* with one of them, all else being equal.
@@ -122,11 +121,14 @@ def between(
     Paths that are swept side by side with this one (`way = "zip"`) go along with it.
 
     Args:
-        found: Plays of a study, as `Study.found` lists them.
+        found: Plays of a study, as `Results.finished` lists them.
         path: In full, or its last words.
         against: The value to compare with; if not given, the smallest, or of words the first in
             the alphabet.
         price: Of a unit of cost, in units of regret.
+
+    Returns:
+        A contrast for each row with another value.
 
     Raises:
         SparqError: The path is not swept, has one value only or never that value.
@@ -139,7 +141,7 @@ def between(
     if len(values) < 2:
         raise AnalysisError(f"{path} has one value only, {values[0]}: there is nothing to compare")
     reference = values[0] if against is None else value_among(against, values, path)
-    concerned = [row for row in grouped(found).values() if path in row[0].setting]
+    concerned = [row for row in group(found).values() if path in row[0].setting]
     made = []
     for rows in _apart_from(path, concerned):
         base = [row for row in rows if canonical(row[0].setting[path]) == canonical(reference)]
@@ -154,7 +156,7 @@ def between(
 def _without_partners(rows: Sequence[Sequence[StoredSummary]], path: str, reference: object) -> str:
     """Explain why no row can be compared with that of the *reference*."""
     settings = [row[0].setting for row in rows]
-    moving = {path, *moving_with([row[0] for row in rows], path)}
+    moving = {path, *find_linked_paths([row[0] for row in rows], path)}
     others = [p for p in swept(settings) if p not in moving and len(values_of(settings, p)) > 1]
     told = f"nothing was played both at {path} = {shown(reference)} and at another value"
     if not others:
@@ -166,8 +168,16 @@ def _without_partners(rows: Sequence[Sequence[StoredSummary]], path: str, refere
     )
 
 
-def moving_with(found: Sequence[StoredSummary], path: str) -> list[str]:
-    """List the paths that are swept side by side with a *path*: those that its value decides."""
+def find_linked_paths(found: Sequence[StoredSummary], path: str) -> list[str]:
+    """Find the paths that are swept side by side with a *path*: its value decides theirs.
+
+    Args:
+        found: Plays of a study, as `Results.finished` lists them.
+        path: A swept path, in full.
+
+    Returns:
+        The other paths, in full; none where the sweep is a grid.
+    """
     settings = [play.setting for play in found if path in play.setting]
     moving = []
     for other in swept(settings):
@@ -182,7 +192,7 @@ def _apart_from(
     path: str, rows: Sequence[list[StoredSummary]]
 ) -> Iterable[list[list[StoredSummary]]]:
     """Group rows that differ by the *path*, and what goes along with it, alone."""
-    moving = {path, *moving_with([row[0] for row in rows], path)}
+    moving = {path, *find_linked_paths([row[0] for row in rows], path)}
     groups: dict[tuple[str, str], list[list[StoredSummary]]] = {}
     for row in rows:
         rest = {key: value for key, value in row[0].setting.items() if key not in moving}
@@ -193,16 +203,19 @@ def _apart_from(
 # At a price
 
 
-def priced(
+def compare_at_price(
     found: Sequence[StoredSummary], price: float, *, against: str | None = None
 ) -> list[Contrast]:
     """Compare optimizers by regret plus *price*, each with one of them, in each setting.
 
     Args:
-        found: Plays of a study, as `Study.found` lists them.
+        found: Plays of a study, as `Results.finished` lists them.
         price: Of a unit of cost, in units of regret.
         against: The optimizer to compare with; if not given, the one that spends least, and of
             equals the one with least regret.
+
+    Returns:
+        A contrast for each row of another optimizer.
 
     Raises:
         AnalysisError: There is one optimizer only, none is called so, or no two replications can
@@ -217,8 +230,8 @@ def priced(
             f"two optimizers are compared, and there is {' '.join(map(repr, names)) or 'none'}; "
             "see what a swept field or an expert changes at a price by --between or --without"
         )
-    reference = spending_least(found)[0] if against is None else against
-    rows = list(grouped(found).values())
+    reference = find_cheapest(found)[0] if against is None else against
+    rows = list(group(found).values())
     return _with_pairs(
         contrast(row, base, against=reference, price=price)
         for row in rows
@@ -228,8 +241,15 @@ def priced(
     )
 
 
-def spending_least(found: Sequence[StoredSummary]) -> list[str]:
-    """List the optimizers that spend least, that with least regret first."""
+def find_cheapest(found: Sequence[StoredSummary]) -> list[str]:
+    """Find the optimizers that spend least per round.
+
+    Args:
+        found: Plays of a study, as `Results.finished` lists them.
+
+    Returns:
+        Their names, the one with least regret first; several where they spend the same.
+    """
     numbers: dict[str, list[tuple[float, float]]] = {}
     for play in found:
         if (told := _numbers(play)) is not None:
@@ -244,7 +264,7 @@ def spending_least(found: Sequence[StoredSummary]) -> list[str]:
 # With and without an expert
 
 
-def left_out(
+def compare_without(
     found: Sequence[StoredSummary],
     without: Sequence[StoredSummary],
     expert: str,
@@ -254,19 +274,22 @@ def left_out(
     """Compare plays with an *expert* and the same plays without it.
 
     Args:
-        found: Plays of a study, as `Study.found` lists them.
+        found: Plays of a study, as `Results.finished` lists them.
         without: Those of the study that `sparq_sim.study.ablation.without` makes.
         expert: Its name.
         price: Of a unit of cost, in units of regret.
+
+    Returns:
+        A contrast for each row that was played on both sides.
 
     Raises:
         AnalysisError: No two replications can be paired.
     """
     _check_price(price)
-    others = list(grouped(without).values())
+    others = list(group(without).values())
     return _with_pairs(
         contrast(row, other, against=f"without {expert}", price=price)
-        for row in grouped(found).values()
+        for row in group(found).values()
         for other in others
         if row[0].optimizer == other[0].optimizer and agree(row[0].setting, other[0].setting)
     )
@@ -283,10 +306,21 @@ def contrast(
     price: float = 0.0,
     path: str | None = None,
 ) -> Contrast:
-    """Compare plays with others of the same seeds and replications."""
+    """Compare plays with others of the same seeds and replications.
+
+    Args:
+        first: Plays of one optimizer in one setting.
+        second: Those to compare with.
+        against: What the second ones are called in the result.
+        price: Of a unit of cost, in units of regret.
+        path: The swept path of which *against* is a value, if it is one.
+
+    Returns:
+        The contrast; its numbers are NaN where no two plays can be paired.
+    """
     pairs = [
         (mine, theirs)
-        for one, other in together(first, second)
+        for one, other in pair_plays(first, second)
         if (mine := _numbers(one)) is not None and (theirs := _numbers(other)) is not None
     ]
     numbers = np.array(pairs).reshape(-1, 2, 2)
@@ -314,14 +348,24 @@ def _times(gap: Spread, unit: float) -> Spread:
     return Spread(mean, std, low, high, gap.count)
 
 
-def alone(found: Sequence[StoredSummary], contrasts: Sequence[Contrast]) -> list[StoredSummary]:
-    """List a play of each row that is compared with no other, for want of a partner."""
+def find_unpaired(
+    found: Sequence[StoredSummary], contrasts: Sequence[Contrast]
+) -> list[StoredSummary]:
+    """Find the rows that could be compared with no other.
+
+    Args:
+        found: Plays of a study, as `Results.finished` lists them.
+        contrasts: What was compared.
+
+    Returns:
+        The first play of each row that is in no contrast.
+    """
     compared = frozenset[Label]().union(*(each.rows for each in contrasts))
-    return [row[0] for name, row in grouped(found).items() if name not in compared]
+    return [row[0] for name, row in group(found).items() if name not in compared]
 
 
 def _numbers(play: StoredSummary) -> tuple[float, float] | None:
-    """Return the average regret of a play, and what it spent a round; None where unknown."""
+    """Return the average regret of a play, and what it spent per round; None where unknown."""
     regret, spent = play.measures["average_regret"], play.measures["spent"]
     rounds = play.measures["rounds"]
     if regret is None or spent is None or not rounds:
@@ -344,48 +388,3 @@ def _with_pairs(contrasts: Iterable[Contrast]) -> list[Contrast]:
             "--set replications=8"
         )
     return made
-
-
-def break_even(gaps: Gaps) -> BreakEven:
-    """Compute at which price the mean of regret + price x spent is 0, of *gaps* between pairs.
-
-    With m_r, m_c the means, V the covariance of the means and t the quantile of Student's
-    distribution, the set is (m_r + p m_c)^2 <= t^2 (V_rr + 2 p V_rc + p^2 V_cc).
-    """
-    if len(gaps) < 2:
-        return BreakEven(None, ((0.0, inf),))
-    regret, spent = gaps.mean(axis=0)
-    covariance = np.cov(gaps, rowvar=False) / len(gaps) * float(student(np.array(len(gaps)))) ** 2
-    square = spent**2 - covariance[1, 1]
-    slope = regret * spent - covariance[0, 1]
-    constant = regret**2 - covariance[0, 0]
-    price = float(-regret / spent) if spent else -1.0
-    return BreakEven(price if price >= 0 else None, _not_above_zero(square, slope, constant))
-
-
-def _not_above_zero(square: float, slope: float, constant: float) -> Ranges:
-    """Return where *square* p^2 + 2 *slope* p + *constant* <= 0, of prices p from 0 on."""
-    discriminant = slope**2 - square * constant
-    if square == 0:
-        edge = -constant / (2 * slope) if slope else 0.0
-        if slope:
-            pieces = [(-inf, edge) if slope > 0 else (edge, inf)]
-        else:
-            pieces = [(-inf, inf)] if constant <= 0 else []
-    elif square > 0:  # There are roots: the price at which the means are equal lies between.
-        pieces = [_roots(square, slope, constant, discriminant=max(discriminant, 0.0))]
-    elif discriminant <= 0:
-        pieces = [(-inf, inf)]
-    else:
-        low, high = _roots(square, slope, constant, discriminant=discriminant)
-        pieces = [(-inf, low), (high, inf)] if high > 0 else [(-inf, inf)]
-    return tuple((max(low, 0.0), high) for low, high in pieces if high >= 0)
-
-
-def _roots(
-    square: float, slope: float, constant: float, *, discriminant: float
-) -> tuple[float, float]:
-    # The one without cancellation, and the other by their product.
-    far = -(slope + copysign(sqrt(discriminant), slope))
-    low, high = sorted((far / square, constant / far)) if far else (0.0, 0.0)
-    return low, high

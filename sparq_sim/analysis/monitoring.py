@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparq_sim.analysis.summary import AnalysisError, Spread, flat, grouped, spread
+from sparq_sim.analysis.summary import AnalysisError, Spread, flat, group, spread
 from sparq_sim.arrays import Values
 from sparq_sim.errors import did_you_mean
 from sparq_sim.simulation.beliefs import BeliefMap, NoBeliefError, belief_map
@@ -21,6 +21,18 @@ if TYPE_CHECKING:
     from sparq_sim.study.results import Results
     from sparq_sim.study.store import StoredSummary
 
+__all__ = [
+    "Alarms",
+    "Exceedances",
+    "Monitored",
+    "Survival",
+    "alarms",
+    "exceedances",
+    "map_rmse",
+    "monitor",
+    "survival",
+]
+
 Marks: TypeAlias = NDArray[np.bool_]
 """Whether something is so, in each round at each place: (rounds, n)."""
 
@@ -29,6 +41,9 @@ def map_rmse(seen: BeliefMap) -> Values:
     """Compute the root mean square error of the believed mean over the places, in each round.
 
     Places without a reading in that round are left out.
+
+    Args:
+        seen: What was believed and what was true.
 
     Returns:
         In units of the reward, (rounds,); NaN where nothing is believed yet, or there is no
@@ -82,8 +97,14 @@ def exceedances(seen: BeliefMap, threshold: float, *, quantile: float = 0.5) -> 
         quantile: The agent believes that a place exceeds where this quantile of its belief,
             mean + z std, is above the threshold. At 0.5 that is the mean; a higher one warns
             sooner, and falsely more often.
+
+    Returns:
+        The counts over all rounds and places.
+
+    Raises:
+        AnalysisError: The threshold is not finite, or the quantile not between 0 and 1.
     """
-    known, above, said = _judged(seen, threshold, quantile)
+    known, above, said = _mark(seen, threshold, quantile)
     said = said & known
     return Exceedances(
         exceeded=int(above.sum()),
@@ -95,7 +116,7 @@ def exceedances(seen: BeliefMap, threshold: float, *, quantile: float = 0.5) -> 
     )
 
 
-def _judged(seen: BeliefMap, threshold: float, quantile: float) -> tuple[Marks, Marks, Marks]:
+def _mark(seen: BeliefMap, threshold: float, quantile: float) -> tuple[Marks, Marks, Marks]:
     """Mark what is known, what of it is above the threshold, and what is believed to be."""
     if not isfinite(threshold):
         raise AnalysisError(f"threshold: expected a finite number, not {threshold!r}")
@@ -152,13 +173,19 @@ def alarms(
         unit: Of the delays: rounds, or the clock's, between the moments of playing.
         anywhere: Whether all places are one, which exceeds where any does, and is believed to
             where any is; by default, each has its own alarm.
+
+    Returns:
+        The delays, and how many exceedances were missed or still open.
+
+    Raises:
+        AnalysisError: The rounds are not in their order, or an argument is not as described.
     """
     if (np.diff(seen.rounds) <= 0).any():
         raise AnalysisError("alarms need the rounds in their order; give belief_map ordered rounds")
     units: dict[str, NDArray[Any]] = {"rounds": seen.rounds, "clock": seen.times}
     if unit not in units:
         raise AnalysisError(f"no unit of delays is called {unit!r}: {did_you_mean(unit, units)}")
-    known, above, said = _judged(seen, threshold, quantile)
+    known, above, said = _mark(seen, threshold, quantile)
     if anywhere:
         above, said = (np.any(marks, axis=1, keepdims=True) for marks in (above, said))
         # That no place exceeds is known where all are.
@@ -208,7 +235,11 @@ class Survival:
 
 
 def survival(trace: Trace) -> Survival:
-    """Return how many rounds a play survived, of how many, and what ended it."""
+    """Return how many rounds a play survived, of how many, and what ended it.
+
+    Args:
+        trace: The play.
+    """
     planned = trace.provenance.get("rounds_planned")
     if trace.played is not None:
         planned = trace.played.rules.most_rounds
@@ -250,11 +281,11 @@ class Monitored:
     """How many plays did not last to their end."""
 
     def flat(self) -> dict[str, object]:
-        """Return one row of a table: intervals as columns, NaN as None."""
+        """Return one row of a table, as `sparq_sim.analysis.summary.flat` does."""
         return flat(self)
 
 
-def monitored(
+def monitor(
     study: Results,
     places: ArrayLike | None = None,
     *,
@@ -262,7 +293,7 @@ def monitored(
     quantile: float = 0.5,
     allow_import: bool = False,
 ) -> list[Monitored]:
-    """Monitor all finished plays of a study, a row an optimizer and setting.
+    """Compute what the agents of all finished plays knew, per optimizer and setting.
 
     Each play is played again, in this process.
 
@@ -273,11 +304,14 @@ def monitored(
         quantile: Of the belief, as in `exceedances`.
         allow_import: Whether the plays may name code to run, as `module:Class`.
 
+    Returns:
+        A row per optimizer and setting.
+
     Raises:
         SparqError: A play cannot be played again, or comes out otherwise.
     """
 
-    def measured(play: StoredSummary) -> _Measured:
+    def measure(play: StoredSummary) -> _Measured:
         trace = study.read(play.key).trace
         try:
             seen = belief_map(trace, places, allow_import=allow_import)
@@ -293,8 +327,8 @@ def monitored(
         )
 
     return [
-        _monitored(plays, [measured(play) for play in plays])
-        for plays in grouped(study.finished()).values()
+        _summarize(plays, [measure(play) for play in plays])
+        for plays in group(study.finished()).values()
     ]
 
 
@@ -315,7 +349,7 @@ class _Measured:
         return _root_mean(squares[~np.isnan(squares)])
 
 
-def _monitored(plays: Sequence[StoredSummary], measured: Sequence[_Measured]) -> Monitored:
+def _summarize(plays: Sequence[StoredSummary], measured: Sequence[_Measured]) -> Monitored:
     counts = [play.exceedances for play in measured if play.exceedances is not None]
     raised = [play.alarms for play in measured if play.alarms is not None]
     return Monitored(

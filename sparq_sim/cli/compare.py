@@ -61,7 +61,7 @@ def compare(
 
     from rich.console import Console
 
-    from sparq_sim.analysis.cautions import noted_rows
+    from sparq_sim.analysis.cautions import rows_with_notes
     from sparq_sim.analysis.summary import summary
     from sparq_sim.report.terminal import summary_table
     from sparq_sim.study.results import Results
@@ -84,7 +84,7 @@ def compare(
         _print_comparisons(studies, asked, price=price, as_json=as_json)
         return
     if as_json:
-        rows = [row for study in studies for row in noted_rows(study)]
+        rows = [row for study in studies for row in rows_with_notes(study)]
         typer.echo(json.dumps(rows, indent=2))
     for study in studies:
         if not as_json:
@@ -169,36 +169,36 @@ def _note_left_out(plays: Sequence[StoredSummary]) -> list[str]:
 
 def _compare_values(study: Results, *, path: str, against: str | None, price: float) -> _Comparison:
     """Compare the values of a swept path."""
-    from sparq_sim.analysis.contrasts import alone, between, moving_with
+    from sparq_sim.analysis.contrasts import compare_values, find_linked_paths, find_unpaired
     from sparq_sim.study.settings import path_called, swept
 
     found = study.finished()
     value = None if against is None else read_value(against)
-    rows = between(found, path, against=value, price=price)
+    rows = compare_values(found, path, against=value, price=price)
     path = path_called(path, swept(each.setting for each in found))
-    moving = moving_with(found, path)
+    moving = find_linked_paths(found, path)
     along = f" together with {', '.join(moving)}, swept side by side" if moving else ""
     remarks = [f"Compared with {path} = {rows[0].against}{along}, all else being equal."]
     changed = [each for each in found if path in each.setting]
     if same := sorted({each.optimizer for each in found} - {each.optimizer for each in changed}):
         remarks.append(f"It makes no difference to: {', '.join(same)}.")
-    return _Comparison(rows, remarks, _note_left_out(alone(changed, rows)))
+    return _Comparison(rows, remarks, _note_left_out(find_unpaired(changed, rows)))
 
 
 def _compare_prices(study: Results, *, price: float, against: str | None) -> _Comparison:
     """Compare optimizers by regret plus price."""
-    from sparq_sim.analysis.contrasts import alone, priced, spending_least
+    from sparq_sim.analysis.contrasts import compare_at_price, find_cheapest, find_unpaired
 
     found = study.finished()
-    rows = priced(found, price, against=against)
-    least = spending_least(found)
+    rows = compare_at_price(found, price, against=against)
+    least = find_cheapest(found)
     why = ""
     if against is None:
         why = ", which spends least"
         if len(least) > 1:
             why = f": of those that spend least ({', '.join(least)}), it has the least regret"
     remark = f"Compared with {rows[0].against}{why}."
-    return _Comparison(rows, [remark], _note_left_out(alone(found, rows)))
+    return _Comparison(rows, [remark], _note_left_out(find_unpaired(found, rows)))
 
 
 def _compare_without(
@@ -207,15 +207,16 @@ def _compare_without(
     """Play what is missing without an expert, and compare."""
     from rich.console import Console
 
-    from sparq_sim.analysis.contrasts import alone, left_out
-    from sparq_sim.analysis.summary import grouped
-    from sparq_sim.report.terminal import expert_in_words, watching
+    from sparq_sim.analysis.contrasts import compare_without, find_unpaired
+    from sparq_sim.analysis.summary import group
+    from sparq_sim.report.progress import show_progress
+    from sparq_sim.report.terminal import expert_in_words
     from sparq_sim.study.ablation import without
     from sparq_sim.study.executors import terminable
     from sparq_sim.study.settings import agree
 
     other = without(study, expert, allow_import=allow_import)
-    with watching(Console(stderr=True)) as watch, terminable():
+    with show_progress(Console(stderr=True)) as watch, terminable():
         done = other.run(executor, watch=watch)
     notes = list(done.notes)
     if done.failed_plays:
@@ -226,14 +227,14 @@ def _compare_without(
             raise SparqError(failed)
         notes.append(failed)
     found = study.finished()
-    rows = left_out(found, other.results.finished(), expert, price=price)
+    rows = compare_without(found, other.results.finished(), expert, price=price)
     # Those that were refused are in the notes of the study without the expert.
     tried = {play.label: play for play in other.plays()}.values()
     left = [
         play
-        for play in alone(found, rows)
+        for play in find_unpaired(found, rows)
         if any(play.optimizer == o.optimizer and agree(play.setting, o.setting) for o in tried)
     ]
-    played = Counter(name for name, _ in grouped(found))
+    played = Counter(name for name, _ in group(found))
     words = expert_in_words(expert, rows, played=played)
     return _Comparison(rows, words, [*notes, *_note_left_out(left)], (other.results,))

@@ -79,7 +79,7 @@ def export(
     what: Annotated[Exported, typer.Option(help="Which table.")] = Exported.SUMMARY,
 ) -> None:
     """Write the summary, the rounds or the replies of a study to one file."""
-    from sparq_sim.analysis.summary import export as write
+    from sparq_sim.analysis.export import export as write
     from sparq_sim.study.results import Results
 
     study = Results.open(folder)
@@ -104,11 +104,12 @@ def write_report(
 
     from rich.console import Console
 
+    from sparq_sim.analysis.levels import compute_levels
     from sparq_sim.report import write
-    from sparq_sim.report.terminal import levels, watching_levels
+    from sparq_sim.report.progress import show_level_progress
 
-    with watching_levels(Console(stderr=True)) as watch:
-        find = partial(levels, known=known, watch=watch)
+    with show_level_progress(Console(stderr=True)) as watch:
+        find = partial(compute_levels, known=known, watch=watch)
         return write(study, to, replays=replays, allow_import=allow_import, levels=find)
 
 

@@ -21,7 +21,7 @@ from sparq_sim.cli.report import REPORT, write_report
 from sparq_sim.plugin.frames import describe_error
 
 if TYPE_CHECKING:
-    from sparq_sim.report.terminal import Level
+    from sparq_sim.analysis.levels import Level
     from sparq_sim.simulation.references import References
     from sparq_sim.study.results import Results
 
@@ -55,15 +55,10 @@ def run(
     from rich.console import Console
 
     from sparq_sim.analysis.cautions import cautions
+    from sparq_sim.analysis.levels import compute_levels, note_estimates
     from sparq_sim.analysis.summary import summary
-    from sparq_sim.report.terminal import (
-        estimates,
-        legend,
-        levels,
-        summary_table,
-        watching,
-        watching_levels,
-    )
+    from sparq_sim.report.progress import show_level_progress, show_progress
+    from sparq_sim.report.terminal import legend, summary_table
     from sparq_sim.study.executors import Terminated, terminable
     from sparq_sim.study.study import Study
 
@@ -73,7 +68,7 @@ def run(
     console = Console()
     study = Study(loaded, folder, into=into)
     try:
-        with watching(console) as watch, terminable():
+        with show_progress(console) as watch, terminable():
             done = study.run(make_executor(executor, jobs), watch=watch)
     except KeyboardInterrupt as stop:
         study.store.prepare()  # Workers that were killed may have left files that are not whole.
@@ -84,8 +79,8 @@ def run(
     if rows:
         reference_levels: list[Level] = []
         try:
-            with watching_levels(console) as watch_levels:
-                reference_levels = levels(loaded, known=known, watch=watch_levels)
+            with show_level_progress(console) as watch_levels:
+                reference_levels = compute_levels(loaded, known=known, watch=watch_levels)
         except Exception as error:  # Of a plug-in, whatever it be: the plays are there.
             say(f"Note: no reference levels: {describe_error(error)}", err=True)
         table = summary_table(loaded.title, rows, reference_levels, width=console.width)
@@ -97,7 +92,11 @@ def run(
             highlight=False,
         )
     warned = cautions(study.results)
-    for note in (*done.notes, *(caution.text for caution in warned), *estimates(known.values())):
+    for note in (
+        *done.notes,
+        *(caution.text for caution in warned),
+        *note_estimates(known.values()),
+    ):
         say(f"Note: {note}", err=True)
     played = done.done - done.resumed
     plays = "1 play" if played == 1 else f"{played} plays"

@@ -1,4 +1,4 @@
-"""The report: a study as one HTML file, which needs no network."""
+"""The report of a study: one HTML file, tables in the terminal, and figures for print."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sparq_sim.report.html.page import FindLevels
+    from sparq_sim.report.gather import FindLevels
     from sparq_sim.study.results import Results
+
+__all__ = ["write"]
 
 
 def write(
@@ -18,17 +20,26 @@ def write(
     allow_import: bool = False,
     levels: FindLevels | None = None,
 ) -> Path:
-    """Write the report of a study to a file, and give its path.
+    """Write the report of a study as one HTML file, which needs no network.
 
-    A study that is not finished, or not begun, gives a page that says so. *replays* plays one
-    play of each optimizer again, for the reader to watch. With *allow_import*, the study may name
-    code to run for that, as `module:Class`. *levels* finds the reference levels of a scenario, by
-    default `sparq_sim.report.terminal.levels`.
+    A study that is not finished, or not begun, gives a page that says so.
+
+    Args:
+        study: The study.
+        to: The file.
+        replays: Whether one play of each optimizer is played again, for the reader to watch.
+        allow_import: Whether the study may name code to run for that, as `module:Class`.
+        levels: Computes the reference levels of a scenario; by default,
+            `sparq_sim.analysis.levels.compute_levels`.
+
+    Returns:
+        The file.
     """
-    from sparq_sim.report.html import page
+    from sparq_sim.report.gather import gather
+    from sparq_sim.report.html.page import render
     from sparq_sim.study.store import write_whole
 
+    data = gather(study, replays=replays, allow_import=allow_import, levels=levels)
     # What no file can hold, such as half a character, is replaced and does no further harm.
-    told = page.gathered(study, replays=replays, allow_import=allow_import, levels=levels)
-    write_whole(Path(to).absolute(), page.rendered(told).encode("utf-8", "replace"))
+    write_whole(Path(to).absolute(), render(data).encode("utf-8", "replace"))
     return Path(to)

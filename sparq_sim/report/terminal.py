@@ -1,96 +1,36 @@
-"""The console: tables and progress as a person reads them."""
+"""Terminal: tables of results, drawn by rich, and sentences about experts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf, isfinite
 from string import ascii_lowercase
-from time import perf_counter
-from typing import TYPE_CHECKING, TypeAlias
 
 from rich import box
-from rich.console import Console, Group
-from rich.live import Live
+from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TaskProgressColumn,
-    TextColumn,
-)
 from rich.table import Table
-from rich.text import Text
 
+from sparq_sim.analysis.contrasts import Contrast
+from sparq_sim.analysis.levels import Level
+from sparq_sim.analysis.prices import BreakEven
+from sparq_sim.analysis.summary import Spread, Summary
 from sparq_sim.errors import visible
-from sparq_sim.simulation.lifetime import open_landscape
+from sparq_sim.report.data import REFERENCES
 from sparq_sim.simulation.measures import LOW_ANSWERED
-from sparq_sim.simulation.references import References, WatchLevels, compute_references
 from sparq_sim.study.settings import brief, in_words, swept
 
-if TYPE_CHECKING:
-    from sparq_sim.analysis.contrasts import BreakEven, Contrast
-    from sparq_sim.analysis.summary import Spread, Summary
-    from sparq_sim.scenario.model import Scenario
-    from sparq_sim.study.progress import Progress as StudyProgress
-    from sparq_sim.study.progress import Watch
-
-Level: TypeAlias = tuple[Mapping[str, object], References]
-
-
-LEVELS_UNSEEN = 1.0
-"""Seconds that reference levels may take before it is shown how far they have come."""
-
-
-def levels(
-    scenario: Scenario,
-    *,
-    known: dict[str, References] | None = None,
-    watch: WatchLevels | None = None,
-) -> list[Level]:
-    """Compute the reference levels of a scenario, one for each setting whose world differs.
-
-    Args:
-        scenario: Where its `levels` is false, there are none.
-        known: Levels found before, by world; what is found is added, so as not to find it twice.
-        watch: Hears how far each has come, as by `compute_references`.
-    """
-    known = {} if known is None else known
-    found: dict[str, Level] = {}
-    for setting, one in scenario.settings():
-        rules, environment = one.rules, one.environment
-        world = repr((environment, one.seed, rules.period, rules.most_rounds))
-        if not one.levels or world in found:
-            continue
-        if world not in known:
-            times = [t * rules.period for t in range(1, rules.most_rounds + 1)]
-            budget = environment.level_evaluations
-            with open_landscape(environment, one.seed) as landscape:
-                known[world] = compute_references(landscape, times, budget=budget, watch=watch)
-        found[world] = setting, known[world]
-    return list(found.values())
-
-
-def estimates(found: Iterable[References]) -> list[str]:
-    """List the reference levels of which only a part was computed, each once."""
-    return [
-        f"reference levels are estimated, from {told}"
-        for told in dict.fromkeys(level.estimated_from for level in found)
-        if told
-    ]
-
+__all__ = ["OPTIONAL", "contrast_table", "expert_in_words", "legend", "summary_table"]
 
 OPTIONAL = ("seconds", "pushed", "retries", "spent", "exponent", "asked")
 """Columns that a narrow terminal does without, in this order."""
-ROOM = "room"
+_ROOM = "room"
 """What a narrow terminal does without as well: wide gaps, long names, and prices on one line."""
-LONG = 8
+_LONG = 8
 """A longer name of a column is a letter there."""
-LARGE = 1e6
+_LARGE = 1e6
 """Numbers from here on are written in powers of ten."""
-MARK = " !"
+_MARK = " !"
 """Stands behind a number that cannot be right."""
 
 
@@ -101,26 +41,29 @@ def summary_table(
     *,
     width: int = 10**6,
 ) -> Table:
-    """Lay out what the plays of a study come to, and what simple policies would get.
+    """Return a table of what the plays of a study come to, and what simple policies would get.
 
-    What tells rows apart is always shown; other columns as far as a *width* allows.
+    Args:
+        title: Of the study; none where it is empty.
+        summaries: One per row.
+        reference_levels: Settings and what simple policies would get in them.
+        width: In characters. What tells rows apart is always shown; other columns where there is
+            room for them.
     """
-    return _fitting(
+    return _fit(
         lambda without: _table(title, summaries, reference_levels, without=without),
         OPTIONAL,
         width=width,
     )
 
 
-def _fitting(
-    made: Callable[[Sequence[str]], Table], optional: Sequence[str], *, width: int
-) -> Table:
-    """Make a table without so many of its *optional* columns as a width asks for."""
-    for left_out in range(len(optional)):
-        table = made(optional[:left_out])
+def _fit(make: Callable[[Sequence[str]], Table], optional: Sequence[str], *, width: int) -> Table:
+    """Make a table, leaving out as many of its *optional* columns as it takes to fit a width."""
+    for omitted in range(len(optional)):
+        table = make(optional[:omitted])
         if Console(width=10**6).measure(table).maximum <= width:
             return table
-    return made(optional)
+    return make(optional)
 
 
 def _table(
@@ -147,12 +90,9 @@ def _table(
         setting = [_safe(_shown(setting_of.get(path, ""))) for path in paths]
         if len(reference_levels) == 1:
             setting = [""] * len(paths)
-        for label, number in (
-            ("uniform, expected", level.uniform),
-            ("best fixed point", level.fixed),
-            ("one round late", level.late),
-        ):
-            table.add_row(label, *setting, f"{number:.4f}         ", style="dim")
+        for name, label in REFERENCES.items():
+            number = f"{getattr(level, name):.4f}         "
+            table.add_row(label, *setting, number, style="dim")
     if not reference_levels and summaries:
         count = _count([each.plays for each in summaries], "play")
         table.caption = f"{count} per row: mean ± half its 95 % interval"
@@ -160,7 +100,7 @@ def _table(
 
 
 def _headings(summaries: Sequence[Summary]) -> Iterator[str]:
-    """Name the columns; some are there only where there is something to tell."""
+    """Yield the names of the columns; some are shown only where they are not all 0."""
     yield "average regret"
     if any(each.ended_early for each in summaries):
         yield "rounds"
@@ -178,7 +118,7 @@ def _headings(summaries: Sequence[Summary]) -> Iterator[str]:
 
 def _numbers(each: Summary) -> dict[str, str]:
     return {
-        "average regret": _with_reach(each.average_regret, 4) + MARK * bool(each.impossible),
+        "average regret": _with_reach(each.average_regret, 4) + _MARK * bool(each.impossible),
         "rounds": f"{each.rounds:.1f}",
         "idle": f"{100 * each.idle:.0f} %",
         "exponent": _with_reach(each.exponent, 2),
@@ -211,12 +151,12 @@ _MEANINGS = {
 
 
 def legend(table: Table, *, replications: int, marked: bool) -> str:
-    """Explain the columns of a `summary_table`.
+    """Return the lines that explain the columns of a `summary_table`.
 
     Args:
-        table: The table, of which only the columns shown are explained.
+        table: The table; only columns that it shows are explained.
         replications: How many there are of each play.
-        marked: Whether a number is marked as one that cannot be right.
+        marked: Whether a number is marked as impossible.
     """
     lines = [
         f"{replications} replication{'' if replications == 1 else 's'}: "
@@ -228,7 +168,7 @@ def legend(table: Table, *, replications: int, marked: bool) -> str:
         ),
     ]
     if marked:
-        lines.append(f"{MARK.strip():8} regret below 0, which is impossible: see the notes")
+        lines.append(f"{_MARK.strip():8} regret below 0, which is impossible: see the notes")
     lines.append("The last lines are what simple policies with full knowledge would get.")
     return "\n".join(lines)
 
@@ -239,17 +179,18 @@ def legend(table: Table, *, replications: int, marked: bool) -> str:
 def contrast_table(
     title: str, contrasts: Sequence[Contrast], *, priced: bool, width: int = 10**6
 ) -> Table:
-    """Lay out paired differences: what plays come to here and there, and which is the better.
+    """Return a table of paired differences: what plays come to, and which is better.
 
     Args:
-        title: Of the study.
-        contrasts: One a row.
-        priced: Whether a price is asked about: then there is a column of break-even prices.
-        width: What it does not allow is left out or folded, but never the difference and verdict.
+        title: Of the study; none where it is empty.
+        contrasts: One per row.
+        priced: Whether a price was given: then there is a column of break-even prices.
+        width: In characters. What does not fit is left out or folded, but never the difference
+            and the verdict.
     """
-    return _fitting(
+    return _fit(
         lambda without: _contrast_table(title, contrasts, priced=priced, without=without),
-        ("there", "here", ROOM),
+        ("there", "here", _ROOM),
         width=width,
     )
 
@@ -260,7 +201,7 @@ def _contrast_table(
     names = brief(swept(each.setting for each in contrasts))
     fixed = _fixed(contrasts)
     varied = [path for path in names if path not in fixed]
-    narrow = ROOM in without
+    narrow = _ROOM in without
     letters = _letters([names[path] for path in varied]) if narrow else {}
     headings = {
         "here": "regret + price" if priced else "average regret",
@@ -300,7 +241,7 @@ def _contrast_table(
 
 def _letters(names: Sequence[str]) -> dict[str, str]:
     """Call long names by letters."""
-    long = [name for name in names if len(name) > LONG]
+    long = [name for name in names if len(name) > _LONG]
     return dict(zip(long, ascii_lowercase, strict=False))
 
 
@@ -335,9 +276,9 @@ def expert_in_words(
     """Return, for each optimizer, a sentence on whether an *expert* helps or harms.
 
     Args:
-        expert: Its name.
+        expert: Name of the expert.
         contrasts: Of plays with it and without it.
-        played: In how many settings each optimizer has played, where these may not be all.
+        played: In how many settings each optimizer played; by default, those of the contrasts.
     """
     by_optimizer: dict[str, list[Contrast]] = {}
     for each in contrasts:
@@ -388,7 +329,9 @@ def _all_in_words(expert: str, found: Sequence[Contrast], *, of: int) -> str:
     if where["equal"]:
         told.append(f"makes no difference in {len(where['equal'])}")
     if where["unclear"]:
-        told.append(f"in {len(where['unclear'])} nothing can be said, for the interval includes 0")
+        told.append(
+            f"in {len(where['unclear'])} nothing can be said, because the interval includes 0"
+        )
     return (
         f"The expert {expert!r} and {found[0].optimizer}, in "
         f"{len(found)}{f' of {of}' if of > len(found) else ''} settings: "
@@ -404,7 +347,7 @@ def _with_reach(spread: Spread, digits: int, *, sign: str = "") -> str:
 
 def _number(number: float, digits: int = 4, *, sign: str = "") -> str:
     """Write a number with so many digits behind the point, or in all if it is large."""
-    return f"{number:{sign}.{digits}{'f' if abs(number) < LARGE else 'g'}}"
+    return f"{number:{sign}.{digits}{'f' if abs(number) < _LARGE else 'g'}}"
 
 
 def _safe(text: str) -> str:
@@ -413,66 +356,3 @@ def _safe(text: str) -> str:
 
 def _shown(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-@contextmanager
-def watching_levels(console: Console) -> Iterator[WatchLevels | None]:
-    """Show how far reference levels have come, where they take their time and it is a terminal."""
-    if not console.is_terminal:
-        yield None
-        return
-    bar = Progress(
-        TextColumn("reference levels"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("(levels = false leaves them out)"),
-        console=console,
-        transient=True,
-    )
-    task = bar.add_task("", total=None)
-    began = perf_counter()
-
-    def watch(done: int, total: int) -> None:
-        if perf_counter() - began >= LEVELS_UNSEEN:
-            bar.start()
-            bar.update(task, completed=min(done, total), total=total)
-
-    try:
-        yield watch
-    finally:
-        bar.stop()
-
-
-@contextmanager
-def watching(console: Console) -> Iterator[Watch | None]:
-    """Show a bar and the running average regrets; nothing where there is no terminal."""
-    if not console.is_terminal:
-        yield None
-        return
-    bar = Progress(
-        TextColumn("plays"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[pace]}"),
-        console=console,
-    )
-    task: TaskID = bar.add_task("", total=None, pace="")
-    with Live(bar, console=console, transient=True, refresh_per_second=4) as live:
-
-        def watch(progress: StudyProgress) -> None:
-            left = progress.remaining
-            pace = f"{progress.rate:.1f} a second"
-            pace += "" if left is None else f", {left:.0f} s to go"
-            bar.update(task, completed=progress.done, total=progress.total, pace=pace)
-            live.update(Group(bar, _running(progress)))
-
-        yield watch
-
-
-def _running(progress: StudyProgress) -> Text:
-    regrets = progress.average_regrets
-    lines = [
-        f"  {name} {setting if setting != '{}' else ''}: {regret:.4f}"
-        for (name, setting), regret in sorted(regrets.items())[:20]
-    ]
-    return Text(visible("\n".join(lines)), style="dim")

@@ -15,7 +15,8 @@ from sparq_sim.analysis.summary import summary
 from sparq_sim.arrays import Point
 from sparq_sim.cli.main import app
 from sparq_sim.plugin.contract import Landscape
-from sparq_sim.report.html.page import gathered, rendered
+from sparq_sim.report.gather import gather
+from sparq_sim.report.html.page import render
 from sparq_sim.report.terminal import legend, summary_table
 from sparq_sim.study.results import Results
 from sparq_sim.testing import Asker, Slope
@@ -131,14 +132,14 @@ def test_the_headline_never_names_an_impossible_regret_the_best(tmp_path: Path) 
     top, foot = (next(r for r in summary(study) if r.optimizer == name) for name in optimizers)
     assert top.average_regret.mean < foot.average_regret.mean
     assert top.impossible == 2
-    told = gathered(study, replays=False)
-    assert "top" not in told.winner
+    told = gather(study, replays=False)
+    assert "top" not in told.headline
     assert any("regret is below 0" in note for note in told.notes)
 
 
 def test_where_all_regrets_are_impossible_nobody_is_named(tmp_path: Path) -> None:
     study = modest(tmp_path, optimizers={"top": {"kind": "fixed", "point": [0.5]}})
-    assert gathered(study, replays=False).winner.startswith("No optimizer can be named the best")
+    assert gather(study, replays=False).headline.startswith("No optimizer can be called the best")
 
 
 # Plays that are shorter than others
@@ -149,20 +150,20 @@ def test_plays_that_ended_early_are_told_and_their_rounds_are_a_column(tmp_path:
     study = finished(tmp_path, optimizers={**ASKER, "idler": {"kind": "uniform"}}, **changes)
     told = of(study, "early")
     assert told.text == (
-        "1 of 2 plays ended early, after 11 of 25 rounds (budget): asker; averages over unlike "
-        "numbers of rounds do not compare"
+        "1 of 2 plays ended early, after 11 of 25 rounds (budget): asker; averages over "
+        "different numbers of rounds cannot be compared"
     )
     rows = summary(study)
     assert [(row.rounds, row.ended_early) for row in rows] == [(11, 1), (25, 0)]
     assert "rounds" in [column.header for column in summary_table("", rows).columns]
-    page = rendered(gathered(study, replays=False))
+    page = render(gather(study, replays=False))
     assert '<th class="n">rounds</th>' in page
 
 
 def test_a_winner_whose_plays_were_short_is_said_to_be(tmp_path: Path) -> None:
     changes = {"budget": 1.05, "ends_when_spent": True, "experts": sage(cost=0.1)}
     study = finished(tmp_path, optimizers=ASKER, **changes)
-    told = gathered(study, replays=False).winner
+    told = gather(study, replays=False).headline
     assert told.endswith("1 play of 1 of asker ended early: its plays lasted 11 rounds on average.")
 
 
@@ -171,13 +172,13 @@ def test_rounds_without_a_move_are_told(tmp_path: Path) -> None:
     study = finished(tmp_path, experts=sage(transit=1.5), optimizers={"waiting": waiting})
     told = of(study, "idle")
     assert told.text.endswith(
-        "of 25 rounds of waiting passed without a move: the point before stayed in force"
+        "of 25 rounds of waiting passed without a move: the previous point stayed in force"
     )
     (row,) = summary(study)
     assert row.idle > 0.3
     columns = {str(column.header): [*column.cells] for column in summary_table("", [row]).columns}
     assert columns["idle"] == [f"{100 * row.idle:.0f} %"]
-    assert '<th class="n">without a move</th>' in rendered(gathered(study, replays=False))
+    assert '<th class="n">without a move</th>' in render(gather(study, replays=False))
 
 
 # One number, one meaning
@@ -189,11 +190,11 @@ def test_queries_a_round_are_the_same_in_table_and_chart_whatever_is_retried(
     flaky = sage(loss=0.5, patience=1.0, policy={"retries": 3})
     study = finished(tmp_path, experts=flaky, optimizers={"asker": Asker(batch=2)})
     (row,) = summary(study)
-    tracks = {track.name: track for track in gathered(study, replays=False).material.tracks}
+    series = {each.name: each for each in gather(study, replays=False).charts.series}
     assert row.asked_per_round == pytest.approx(49 / 25)
-    assert tracks["asked"].means.mean() == pytest.approx(row.asked_per_round)
+    assert series["asked"].means.mean() == pytest.approx(row.asked_per_round)
     assert row.retries_per_round > 0.5
-    assert tracks["retries"].means.mean() == pytest.approx(row.retries_per_round)
+    assert series["retries"].means.mean() == pytest.approx(row.retries_per_round)
 
 
 def test_the_shares_of_what_became_of_queries_sum_to_one(tmp_path: Path) -> None:
@@ -208,7 +209,7 @@ def test_the_shares_of_what_became_of_queries_sum_to_one(tmp_path: Path) -> None
     shares = [row.answered, row.late, row.lost, row.refused, row.invalid, row.unavailable, row.open]
     assert sum(shares) == pytest.approx(1.0)
     assert all(share > 0 for share in (row.answered, row.late, row.lost, row.refused, row.invalid))
-    page = rendered(gathered(Results.open(tmp_path), replays=False))
+    page = render(gather(Results.open(tmp_path), replays=False))
     for heading in ("answered", "late", "lost", "refused", "useless"):
         assert f'<th class="n">{heading}</th>' in page
 

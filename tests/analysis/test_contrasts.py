@@ -21,15 +21,15 @@ from typer.testing import CliRunner
 
 from sparq_sim import SparqError
 from sparq_sim.analysis.contrasts import (
-    BreakEven,
     Contrast,
-    between,
-    break_even,
-    left_out,
-    moving_with,
-    priced,
+    compare_at_price,
+    compare_values,
+    compare_without,
+    find_linked_paths,
 )
-from sparq_sim.analysis.summary import AnalysisError, Spread, paired
+from sparq_sim.analysis.pairs import compare_optimizers
+from sparq_sim.analysis.prices import BreakEven, break_even
+from sparq_sim.analysis.summary import AnalysisError, Spread
 from sparq_sim.cli.main import app, main
 from sparq_sim.errors import PluginError
 from sparq_sim.optimizers.uniform import Uniform
@@ -116,7 +116,7 @@ def key(**values: float) -> str:
 
 @pytest.mark.parametrize("price", [0.0, 0.5])
 def test_differences_along_a_path_are_those_of_pandas(study: Results, price: float) -> None:
-    found = between(study.finished(), LOSS, price=price)
+    found = compare_values(study.finished(), LOSS, price=price)
     totals = by_pandas(study.folder, price)
     assert len(found) == 2 * 2  # optimizers and noises
     for each in found:
@@ -131,8 +131,8 @@ def test_differences_along_a_path_are_those_of_pandas(study: Results, price: flo
 
 
 def test_another_value_can_be_compared_with(study: Results) -> None:
-    forth = between(study.finished(), "noise", against=0.3)
-    back = between(study.finished(), "noise", against=0.1)
+    forth = compare_values(study.finished(), "noise", against=0.3)
+    back = compare_values(study.finished(), "noise", against=0.1)
     assert [-each.difference.mean for each in forth] == [each.difference.mean for each in back]
 
 
@@ -146,8 +146,8 @@ def listed(tmp_path_factory: pytest.TempPathFactory) -> Results:
 def test_of_a_list_only_plays_of_one_setting_are_compared(listed: Results) -> None:
     totals = by_pandas(listed.folder, 0.5)
     played = [{NOISE: 0.3, LOSS: 0.0}, {NOISE: 0.1, LOSS: 0.5}]
-    at_price = priced(listed.finished(), 0.5)
-    for found in (at_price, paired(listed, "sparq-gp-ucb", "uniform")):
+    at_price = compare_at_price(listed.finished(), 0.5)
+    for found in (at_price, compare_optimizers(listed, "sparq-gp-ucb", "uniform")):
         assert [each.setting for each in found] == played
     for each in at_price:
         name = json.dumps(each.setting, sort_keys=True).replace(" ", "")
@@ -158,23 +158,23 @@ def test_of_a_list_only_plays_of_one_setting_are_compared(listed: Results) -> No
 def test_of_a_list_an_expert_is_left_out_of_the_settings_that_were_played(listed: Results) -> None:
     other = without(listed, "sage")
     other.run(InProcess())
-    found = left_out(listed.finished(), other.results.finished(), "sage")
+    found = compare_without(listed.finished(), other.results.finished(), "sage")
     assert len(found) == 2 * 2
     assert {each.verdict for each in found if each.optimizer == "uniform"} == {"equal"}
 
 
 def test_along_a_path_of_a_list_the_other_goes_along(listed: Results) -> None:
-    (one, two) = between(listed.finished(), NOISE)  # The loss goes along with it.
+    (one, two) = compare_values(listed.finished(), NOISE)  # The loss goes along with it.
     assert one.setting == two.setting == {NOISE: 0.3, LOSS: 0.0}
 
 
 def test_what_is_swept_side_by_side_goes_along(tmp_path: Path) -> None:
     sweep = {"way": "zip", NOISE: [0.1, 0.3], LOSS: [0.0, 0.5]}
     found = run(small(sweep=sweep, optimizers=["uniform"]), tmp_path).finished()
-    assert moving_with(found, NOISE) == [LOSS]
+    assert find_linked_paths(found, NOISE) == [LOSS]
     compared = f"{NOISE} = 0.1 together with {LOSS}, swept side by side, all else being equal."
     assert f"Compared with {compared}" in printed(str(tmp_path), "--between", NOISE)
-    (one,) = between(found, NOISE)
+    (one,) = compare_values(found, NOISE)
     assert one.setting == {NOISE: 0.3, LOSS: 0.5}
 
 
@@ -185,37 +185,37 @@ def test_where_no_settings_differ_by_a_path_alone_it_is_named_what_else_changes(
     found = run(small(sweep=sweep, optimizers=["uniform"], rounds=3), tmp_path).finished()
     words = f"at {NOISE} = 0.1 and at another value, all else being equal: {LOSS} changes as well"
     with pytest.raises(AnalysisError, match=re.escape(words)):
-        between(found, NOISE)
+        compare_values(found, NOISE)
 
 
 def test_what_cannot_be_compared_is_refused(study: Results) -> None:
     found = study.finished()
     with pytest.raises(SparqError, match="'nois' is not swept: did you mean 'noise'"):
-        between(found, "nois")
+        compare_values(found, "nois")
     with pytest.raises(SparqError, match=r"noise was never 0\.2; there are: 0\.1, 0\.3"):
-        between(found, "noise", against=0.2)
+        compare_values(found, "noise", against=0.2)
     with pytest.raises(SparqError, match=r"may be any of a\.loss, b\.loss; write it in full"):
         path_called("loss", ["a.loss", "b.loss"])
     with pytest.raises(AnalysisError, match=r"has one value only, 0\.1"):
-        between([play for play in found if play.setting[NOISE] == 0.1], NOISE)
+        compare_values([play for play in found if play.setting[NOISE] == 0.1], NOISE)
     with pytest.raises(AnalysisError, match="there is one: run the study with more"):
-        between([play for play in found if play.replication == 0], NOISE)
+        compare_values([play for play in found if play.replication == 0], NOISE)
     unlike = [replace(play, play=replace(play.play, seed=hash(play.key))) for play in found]
     with pytest.raises(AnalysisError, match="there is none"):
-        between(unlike, NOISE)
+        compare_values(unlike, NOISE)
     with pytest.raises(AnalysisError, match="price is -1"):
-        priced(found, -1)
+        compare_at_price(found, -1)
     with pytest.raises(AnalysisError, match="did you mean 'uniform'"):
-        priced(found, 1, against="unifrom")
+        compare_at_price(found, 1, against="unifrom")
     with pytest.raises(AnalysisError, match="two optimizers are compared, and there is 'uniform'"):
-        priced([play for play in found if play.optimizer == "uniform"], 1)
+        compare_at_price([play for play in found if play.optimizer == "uniform"], 1)
 
 
 # At a price
 
 
 def test_totals_and_break_even_prices_are_those_of_pandas(study: Results) -> None:
-    found = priced(study.finished(), 0.5)
+    found = compare_at_price(study.finished(), 0.5)
     assert {each.against for each in found} == {"uniform"}  # It asks nobody.
     assert len(found) == 2 * 2
     regrets, at_one = by_pandas(study.folder), by_pandas(study.folder, 1.0)
@@ -295,7 +295,7 @@ def test_intervals_cover_what_is_true_95_times_of_100(cost: float) -> None:
     covered = np.zeros(3)
     for _ in range(times):
         found = simulated(rng, gain, cost)
-        (plain,), (total,) = between(found, "a"), between(found, "a", price=price)
+        (plain,), (total,) = compare_values(found, "a"), compare_values(found, "a", price=price)
         ranges = plain.break_even.ranges
         covered += [
             plain.difference.low <= -gain <= plain.difference.high,
@@ -314,7 +314,7 @@ def test_the_harm_of_an_expert_is_that_of_pandas(advised: Results) -> None:
     other.run(InProcess())
     found = {
         each.optimizer: each
-        for each in left_out(advised.finished(), other.results.finished(), "liar")
+        for each in compare_without(advised.finished(), other.results.finished(), "liar")
     }
     assert found.keys() == {"open", "sage-only"}  # The third has a share for the liar.
     here, there = by_pandas(advised.folder), by_pandas(other.folder)
@@ -328,7 +328,7 @@ def test_others_meet_the_same_chance_without_an_expert(advised: Results) -> None
     other.run(InProcess())
     (one,) = [
         each
-        for each in left_out(advised.finished(), other.results.finished(), "liar")
+        for each in compare_without(advised.finished(), other.results.finished(), "liar")
         if each.optimizer == "sage-only"
     ]
     assert one.verdict == "equal"
@@ -359,7 +359,7 @@ def test_a_setting_of_the_expert_alone_is_played_once_without_it(study: Results)
     other = without(study, "sage")
     other.run(InProcess())
     assert len(other.plays()) == 2 * 2 * 3  # Its losses make no difference.
-    found = left_out(study.finished(), other.results.finished(), "sage")
+    found = compare_without(study.finished(), other.results.finished(), "sage")
     assert len(found) == 2 * 2 * 2
     assert {each.verdict for each in found if each.optimizer == "uniform"} == {"equal"}
     again = without(study, "sage").run(InProcess())
@@ -416,7 +416,7 @@ def test_of_several_settings_those_with_harm_are_named() -> None:
     (text,) = expert_in_words("liar", found)
     assert text == (
         "The expert 'liar' and mine, in 4 settings: harms in 1 (transit 3), helps in 1, makes no "
-        "difference in 1, in 1 nothing can be said, for the interval includes 0."
+        "difference in 1, in 1 nothing can be said, because the interval includes 0."
     )
 
 
@@ -471,7 +471,7 @@ def test_what_all_rows_have_in_common_is_told_once() -> None:
 
 
 def test_a_huge_price_makes_large_numbers_and_the_same_verdicts(study: Results) -> None:
-    large, larger = (priced(study.finished(), price) for price in (1e9, 1e300))
+    large, larger = (compare_at_price(study.finished(), price) for price in (1e9, 1e300))
     assert [each.verdict for each in larger] == [each.verdict for each in large]
     assert all(np.isfinite(each.difference.low) for each in larger)
     assert len(drawn(contrast_table("", larger, priced=True), width=200).splitlines()[3]) < 120
@@ -491,7 +491,7 @@ def test_compare_prints_what_is_between_settings(study: Results) -> None:
     assert f"Compared with {LOSS} = 0.5, all else being equal." in text
     rows = json.loads(printed(str(study.folder), "--between", LOSS, "--json"))
     assert [row["difference"] for row in rows] == [
-        each.difference.mean for each in between(study.finished(), LOSS)
+        each.difference.mean for each in compare_values(study.finished(), LOSS)
     ]
 
 
@@ -578,7 +578,7 @@ def test_averages_over_unlike_numbers_of_rounds_are_noted_without_an_expert_too(
     limits = {"budget": 0.6, "ends_when_spent": True}
     run(small(optimizers=["sparq-gp-ucb"], **limits), tmp_path)
     arguments = ["compare", str(tmp_path), "--without", "sage", "--executor", "in-process"]
-    unlike = "averages over unlike numbers of rounds do not compare"
+    unlike = "averages over different numbers of rounds cannot be compared"
     assert unlike in runner.invoke(app, arguments).stderr
     (row,) = json.loads(runner.invoke(app, [*arguments, "--json"]).stdout)
     assert any(unlike in note for note in row["notes"])

@@ -22,7 +22,7 @@ from sparq_sim import (
     Study,
     play,
 )
-from sparq_sim.analysis.monitoring import alarms, exceedances, map_rmse, monitored, survival
+from sparq_sim.analysis.monitoring import alarms, exceedances, map_rmse, monitor, survival
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.optimizers.gp_ucb import GPUCB
 from sparq_sim.optimizers.uniform import Uniform
@@ -239,9 +239,7 @@ def study(tmp_path: Path) -> Results:
 
 
 def test_a_study_is_monitored_as_its_plays_are(study: Results) -> None:
-    rows = {
-        row.optimizer: row for row in monitored(study, PLACES, threshold=0.9, allow_import=True)
-    }
+    rows = {row.optimizer: row for row in monitor(study, PLACES, threshold=0.9, allow_import=True)}
     traces = [study.read(play).trace for play in study.plays() if play.optimizer == "keen"]
     maps = [belief_map(trace, PLACES, allow_import=True) for trace in traces]
     keen = rows["keen"]
@@ -257,7 +255,7 @@ def test_a_study_is_monitored_as_its_plays_are(study: Results) -> None:
 
 
 def test_an_optimizer_without_a_belief_is_monitored_for_what_needs_none(study: Results) -> None:
-    rows = {row.optimizer: row.flat() for row in monitored(study, threshold=0.9, allow_import=True)}
+    rows = {row.optimizer: row.flat() for row in monitor(study, threshold=0.9, allow_import=True)}
     calm = rows["calm"]
     assert (calm["plays"], calm["believing"], calm["rounds"]) == (3, 0, 12.0)
     assert calm["rmse"] is calm["missed_share"] is calm["delay"] is None

@@ -80,7 +80,7 @@ def test_reference_levels_of_a_part_are_told_as_such(
     file.write_text('rounds = 30\nenvironment.kind = "dear:Dear"\noptimizers = ["uniform"]\n')
     out = ["--out", str(tmp_path / "out"), "--allow-import", "--executor", "in-process"]
     said = runner.invoke(app, ["run", str(file), *out]).output
-    told = "reference levels are estimated, from 3 of 30 rounds at 268 points"
+    told = "reference levels are estimated from 3 of 30 rounds at 268 points"
     assert f"Note: {told}" in said
     assert told in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 

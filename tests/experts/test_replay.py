@@ -10,7 +10,7 @@ from sparq_environments.moving_peaks import MovingPeaks
 from sparq_experts.replay import Replay
 from sparq_experts.truth import Truth
 from sparq_sim import Channel, Results, Rules, Scenario, SparqError, Study, play
-from sparq_sim.analysis.summary import export
+from sparq_sim.analysis.export import export
 from sparq_sim.scenario.plugins import ExpertEntry
 from sparq_sim.study.executors import InProcess
 from sparq_sim.testing import Asker, Slope, check_expert

@@ -34,7 +34,7 @@ from sparq_sim.optimizers.sw_gp_ucb import SWGPUCB
 from sparq_sim.plugin import registry as plugins
 from sparq_sim.plugin.contract import Briefing, Expert, Model, World
 from sparq_sim.plugin.sources import hash_core
-from sparq_sim.report.html.words import scenario as tell
+from sparq_sim.report.words import describe_scenario as tell
 from sparq_sim.scenario.schema import build_schema
 from sparq_sim.simulation.channel.draws import AnyDraw, Draw, Gamma
 from sparq_sim.simulation.channel.faults import AnyFault, Fault, FaultModel

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from reproduce import browser as chromium
-from sparq_sim.report.html import page
-from sparq_sim.report.html.page import Gathered
+from sparq_sim.report.data import ReportData
+from sparq_sim.report.gather import gather
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.study.executors import InProcess
 from sparq_sim.study.results import Results
@@ -134,9 +134,9 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 
 @pytest.fixture(scope="session")
-def told(study: Results) -> Gathered:
+def told(study: Results) -> ReportData:
     """What the page of that study tells, but for replays."""
-    return page.gathered(study, replays=False)
+    return gather(study, replays=False)
 
 
 # Hostile text

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sparq_sim.report.html.page import Gathered, rendered
+from sparq_sim.report.data import ReportData
+from sparq_sim.report.html.page import render
 from tests.report.conftest import HOSTILE, Browser, only, poisoned
 
 DRAWN = "document.querySelectorAll('.plot .main-svg').length > 0"
@@ -15,9 +16,9 @@ ALL_DRAWN = "[...document.querySelectorAll('.plot')].every(p => p.querySelector(
 
 
 @pytest.fixture(scope="module")
-def page(told: Gathered, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def page(told: ReportData, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "report.html"
-    path.write_text(rendered(told))
+    path.write_text(render(told))
     return path
 
 
@@ -116,7 +117,7 @@ def test_charts_on_paper_cover_no_text(browser: Browser, page: Path) -> None:
     assert min(spare) > -1
 
 
-def test_hostile_text_runs_no_script(browser: Browser, told: Gathered, tmp_path: Path) -> None:
+def test_hostile_text_runs_no_script(browser: Browser, told: ReportData, tmp_path: Path) -> None:
     # Each text in the page gets another of them; over the pages, all of them come everywhere near.
     tags = ["a", "script", "img", "iframe", "svg", "style", "link", "meta", "base", "object", "b"]
     counted = f"return {tags}.map(tag => document.getElementsByTagName(tag).length)"
@@ -128,10 +129,10 @@ def test_hostile_text_runs_no_script(browser: Browser, told: Gathered, tmp_path:
         found: list[int] = browser.run(counted)
         return found
 
-    harmless = opened(rendered(poisoned(told, only("harmless"))))
+    harmless = opened(render(poisoned(told, only("harmless"))))
     for first in (0, 100):
         words = cycle(HOSTILE[first:] + HOSTILE[:first])
-        assert opened(rendered(poisoned(told, words))) == harmless
+        assert opened(render(poisoned(told, words))) == harmless
         assert browser.run("return window.__hacked") is None
         assert browser.complaints() == []
         assert browser.fetched() == [path.as_uri()]

@@ -5,33 +5,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from sparq_sim.analysis.summary import bands, summary
-from sparq_sim.report.html import charts
-from sparq_sim.report.html.charts import (
-    MOST_POINTS,
-    Chart,
-    Material,
-    binned,
-    digits,
-    everything,
-    pareto,
-    some,
-    text,
-    thinned,
-)
-from sparq_sim.report.html.page import Gathered
+from sparq_sim.analysis.curves import bands
+from sparq_sim.analysis.summary import summary
+from sparq_sim.report.data import ChartData, ReportData
+from sparq_sim.report.html.charts import all_charts, cost_charts, series_charts
+from sparq_sim.report.html.figure import Chart, digits, line_style, text
 from sparq_sim.study.results import Results
-from sparq_sim.study.settings import agree, fullest
-
-NUMBERS = st.floats(0, 10)
 
 
-def chart(told: Gathered, name: str) -> Chart:
+def chart(told: ReportData, name: str) -> Chart:
     (found,) = [
-        c for section in everything(told.material).values() for c in section if c.name == name
+        c for section in all_charts(told.charts).values() for c in section if c.name == name
     ]
     return found
 
@@ -43,36 +28,15 @@ def traces(figure: dict[str, Any], name: str) -> list[dict[str, Any]]:
 # Curves
 
 
-@given(st.integers(1, 5000))
-def test_thinning_keeps_the_ends_and_is_bounded(count: int) -> None:
-    places = thinned(count)
-    assert places[0] == 0
-    assert places[-1] == count - 1
-    assert len(places) == len(set(places)) <= MOST_POINTS
-
-
-@given(st.lists(NUMBERS, min_size=1, max_size=2000))
-def test_bins_of_one_size_keep_the_mean(values: list[float]) -> None:
-    rounds, means = binned(np.array(values))
-    sizes = [len(part) for part in np.array_split(values, min(len(values), MOST_POINTS))]
-    assert len(rounds) <= MOST_POINTS
-    assert np.dot(means, sizes) == pytest.approx(sum(values))
-
-
-def test_unknown_rounds_are_left_out_of_their_bins() -> None:
-    rounds, means = binned(np.array([nan, 2.0, nan]))
-    assert (list(rounds), list(means)) == ([2.0], [2.0])
-
-
 def test_numbers_have_five_digits() -> None:
     assert digits([1 / 3, 123456.0, nan, inf]) == [0.33333, 123460.0, None, None]
 
 
-def test_regret_curves_are_those_of_the_analysis(study: Results, told: Gathered) -> None:
+def test_regret_curves_are_those_of_the_analysis(study: Results, told: ReportData) -> None:
     for average, curve in ((True, "average_regret"), (False, "cumulative_regret")):
         figures = chart(told, curve.replace("_", "-")).figures
         for band in bands(study, "average_regret" if average else "cumulative_regret"):
-            place = list(told.material.settings).index(band.setting)
+            place = list(told.charts.settings).index(band.setting)
             data = figures[place]["data"]
             (mean,) = traces(figures[place], band.optimizer)
             low, high = data[data.index(mean) - 2], data[data.index(mean) - 1]
@@ -81,8 +45,8 @@ def test_regret_curves_are_those_of_the_analysis(study: Results, told: Gathered)
                 assert drawn["y"] == pytest.approx(list(expected), rel=1e-4)
 
 
-def test_reference_levels_are_in_every_regret_chart(told: Gathered) -> None:
-    drawn = [c for section in everything(told.material).values() for c in section if c.regret]
+def test_reference_levels_are_in_every_regret_chart(told: ReportData) -> None:
+    drawn = [c for section in all_charts(told.charts).values() for c in section if c.regret]
     assert {c.name for c in drawn} == {"average-regret", "cumulative-regret", "plane", "swept"}
     for each in drawn:
         for figure in each.figures:
@@ -91,9 +55,9 @@ def test_reference_levels_are_in_every_regret_chart(told: Gathered) -> None:
                 assert line["line"]["dash"] != "solid"
 
 
-def test_an_optimizer_has_one_colour_everywhere(told: Gathered) -> None:
+def test_an_optimizer_has_one_colour_everywhere(told: ReportData) -> None:
     colours: dict[str, set[str]] = {"careless": set(), "curious": set()}
-    for section in everything(told.material).values():
+    for section in all_charts(told.charts).values():
         for each in section:
             for figure in each.figures:
                 for name, found in colours.items():
@@ -106,36 +70,23 @@ def test_an_optimizer_has_one_colour_everywhere(told: Gathered) -> None:
 
 def test_more_optimizers_than_colours_differ_by_their_dashes() -> None:
     names = [f"o{i}" for i in range(20)]
-    styles = {tuple(charts._line(names, name).items()) for name in names}
+    styles = {tuple(line_style(names, name).items()) for name in names}
     assert len(styles) == 20
 
 
 # Cost
 
 
-@given(st.lists(st.tuples(NUMBERS, NUMBERS), max_size=30))
-def test_the_front_is_what_nobody_beats(points: list[tuple[float, float]]) -> None:
-    front = {points[i] for i in pareto(points)}
-    unbeaten = {
-        point
-        for point in points
-        if not any(
-            other != point and other[0] <= point[0] and other[1] <= point[1] for other in points
-        )
-    }
-    assert front == unbeaten
-
-
-def test_where_nothing_is_spent_there_is_no_plane(told: Gathered) -> None:
-    free = [row for row in told.material.summaries if row.optimizer == "careless"]
-    assert charts.plane(Material(optimizers=["careless"], summaries=free)) == []
+def test_where_nothing_is_spent_there_is_no_plane(told: ReportData) -> None:
+    free = [row for row in told.charts.summaries if row.optimizer == "careless"]
+    assert cost_charts(ChartData(optimizers=["careless"], summaries=free)) == []
 
 
 # Sweeps
 
 
 def test_each_swept_parameter_has_a_panel_with_means_over_the_others(
-    study: Results, told: Gathered
+    study: Results, told: ReportData
 ) -> None:
     loss, noise = chart(told, "swept").figures
     assert loss["layout"]["xaxis"]["title"]["text"] == "experts.sage.channel.loss"
@@ -147,7 +98,7 @@ def test_each_swept_parameter_has_a_panel_with_means_over_the_others(
         assert drawn == pytest.approx(np.mean(own), rel=1e-4)
 
 
-def test_two_swept_parameters_make_a_map_an_optimizer(study: Results, told: Gathered) -> None:
+def test_two_swept_parameters_make_a_map_an_optimizer(study: Results, told: ReportData) -> None:
     maps = chart(told, "map-0")
     assert [f["layout"]["title"]["text"] for f in maps.figures] == ["careless", "curious"]
     (cells,) = maps.figures[1]["data"]
@@ -159,27 +110,17 @@ def test_two_swept_parameters_make_a_map_an_optimizer(study: Results, told: Gath
     assert (cells["x"], cells["y"]) == (["0", "0.4"], ["0.1", "0.3"])
 
 
-def test_settings_that_are_special_cases_stand_for_the_general() -> None:
-    assert fullest([{}, {"a": 1}, {"a": 2}, {"a": 1, "b": 0}]) == [{"a": 2}, {"a": 1, "b": 0}]
-    assert fullest([{}]) == [{}]
-
-
-def test_settings_agree_where_both_have_a_value() -> None:
-    assert agree({"a": 1}, {"b": 2})
-    assert not agree({"a": 1, "b": 1}, {"b": 2})
-
-
-def test_of_too_many_settings_some_are_chosen_evenly() -> None:
-    many = [{"a": i} for i in range(101)]
-    assert [each["a"] for each in some(many, 5)] == [0, 25, 50, 75, 100]
-
-
 # Other columns
 
 
-def test_what_is_recorded_a_round_has_charts_of_its_own(told: Gathered) -> None:
-    titles = [each.title for each in charts.tracked(told.material)]
-    assert titles[:4] == ["Spent", "Queries a round", "Staleness", "The approximation: KL bound"]
+def test_what_is_recorded_a_round_has_charts_of_its_own(told: ReportData) -> None:
+    titles = [each.title for each in series_charts(told.charts)]
+    assert titles[:4] == [
+        "Spent",
+        "Points asked per round",
+        "Staleness",
+        "The approximation: KL bound",
+    ]
     assert "Noted: width" in titles
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparq_sim.errors import visible
-from sparq_sim.report.html.embed import embedded
+from sparq_sim.report.html.embed import embed
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 DATA = st.recursive(
@@ -19,27 +19,27 @@ DATA = st.recursive(
 
 @given(DATA)
 def test_what_is_embedded_is_read_again(data: object) -> None:
-    assert json.loads(embedded(data)) == data
+    assert json.loads(embed(data)) == data
 
 
 @given(st.text(alphabet="<>&!-/scriptSCRIPT[]\"'\u2028\u2029\\ "))
 def test_nothing_embedded_can_end_its_element_or_begin_another(text: str) -> None:
-    written = embedded({text: [text]})
+    written = embed({text: [text]})
     assert not set(written) & set("<>&\u2028\u2029")
     assert json.loads(written) == {text: [text]}
 
 
 def test_numbers_that_json_lacks_are_null() -> None:
-    assert embedded([nan, inf, -inf, 1.5, np.float64(nan)]) == "[null,null,null,1.5,null]"
+    assert embed([nan, inf, -inf, 1.5, np.float64(nan)]) == "[null,null,null,1.5,null]"
 
 
 def test_arrays_are_lists() -> None:
-    assert embedded({"a": np.array([1.0, nan]), "b": (np.int64(2),)}) == '{"a":[1.0,null],"b":[2]}'
+    assert embed({"a": np.array([1.0, nan]), "b": (np.int64(2),)}) == '{"a":[1.0,null],"b":[2]}'
 
 
 def test_half_a_character_can_be_embedded() -> None:
-    assert json.loads(embedded("\ud800")) == "\ud800"
-    assert embedded("\ud800").encode("ascii")
+    assert json.loads(embed("\ud800")) == "\ud800"
+    assert embed("\ud800").encode("ascii")
 
 
 def test_what_turns_or_hides_text_is_marked() -> None:

@@ -13,9 +13,10 @@ from sparq_sim import Environment, SparqError
 from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box, Domain, Sites
 from sparq_sim.plugin.contract import Landscape
-from sparq_sim.report.environment import Portrait, as_figure, as_html, portray, sample
-from sparq_sim.report.environment.panels import SNAPSHOTS, layout, moment
-from sparq_sim.report.environment.views import FRAMES, Fields, Places, Slices
+from sparq_sim.report.environment import Portrait, draw_figure, portray, sample, write_html
+from sparq_sim.report.environment.data import FRAMES, Fields, Places, Slices
+from sparq_sim.report.environment.layout import layout, moment
+from sparq_sim.report.palette import SNAPSHOTS
 from sparq_sim.testing import Slope
 
 HOSTILE = '</script><script src="https://evil.example/x.js"></script><b>$x^{'
@@ -151,7 +152,12 @@ def test_maps_have_north_up() -> None:
 
 @pytest.mark.parametrize(
     ("world", "panels"),
-    [(cube(1), [1, 1, 2]), (cube(2), [SNAPSHOTS, 2]), (cube(4), [3, 1, 2]), (sites(), [4, 1, 2])],
+    [
+        (cube(1), [1, 1, 2]),
+        (cube(2), [len(SNAPSHOTS), 2]),
+        (cube(4), [3, 1, 2]),
+        (sites(), [4, 1, 2]),
+    ],
 )
 def test_every_view_ends_with_rewards_and_drift(world: Hill, panels: list[int]) -> None:
     rows = layout(sample(world, 100.0))
@@ -195,7 +201,7 @@ def hostile(world: Hill) -> Portrait:
 
 @each_world
 def test_a_page_needs_no_network_and_runs_nobodys_code(world: Hill, tmp_path: Path) -> None:
-    page = Tags(as_html(hostile(world), tmp_path / "page.html"))
+    page = Tags(write_html(hostile(world), tmp_path / "page.html"))
     assert {tag for tag, _ in page.tags} <= {
         *("doctype", "html", "head", "meta", "title", "style", "body", "h1", "p", "div", "script")
     }
@@ -212,14 +218,14 @@ def test_a_page_needs_no_network_and_runs_nobodys_code(world: Hill, tmp_path: Pa
     ("world", "frames"), [(cube(1), 0), (cube(2), FRAMES), (cube(4), 0), (sites(), FRAMES)]
 )
 def test_a_slider_moves_what_has_moments(world: Hill, frames: int, tmp_path: Path) -> None:
-    text = as_html(sample(world, 100.0), tmp_path / "page.html").read_text(encoding="utf-8")
+    text = write_html(sample(world, 100.0), tmp_path / "page.html").read_text(encoding="utf-8")
     figure = text[text.rindex("Plotly.newPlot(") :]
     assert figure.count('"method":"animate"') == (frames + 1 if frames else 0)
 
 
 @each_world
 def test_a_figure_is_drawn_whatever_the_names(world: Hill) -> None:
-    figure = as_figure(hostile(world))
+    figure = draw_figure(hostile(world))
     figure.canvas.draw()
     titles = {axes.get_title(loc="left") for axes in figure.axes}
     assert {"best and mean", "drift: largest change per unit of time"} <= titles

@@ -15,7 +15,9 @@ import pytest
 from sparq_sim import report
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.plugin.contract import Expert, World
-from sparq_sim.report.html.page import Gathered, gathered, rendered
+from sparq_sim.report.data import ReportData
+from sparq_sim.report.gather import gather
+from sparq_sim.report.html.page import render
 from sparq_sim.study.executors import InProcess
 from sparq_sim.study.progress import Progress
 from sparq_sim.study.results import Results
@@ -77,7 +79,7 @@ def test_a_page_tells_title_winner_results_and_provenance(study: Results, tmp_pa
     text = " ".join(Parsed(path.read_text()).text.split())
     assert "A hill and a sage" in text
     assert "16 of 16 plays finished" in text
-    assert "had the least average regret" in text
+    assert "had the lowest average regret" in text
     for words in ("uniform, expected", "one round late", "OpenBLAS".lower(), "numpy", "CPU"):
         assert words in text
     assert f"sparq-sim report {study.folder}" in text
@@ -85,21 +87,21 @@ def test_a_page_tells_title_winner_results_and_provenance(study: Results, tmp_pa
 
 
 def test_a_page_of_an_opened_folder_is_that_of_the_study_run(study: Results) -> None:
-    opened = gathered(Results.open(study.folder), replays=False)
-    fresh = gathered(study, replays=False)
-    assert opened.winner == fresh.winner
+    opened = gather(Results.open(study.folder), replays=False)
+    fresh = gather(study, replays=False)
+    assert opened.headline == fresh.headline
     assert opened.paragraphs == fresh.paragraphs
-    assert opened.material.levels == fresh.material.levels
+    assert opened.charts.levels == fresh.charts.levels
     assert opened.planned == fresh.planned == 16
 
 
 def test_folders_without_a_description_are_told_from_their_plays(tmp_path: Path) -> None:
     study = played(tmp_path, sweep={}, replications=1)
     (tmp_path / SCENARIO).unlink()
-    told = gathered(Results.open(tmp_path), replays=False)
+    told = gather(Results.open(tmp_path), replays=False)
     assert told.finished == told.planned == 2
     assert told.paragraphs[0].about == "What drifts"
-    assert len(told.material.levels) == 2
+    assert len(told.charts.levels) == 2
     assert len(study.finished()) == len(study.plays())
 
 
@@ -119,26 +121,26 @@ def test_a_half_finished_study_gives_a_page_that_says_so(tmp_path: Path, quick: 
     with pytest.raises(KeyboardInterrupt):
         Study(scenario(), tmp_path).run(InProcess(), watch=interrupt)
     for study in (Study(scenario(), tmp_path).results, Results.open(tmp_path)):
-        assert "not finished: 3 of 16 plays are" in Parsed(rendered(gathered(study))).text
+        assert "not finished: 3 of 16 plays are" in Parsed(render(gather(study))).text
 
 
 def test_one_play_is_counted_in_the_singular(tmp_path: Path, quick: None) -> None:
     one = scenario(sweep={}, replications=1, optimizers={"careless": {"kind": "uniform"}})
     study = Study(one, tmp_path)
     study.run(InProcess())
-    assert "1 of 1 play finished" in Parsed(rendered(gathered(study.results))).text
+    assert "1 of 1 play finished" in Parsed(render(gather(study.results))).text
     more = Study(scenario(sweep={}, replications=1), tmp_path)
-    assert "1 of 2 plays is. What follows" in Parsed(rendered(gathered(more.results))).text
+    assert "1 of 2 plays is. What follows" in Parsed(render(gather(more.results))).text
 
 
 def test_who_is_best_where_is_told_where_there_are_rivals_and_settings(
-    told: Gathered, tmp_path: Path, quick: None
+    told: ReportData, tmp_path: Path, quick: None
 ) -> None:
     alone = played(tmp_path, replications=1, optimizers={"careless": {"kind": "uniform"}})
-    single = gathered(alone, replays=False)
-    assert len(single.verdicts) == len(told.verdicts) == 4
-    assert "Who is best where" not in rendered(single)
-    assert "Who is best where" in rendered(told)
+    single = gather(alone, replays=False)
+    assert len(single.winners) == len(told.winners) == 4
+    assert "Who is best where" not in render(single)
+    assert "Who is best where" in render(told)
 
 
 def test_spoilt_plays_are_named_and_left_out(tmp_path: Path, quick: None) -> None:
@@ -146,9 +148,9 @@ def test_spoilt_plays_are_named_and_left_out(tmp_path: Path, quick: None) -> Non
     flipped, truncated, *_ = sorted((tmp_path / "rounds").iterdir())
     flip(flipped)
     truncate(truncated)
-    told = gathered(Study(scenario(sweep={}, replications=3), tmp_path).results, replays=False)
+    told = gather(Study(scenario(sweep={}, replications=3), tmp_path).results, replays=False)
     assert (told.finished, told.planned) == (4, 6)
-    text = Parsed(rendered(told)).text
+    text = Parsed(render(told)).text
     assert flipped.name in text
     assert truncated.name in text
 
@@ -156,7 +158,7 @@ def test_spoilt_plays_are_named_and_left_out(tmp_path: Path, quick: None) -> Non
 def test_a_spoilt_description_does_no_harm(tmp_path: Path) -> None:
     played(tmp_path, sweep={}, replications=1)
     (tmp_path / SCENARIO).write_text('{"plays": [{"optimizer": 3}]}')
-    told = gathered(Results.open(tmp_path), replays=False)
+    told = gather(Results.open(tmp_path), replays=False)
     assert told.finished == 2
     assert any(SCENARIO in note for note in told.notes)
 
@@ -172,34 +174,34 @@ class Powered(Expert):
 def test_what_sources_note_is_charted(tmp_path: Path) -> None:
     experts = {"sage": {"expert": Powered(), "channel": {}}}
     study = played(tmp_path, experts=experts, sweep={}, replications=1)
-    told = gathered(study, replays=False)
-    (track,) = [track for track in told.material.tracks if track.name == "reply energy"]
-    assert set(track.means) == {2.5}
+    told = gather(study, replays=False)
+    (each,) = [each for each in told.charts.series if each.name == "reply energy"]
+    assert set(each.means) == {2.5}
     assert any("no reference levels" in note for note in told.notes)  # a class of this file
 
 
 def test_queries_and_staleness_are_those_of_the_replies(tmp_path: Path) -> None:
-    told = gathered(played(tmp_path, sweep={}, replications=1), replays=False)
-    tracks = {track.name: track for track in told.material.tracks if track.optimizer == "curious"}
-    (row,) = [row for row in told.material.summaries if row.optimizer == "curious"]
-    assert tracks["asked"].means.mean() == pytest.approx(row.asked_per_round)
-    assert set(tracks["staleness"].means) == {1.5}
-    assert tracks["spent"].means[-1] == pytest.approx(row.spent.mean)
+    told = gather(played(tmp_path, sweep={}, replications=1), replays=False)
+    series = {each.name: each for each in told.charts.series if each.optimizer == "curious"}
+    (row,) = [row for row in told.charts.summaries if row.optimizer == "curious"]
+    assert series["asked"].means.mean() == pytest.approx(row.asked_per_round)
+    assert set(series["staleness"].means) == {1.5}
+    assert series["spent"].means[-1] == pytest.approx(row.spent.mean)
 
 
 def test_where_replies_are_not_kept_the_page_says_what_is_missing(
     tmp_path: Path, quick: None
 ) -> None:
-    told = gathered(played(tmp_path, record="rounds", sweep={}, replications=1), replays=False)
-    assert not {"asked", "staleness"} & {track.name for track in told.material.tracks}
-    assert 'record = "full"' in Parsed(rendered(told)).text
+    told = gather(played(tmp_path, record="rounds", sweep={}, replications=1), replays=False)
+    assert not {"asked", "staleness"} & {each.name for each in told.charts.series}
+    assert 'record = "full"' in Parsed(render(told)).text
 
 
 def test_plays_of_unequal_length_share_a_band(tmp_path: Path) -> None:
-    told = gathered(
+    told = gather(
         played(tmp_path, sweep={}, replications=3, budget=0.3, ends_when_spent=True), replays=False
     )
-    for band in told.material.bands:
+    for band in told.charts.bands:
         assert band.plays[0] == 3
         assert band.rounds[-1] <= 30
 
@@ -212,8 +214,8 @@ def test_a_file_that_cannot_be_written_is_one_sentence(study: Results, tmp_path:
 # Alone in the world
 
 
-def test_a_page_names_no_remote_source(told: Gathered) -> None:
-    parsed = Parsed(rendered(told))
+def test_a_page_names_no_remote_source(told: ReportData) -> None:
+    parsed = Parsed(render(told))
     (policy,) = [v for tag, name, v in parsed.attributes if (tag, name) == ("meta", "content")][:1]
     assert policy.startswith("default-src 'none';")
     assert not re.search(r"https?:|\*|unsafe-eval|script-src[^;]*unsafe-inline", policy)
@@ -223,8 +225,8 @@ def test_a_page_names_no_remote_source(told: Gathered) -> None:
     assert all(link.startswith("#") for link in links)
 
 
-def test_the_policy_allows_just_the_scripts_of_the_page(told: Gathered) -> None:
-    text = rendered(told)
+def test_the_policy_allows_just_the_scripts_of_the_page(told: ReportData) -> None:
+    text = render(told)
     scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
     hashes = [base64.b64encode(sha256(s.encode()).digest()).decode() for s in scripts]
     assert (
@@ -237,21 +239,21 @@ def test_the_policy_allows_just_the_scripts_of_the_page(told: Gathered) -> None:
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Gathered:
+def small(tmp_path_factory: pytest.TempPathFactory) -> ReportData:
     folder = tmp_path_factory.mktemp("small")
     cost, noise = "experts.sage.channel.cost", "feedback.noise"
     sweep = {"way": "zip", noise: [0.1, 0.2], cost: [0.1, 0.2]}
     study = played(folder, rounds=4, replications=1, sweep=sweep)
-    told = gathered(study, replays=False)
+    told = gather(study, replays=False)
     notes = {"notes": ["set aside", "left out"], "finished": 3}
-    return Gathered(**{**{n: getattr(told, n) for n in told.__dataclass_fields__}, **notes})
+    return ReportData(**{**{n: getattr(told, n) for n in told.__dataclass_fields__}, **notes})
 
 
-def test_hostile_text_adds_no_element(small: Gathered, quick: None) -> None:
+def test_hostile_text_adds_no_element(small: ReportData, quick: None) -> None:
     assert len(HOSTILE) >= 200
-    harmless = Parsed(rendered(poisoned(small, only("harmless"))))
+    harmless = Parsed(render(poisoned(small, only("harmless"))))
     for text in HOSTILE:
-        parsed = Parsed(rendered(poisoned(small, only(text))))
+        parsed = Parsed(render(poisoned(small, only(text))))
         assert parsed.elements == harmless.elements, text
         assert parsed.declarations == harmless.declarations, text
         theme, data, *code = parsed.scripts
@@ -259,20 +261,20 @@ def test_hostile_text_adds_no_element(small: Gathered, quick: None) -> None:
         assert json.loads(data).keys() == json.loads(harmless.scripts[1]).keys()
 
 
-def test_hostile_text_is_shown_as_it_is(small: Gathered, quick: None) -> None:
+def test_hostile_text_is_shown_as_it_is(small: ReportData, quick: None) -> None:
     text = "</script><img src=x onerror=alert(1)>{{ 7 * 7 }}&amp;"
-    shown = Parsed(rendered(poisoned(small, only(text)))).text
+    shown = Parsed(render(poisoned(small, only(text)))).text
     assert f"{text}A hill and a sage" in shown
     assert f"{text}curious" in shown
 
 
-def test_each_text_of_a_page_was_poisoned(small: Gathered, quick: None) -> None:
+def test_each_text_of_a_page_was_poisoned(small: ReportData, quick: None) -> None:
     marks: Iterator[str] = (f"mark{i}-" for i in count())
     poison = poisoned(small, marks)
-    text = rendered(poison)
-    for part in (poison.title, poison.folder, poison.winner, *poison.notes, *poison.commands):
+    text = render(poison)
+    for part in (poison.title, poison.folder, poison.headline, *poison.notes, *poison.commands):
         assert part in text
-    for name in poison.material.optimizers:
+    for name in poison.charts.optimizers:
         assert text.count(name) > 5
 
 

@@ -24,11 +24,15 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from sparq_sim import SparqError
-from sparq_sim.analysis.summary import bands, summary
+from sparq_sim.analysis.curves import bands
+from sparq_sim.analysis.levels import compute_levels
+from sparq_sim.analysis.summary import summary
+from sparq_sim.report.data import ChartData
+from sparq_sim.report.gather import gather
 from sparq_sim.report.html import page
-from sparq_sim.report.html.charts import Material
-from sparq_sim.report.print import KINDS, MOST_PANELS, SERIES, SUFFIXES, _look, draw, kinds, save
-from sparq_sim.report.terminal import levels
+from sparq_sim.report.palette import SERIES
+from sparq_sim.report.print import KINDS, SUFFIXES, draw, kinds, save
+from sparq_sim.report.print.marks import look
 from sparq_sim.study.results import Results
 from sparq_sim.study.store import StoredSummary
 from sparq_sim.study.study import Study
@@ -47,12 +51,12 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 
 @pytest.fixture(scope="module")
-def material(study: Results) -> Material:
-    return page.gathered(study, replays=False).material
+def material(study: Results) -> ChartData:
+    return gather(study, replays=False).charts
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Material:
+def plain(tmp_path_factory: pytest.TempPathFactory) -> ChartData:
     """One optimizer that asks nobody, one setting, one replication."""
     study = played(
         tmp_path_factory.mktemp("plain"),
@@ -62,7 +66,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Material:
         optimizers={"careless": {"kind": "uniform"}},
         record="rounds",
     )
-    return page.gathered(study, replays=False).material
+    return gather(study, replays=False).charts
 
 
 def changed(thing: Any, **fields: Any) -> Any:
@@ -100,7 +104,7 @@ def title(setting: Mapping[str, object]) -> str:
     return f"loss {setting[LOSS]:g}, noise {setting[NOISE]:g}"
 
 
-def regret(material: Material, optimizer: str, setting: Mapping[str, object]) -> float:
+def regret(material: ChartData, optimizer: str, setting: Mapping[str, object]) -> float:
     """Give the mean of the average regrets of all plays in settings like this one."""
     return float(
         np.mean(
@@ -119,12 +123,12 @@ RARE = ("retries", "pushed")
 ORDINARY = [kind for kind in KINDS if kind not in RARE]
 
 
-def test_a_study_has_all_kinds_and_what_was_noted(material: Material) -> None:
+def test_a_study_has_all_kinds_and_what_was_noted(material: ChartData) -> None:
     assert {*ORDINARY, "kl_bound"} <= {*kinds(material)}
 
 
 @pytest.mark.parametrize("kind", [*ORDINARY, "kl_bound"])
-def test_every_kind_is_drawn(material: Material, kind: str, tmp_path: Path) -> None:
+def test_every_kind_is_drawn(material: ChartData, kind: str, tmp_path: Path) -> None:
     assert save(material, kind, tmp_path / "figure.svg").stat().st_size > 5000
 
 
@@ -139,7 +143,7 @@ def test_retries_and_readings_sent_unasked_are_drawn_where_there_are_any(
     assert save(study, kind, tmp_path / "figure.svg").stat().st_size > 5000
 
 
-def test_an_unknown_kind_is_answered_with_each_kind_once(material: Material) -> None:
+def test_an_unknown_kind_is_answered_with_each_kind_once(material: ChartData) -> None:
     with pytest.raises(SparqError) as refused:
         draw(material, "nonsense")
     listed = str(refused.value).partition("there are: ")[2].split(", ")
@@ -147,7 +151,7 @@ def test_an_unknown_kind_is_answered_with_each_kind_once(material: Material) -> 
     assert {*KINDS, "kl_bound"} <= set(listed)
 
 
-def test_a_study_is_drawn_as_what_was_gathered_of_it(study: Results, material: Material) -> None:
+def test_a_study_is_drawn_as_what_was_gathered_of_it(study: Results, material: ChartData) -> None:
     drawn, again = (
         draw(each, "average-regret", where={LOSS: 0, NOISE: 0.1}) for each in (study, material)
     )
@@ -157,7 +161,7 @@ def test_a_study_is_drawn_as_what_was_gathered_of_it(study: Results, material: M
 
 @pytest.mark.parametrize("quantity", ["average_regret", "cumulative_regret"])
 def test_regret_curves_and_their_bands_are_those_of_the_analysis(
-    study: Results, material: Material, quantity: Any
+    study: Results, material: ChartData, quantity: Any
 ) -> None:
     figure = draw(material, quantity.replace("_", "-"))
     for band in bands(study, quantity):
@@ -175,8 +179,8 @@ def test_regret_curves_and_their_bands_are_those_of_the_analysis(
             assert edges >= {(t, round(y, 6)) for t, y in zip(band.rounds, heights, strict=True)}
 
 
-def test_reference_levels_are_dashed_lines_in_every_figure_of_regret(material: Material) -> None:
-    (_, level), *_ = levels(scenario())
+def test_reference_levels_are_dashed_lines_in_every_figure_of_regret(material: ChartData) -> None:
+    (_, level), *_ = compute_levels(scenario())
     wanted = {
         "uniform, expected": level.uniform,
         "best fixed point": level.fixed,
@@ -191,7 +195,7 @@ def test_reference_levels_are_dashed_lines_in_every_figure_of_regret(material: M
 
 
 def test_the_cost_figure_shows_each_optimizer_in_each_setting(
-    study: Results, material: Material
+    study: Results, material: ChartData
 ) -> None:
     (axes,) = draw(material, "cost").axes
     for name in ("careless", "curious"):
@@ -203,7 +207,7 @@ def test_the_cost_figure_shows_each_optimizer_in_each_setting(
         assert np.allclose(np.sort(drawn, axis=0), np.sort(wanted, axis=0))
 
 
-def test_nobody_is_below_and_left_of_the_front(study: Results, material: Material) -> None:
+def test_nobody_is_below_and_left_of_the_front(study: Results, material: ChartData) -> None:
     front = curve(draw(material, "cost").axes[0], "Pareto front")
     rows = [(each.spent.mean, each.average_regret.mean) for each in summary(study)]
     for spent, height in rows:
@@ -211,7 +215,7 @@ def test_nobody_is_below_and_left_of_the_front(study: Results, material: Materia
     assert {tuple(point) for point in front[:-1]} <= set(rows)
 
 
-def test_a_sweep_shows_the_means_of_all_plays_at_each_value(material: Material) -> None:
+def test_a_sweep_shows_the_means_of_all_plays_at_each_value(material: ChartData) -> None:
     figure = draw(material, "sweep")
     for axes, path in zip(figure.axes, (LOSS, NOISE), strict=True):
         assert axes.get_xlabel() == path.rpartition(".")[2]
@@ -220,7 +224,7 @@ def test_a_sweep_shows_the_means_of_all_plays_at_each_value(material: Material) 
                 assert height == pytest.approx(regret(material, name, {path: value}))
 
 
-def test_a_heat_map_shows_the_mean_of_the_plays_of_each_cell(material: Material) -> None:
+def test_a_heat_map_shows_the_mean_of_the_plays_of_each_cell(material: ChartData) -> None:
     figure = draw(material, "heat-map")
     for name in ("careless", "curious"):
         (mesh,) = [c for c in panel(figure, name).collections if isinstance(c, QuadMesh)]
@@ -230,7 +234,7 @@ def test_a_heat_map_shows_the_mean_of_the_plays_of_each_cell(material: Material)
         assert np.allclose(np.reshape(np.asarray(mesh.get_array()), (2, 2)), wanted)
 
 
-def test_queries_are_those_of_the_summary(study: Results, material: Material) -> None:
+def test_queries_are_those_of_the_summary(study: Results, material: ChartData) -> None:
     figure = draw(material, "asked")
     for row in summary(study):
         if row.optimizer == "curious":
@@ -238,30 +242,30 @@ def test_queries_are_those_of_the_summary(study: Results, material: Material) ->
             assert asked.mean() == pytest.approx(row.asked_per_round)
 
 
-def test_answers_are_as_stale_as_their_transit_is_long(material: Material) -> None:
+def test_answers_are_as_stale_as_their_transit_is_long(material: ChartData) -> None:
     for axes in draw(material, "staleness").axes:
         assert np.allclose(curve(axes, "curious")[:, 1], 1.5)
 
 
-def test_optimizers_that_note_their_queries_need_no_replies(material: Material) -> None:
-    tracks = [replace(t, name="note queries") for t in material.tracks if t.name == "asked"]
-    assert draw(replace(material, tracks=tracks), "asked").axes[0].get_lines()
+def test_optimizers_that_note_their_queries_need_no_replies(material: ChartData) -> None:
+    series = [replace(s, name="note queries") for s in material.series if s.name == "asked"]
+    assert draw(replace(material, series=series), "asked").axes[0].get_lines()
 
 
-def test_a_note_never_takes_the_place_of_another_kind(material: Material) -> None:
-    (first, *_) = material.tracks
-    noted = replace(material, tracks=[*material.tracks, replace(first, name="note cost")])
+def test_a_note_never_takes_the_place_of_another_kind(material: ChartData) -> None:
+    (first, *_) = material.series
+    noted = replace(material, series=[*material.series, replace(first, name="note cost")])
     assert draw(noted, "cost").axes[0].get_ylabel() == "average regret"
     assert draw(noted, "note cost").axes[0].get_ylabel() == "cost"
 
 
-def test_one_replication_has_no_band(plain: Material) -> None:
+def test_one_replication_has_no_band(plain: ChartData) -> None:
     (axes,) = draw(plain, "average-regret").axes
     assert not axes.collections
     assert len(curve(axes, "careless")) == 30
 
 
-def test_lines_are_drawn_besides(material: Material) -> None:
+def test_lines_are_drawn_besides(material: ChartData) -> None:
     bound = 3 / np.sqrt(np.arange(1, 31))
     figure = draw(material, "average-regret", lines={"bound": bound, "goal": 0.2})
     for axes in figure.axes:
@@ -270,14 +274,14 @@ def test_lines_are_drawn_besides(material: Material) -> None:
     assert texts(figure)[-2:] == ["bound", "goal"]
 
 
-def test_a_line_may_have_the_name_of_an_optimizer(plain: Material) -> None:
+def test_a_line_may_have_the_name_of_an_optimizer(plain: ChartData) -> None:
     assert texts(draw(plain, "average-regret", lines={"careless": 1.0})).count("careless") == 2
 
 
 # Of a sweep
 
 
-def test_settings_are_in_the_order_of_their_values(material: Material) -> None:
+def test_settings_are_in_the_order_of_their_values(material: ChartData) -> None:
     tenfold = {0.0: 2.0, 0.4: 10.0}
 
     def moved(each: Any) -> Any:
@@ -293,7 +297,7 @@ def test_settings_are_in_the_order_of_their_values(material: Material) -> None:
 
 
 @pytest.mark.parametrize("where", [{LOSS: 0.0}, {"loss": 0}])
-def test_a_figure_may_be_of_some_settings(material: Material, where: dict[str, object]) -> None:
+def test_a_figure_may_be_of_some_settings(material: ChartData, where: dict[str, object]) -> None:
     titles = [axes.get_title() for axes in draw(material, "average-regret", where=where).axes]
     assert titles == ["noise 0.1", "noise 0.3"]
     (axes,) = draw(material, "sweep", where=where).axes
@@ -310,7 +314,7 @@ def test_a_figure_may_be_of_some_settings(material: Material, where: dict[str, o
     ],
 )
 def test_swept_values_lie_where_they_can_be_told_apart(
-    material: Material, values: tuple[Any, Any], scale: str, places: list[float]
+    material: ChartData, values: tuple[Any, Any], scale: str, places: list[float]
 ) -> None:
     new: dict[object, Any] = dict(zip((0.0, 0.4), values, strict=True))
     found = [changed(each, setting={"speed": new[each.setting[LOSS]]}) for each in material.found]
@@ -332,17 +336,17 @@ def test_an_optimizer_has_the_colour_that_it_has_in_the_report() -> None:
 
 def test_more_optimizers_than_colours_look_different() -> None:
     names = [f"optimizer {i}" for i in range(32)]
-    many = Material(optimizers=names)
-    assert len({repr(_look(many, name)) for name in names}) == 32
-    assert len({_look(many, name)["marker"] for name in names[:8]}) == 8
+    many = ChartData(optimizers=names)
+    assert len({repr(look(many, name)) for name in names}) == 32
+    assert len({look(many, name)["marker"] for name in names[:8]}) == 8
 
 
-def test_a_figure_is_as_wide_as_wanted(material: Material) -> None:
+def test_a_figure_is_as_wide_as_wanted(material: ChartData) -> None:
     assert draw(material, "sweep").get_figwidth() == 3.4
     assert draw(material, "sweep", width=7.0).get_figwidth() == 7.0
 
 
-def test_the_style_of_a_user_neither_shows_nor_changes(plain: Material, tmp_path: Path) -> None:
+def test_the_style_of_a_user_neither_shows_nor_changes(plain: ChartData, tmp_path: Path) -> None:
     ours = save(plain, "average-regret", tmp_path / "ours.png").read_bytes()
     loud: dict[Any, Any] = {
         "font.size": 20,
@@ -355,14 +359,14 @@ def test_the_style_of_a_user_neither_shows_nor_changes(plain: Material, tmp_path
         assert all(rcParams[name] == value for name, value in loud.items())
 
 
-def test_a_figure_shown_elsewhere_looks_as_when_saved(material: Material, tmp_path: Path) -> None:
+def test_a_figure_shown_elsewhere_looks_as_when_saved(material: ChartData, tmp_path: Path) -> None:
     saved = save(material, "sweep", tmp_path / "saved.png").read_bytes()
     with rc_context({"font.size": 20, "xtick.labelsize": 19, "xtick.major.size": 9}):
         draw(material, "sweep").savefig(tmp_path / "shown.png", dpi=300)
     assert (tmp_path / "shown.png").read_bytes() == saved
 
 
-def test_names_are_shown_as_they_are(material: Material, tmp_path: Path) -> None:
+def test_names_are_shown_as_they_are(material: ChartData, tmp_path: Path) -> None:
     names = {"careless": f"{HOSTILE} one", "curious": "_two $ and $"}
 
     def renamed(things: Any) -> Any:
@@ -383,7 +387,7 @@ def test_names_are_shown_as_they_are(material: Material, tmp_path: Path) -> None
 # Files
 
 
-def test_a_pdf_has_truetype_fonts_and_no_date(plain: Material, tmp_path: Path) -> None:
+def test_a_pdf_has_truetype_fonts_and_no_date(plain: ChartData, tmp_path: Path) -> None:
     content = save(plain, "average-regret", tmp_path / "figure.PDF").read_bytes()
     assert content.startswith(b"%PDF-")
     assert b"/FontFile2" in content
@@ -391,7 +395,7 @@ def test_a_pdf_has_truetype_fonts_and_no_date(plain: Material, tmp_path: Path) -
     assert b"/CreationDate" not in content
 
 
-def test_an_svg_keeps_text_as_text_and_no_date(plain: Material, tmp_path: Path) -> None:
+def test_an_svg_keeps_text_as_text_and_no_date(plain: ChartData, tmp_path: Path) -> None:
     root = ElementTree.parse(save(plain, "average-regret", tmp_path / "figure.svg")).getroot()
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     tags = {each.tag.rpartition("}")[2] for each in root.iter()}
@@ -399,7 +403,7 @@ def test_an_svg_keeps_text_as_text_and_no_date(plain: Material, tmp_path: Path) 
     assert "date" not in tags
 
 
-def test_a_png_has_300_dots_an_inch(plain: Material, tmp_path: Path) -> None:
+def test_a_png_has_300_dots_an_inch(plain: ChartData, tmp_path: Path) -> None:
     content = save(plain, "average-regret", tmp_path / "figure.png").read_bytes()
     assert content.startswith(b"\x89PNG\r\n\x1a\n")
     assert int.from_bytes(content[16:20], "big") == 3.4 * 300
@@ -409,13 +413,13 @@ ELSEWHERE = """
 import hashlib, json, sys
 from pathlib import Path
 from sparq_sim.report import print as figures
-from sparq_sim.report.html.page import gathered
+from sparq_sim.report.gather import gather
 from sparq_sim.study.results import Results
 from sparq_sim.study.store import StoredSummary
 from sparq_sim.study.study import Study
 from sparq_sim.testing import Asker
 facts = {"before": "matplotlib" in sys.modules}
-material = gathered(Results.open(sys.argv[1]), replays=False).material
+material = gather(Results.open(sys.argv[1]), replays=False).charts
 for suffix in figures.SUFFIXES:
     file = figures.save(material, "cost", Path(sys.argv[2]) / f"figure{suffix}")
     facts[suffix] = hashlib.sha256(file.read_bytes()).hexdigest()
@@ -440,7 +444,7 @@ def elsewhere(study: Results, tmp_path_factory: pytest.TempPathFactory) -> dict[
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_another_process_makes_the_same_file(
-    elsewhere: dict[str, Any], material: Material, suffix: str, tmp_path: Path
+    elsewhere: dict[str, Any], material: ChartData, suffix: str, tmp_path: Path
 ) -> None:
     here = save(material, "cost", tmp_path / f"figure{suffix}").read_bytes()
     assert elsewhere[suffix] == sha256(here).hexdigest()
@@ -470,7 +474,7 @@ def test_matplotlib_is_loaded_to_draw_and_pyplot_never(elsewhere: dict[str, Any]
     ],
 )
 def test_what_is_wrong_is_said(
-    material: Material, kind: str, fields: dict[str, Any], complaint: str
+    material: ChartData, kind: str, fields: dict[str, Any], complaint: str
 ) -> None:
     with pytest.raises(SparqError, match=complaint):
         draw(material, kind, **fields)
@@ -487,20 +491,20 @@ def test_what_is_wrong_is_said(
         ("asked", "no expert was asked"),
     ],
 )
-def test_what_a_study_does_not_know_is_said(plain: Material, kind: str, complaint: str) -> None:
+def test_what_a_study_does_not_know_is_said(plain: ChartData, kind: str, complaint: str) -> None:
     assert kind not in kinds(plain)
     with pytest.raises(SparqError, match=complaint):
         draw(plain, kind)
 
 
-def test_a_name_that_two_parameters_share_is_refused(material: Material) -> None:
+def test_a_name_that_two_parameters_share_is_refused(material: ChartData) -> None:
     found = [changed(each, setting={"a.x": 1, "b.x": 2}) for each in material.found]
     with pytest.raises(SparqError, match=r"'x' may be any of a\.x, b\.x"):
         draw(replace(material, found=found), "sweep", where={"x": 1})
 
 
-def test_too_many_panels_are_refused(material: Material) -> None:
-    settings = [{"loss": float(i)} for i in range(MOST_PANELS + 1)]
+def test_too_many_panels_are_refused(material: ChartData) -> None:
+    settings = [{"loss": float(i)} for i in range(13)]
     found = [changed(material.found[0], setting=setting) for setting in settings]
     with pytest.raises(SparqError, match="13 panels are too many"):
         draw(replace(material, found=found), "average-regret")
@@ -512,18 +516,18 @@ def test_an_unplayed_study_has_no_figures(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["figure", "figure.jpg", "figure.html"])
-def test_a_file_that_ends_otherwise_is_refused(plain: Material, name: str, tmp_path: Path) -> None:
+def test_a_file_that_ends_otherwise_is_refused(plain: ChartData, name: str, tmp_path: Path) -> None:
     with pytest.raises(SparqError, match=r"end it in \.pdf, \.svg, \.png"):
         save(plain, "average-regret", tmp_path / name)
 
 
-def test_a_missing_folder_is_named(plain: Material, tmp_path: Path) -> None:
+def test_a_missing_folder_is_named(plain: ChartData, tmp_path: Path) -> None:
     with pytest.raises(SparqError, match=r"there is no folder '.*nowhere'"):
         save(plain, "average-regret", tmp_path / "nowhere" / "figure.pdf")
 
 
 def test_without_matplotlib_the_extra_is_named(
-    plain: Material, monkeypatch: pytest.MonkeyPatch
+    plain: ChartData, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(SparqError, match=r"pip install 'sparq-sim\[plots\]'"):

@@ -29,8 +29,10 @@ from sparq_sim.optimizers.ui_gp_ucb import UIGPUCB
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.optimizers.w_gp_ucb import WGPUCB
 from sparq_sim.plugin.contract import Agent, Briefing, Environment, Landscape, Optimizer, round_at
+from sparq_sim.report import replay as films
 from sparq_sim.report.html import replay
-from sparq_sim.report.html.replay import Replay, Scene, replays
+from sparq_sim.report.html.replay import pack, pack_all
+from sparq_sim.report.replay import Replay, Scene, play_again
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.simulation.beliefs import Watched
 from sparq_sim.study.executors import InProcess
@@ -84,7 +86,7 @@ def scenario(**fields: Any) -> Scenario:
 def shown(folder: Path, **fields: Any) -> list[Replay]:
     study = Study(scenario(**fields), folder)
     study.run(InProcess())
-    return replays(study.results, allow_import=True)
+    return play_again(study.results, allow_import=True)
 
 
 def unpacked(packed: dict[str, Any]) -> Values:
@@ -161,7 +163,7 @@ def test_what_is_shown_of_a_belief_is_the_posterior_by_another_library(tmp_path:
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
     (shown_play,) = shown(tmp_path, optimizers={"gp-ucb": GPUCB(**GIVEN)})
-    data, film = shown_play.data(), shown_play.film
+    data, film = pack(shown_play), shown_play.film
     assert film is not None
     frame = 17
     replies, now = film.trace.replies, film.trace.rounds["played_at"][frame]
@@ -195,7 +197,7 @@ def test_in_a_round_without_a_move_the_belief_of_the_move_before_is_shown(tmp_pa
 
 def test_the_data_are_what_the_play_had(tmp_path: Path) -> None:
     for shown_play in shown(tmp_path):
-        data, film = shown_play.data(), shown_play.film
+        data, film = pack(shown_play), shown_play.film
         assert film is not None
         trace, landscape = film.trace, Slope().start(None)  # type: ignore[arg-type]
         rounds = {name: unpacked(packed) for name, packed in data["rounds"].items()}
@@ -225,7 +227,7 @@ def test_rows_that_travel_alone_have_journeys_and_lanes_of_their_own(tmp_path: P
     (shown_play,) = shown(
         tmp_path, optimizers=optimizers, experts={"sage": (Teller(), slow)}, rounds=40
     )
-    data, film = shown_play.data(), shown_play.film
+    data, film = pack(shown_play), shown_play.film
     assert film is not None
     replies = {name: unpacked(packed) for name, packed in data["replies"].items()}
     once, sizes = film.trace.replies, replies["size"].round().astype(int)
@@ -259,7 +261,7 @@ numbers = st.floats(-1e6, 1e6) | st.just(np.nan)
 def test_packed_numbers_come_back_to_half_a_step(
     given: Values, kind: Literal["u1", "u2", "f4"]
 ) -> None:
-    packed = json.loads(json.dumps(replay._packed(given, kind), allow_nan=False))
+    packed = json.loads(json.dumps(replay._pack_numbers(given, kind), allow_nan=False))
     again = unpacked(packed)
     step = packed.get("step", 0.0)
     assert_allclose(again, given, rtol=1e-6, atol=step * 0.5001 + 1e-9, equal_nan=True)
@@ -286,7 +288,7 @@ def test_of_long_plays_150_rounds_are_shown_the_first_and_the_last_among_them(
     tmp_path: Path,
 ) -> None:
     (shown_play,) = shown(tmp_path, optimizers={"calm": Uniform()}, rounds=400)
-    data = shown_play.data()
+    data = pack(shown_play)
     rounds = unpacked(data["rounds"]["round"])[data["frames"]]
     assert len(rounds) == 150
     assert (rounds[0], rounds[-1]) == (1, 400)
@@ -298,14 +300,14 @@ def test_what_is_too_much_for_a_page_is_thinned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     optimizers = {"sparq": SparQGPUCB(**GIVEN), "gp-ucb": GPUCB(**GIVEN)}
-    full = shown(tmp_path, optimizers=optimizers, rounds=80)
+    found = shown(tmp_path, optimizers=optimizers, rounds=80)
+    full = pack_all(found)
     monkeypatch.setattr(replay, "MOST_BYTES", 60_000)
-    thinned = shown(tmp_path, optimizers=optimizers, rounds=80)
-    sizes = [sum(len(json.dumps(each.data())) for each in some) for some in (full, thinned)]
+    thinned = pack_all(found)
+    sizes = [len(json.dumps(each)) for each in (full, thinned)]
     assert sizes[0] > 120_000
     assert sizes[1] <= 60_000
-    for each in thinned:
-        data = each.data()
+    for data in thinned:
         assert 4 < len(data["frames"]) <= 40
         assert unpacked(data["rounds"]["round"])[data["frames"][-1]] == 80
 
@@ -320,7 +322,7 @@ def test_six_plays_of_500_rounds_take_less_than_three_megabytes(
     }
     found = shown(tmp_path, environment=Slope(place=place), optimizers=optimizers, rounds=500)
     assert [each.missing for each in found] == [""] * 6
-    assert sum(len(json.dumps(each.data())) for each in found) < 3_000_000
+    assert len(json.dumps(pack_all(found))) < 3_000_000
 
 
 # Scenes
@@ -339,7 +341,7 @@ def test_each_domain_has_its_scene_and_who_believes_nothing_shows_no_belief(
     tmp_path: Path, environment: Environment, kind: str
 ) -> None:
     (calm,) = shown(tmp_path, environment=environment, optimizers={"calm": Uniform()}, rounds=4)
-    data = json.loads(json.dumps(calm.data(), allow_nan=False))
+    data = json.loads(json.dumps(pack(calm), allow_nan=False))
     assert data["scene"] == kind
     assert not {"mean", "std", "width"} & data.keys()
     assert ("true" in data) == (kind != "strips")
@@ -353,7 +355,7 @@ def test_a_field_is_believed_where_the_agent_searches(tmp_path: Path) -> None:
         optimizers={"tv": TVGPUCB(**GIVEN)},
         rounds=6,
     )
-    data = found.data()
+    data = pack(found)
     assert unpacked(data["true"]).shape == (6, data["sizes"]["true"] ** 2)
     assert unpacked(data["mean"]).shape == (6, data["sizes"]["believed"] ** 2)
     candidates = TVGPUCB().acquisition.candidate_points(Box([0.0, 0.0], [1.0, 1.0]))
@@ -364,7 +366,7 @@ def test_a_field_is_believed_where_the_agent_searches(tmp_path: Path) -> None:
 
 def test_before_there_is_a_prior_no_belief_is_shown(tmp_path: Path) -> None:
     (found,) = shown(tmp_path, optimizers={"learner": GPUCB()}, rounds=15)
-    absent = np.isnan(unpacked(found.data()["mean"])).all(axis=1)
+    absent = np.isnan(unpacked(pack(found)["mean"])).all(axis=1)
     assert absent.tolist() == [True] * 10 + [False] * 5
 
 
@@ -398,7 +400,7 @@ def test_of_a_sweep_one_setting_is_shown_and_named(tmp_path: Path) -> None:
 
 
 def test_an_empty_study_has_no_replays(tmp_path: Path) -> None:
-    assert replays(Study(scenario(), tmp_path).results) == []
+    assert play_again(Study(scenario(), tmp_path).results) == []
 
 
 def test_where_a_plug_in_is_missing_the_replay_is_left_out_and_named(tmp_path: Path) -> None:
@@ -407,12 +409,12 @@ def test_where_a_plug_in_is_missing_the_replay_is_left_out_and_named(tmp_path: P
     kept = {"environment": synthetic, "experts": {}, "optimizers": optimizers, "rounds": 4}
     study = Study(scenario(**kept), tmp_path)
     study.run(InProcess())
-    moody, calm = replays(study.results)  # And the file may not name code to run.
+    moody, calm = play_again(study.results)  # And the file may not name code to run.
     assert (moody.title, moody.film) == ("moody", None)
     assert "tests.report.test_replay:Moody" in moody.missing
-    assert moody.data() == {"title": "moody", "missing": moody.missing}
+    assert pack(moody) == {"title": "moody", "missing": moody.missing}
     assert not calm.missing
-    assert calm.data()["scene"] == "line"
+    assert pack(calm)["scene"] == "line"
 
 
 def test_a_play_that_fails_when_played_again_is_named(
@@ -421,7 +423,7 @@ def test_a_play_that_fails_when_played_again_is_named(
     study = Study(scenario(optimizers={"moody": Moody()}, rounds=4), tmp_path)
     study.run(InProcess())
     monkeypatch.setattr(Moody, "fancy", -1.0)
-    (moody,) = replays(study.results, allow_import=True)
+    (moody,) = play_again(study.results, allow_import=True)
     assert moody.missing == "RuntimeError: no fancy"
 
 
@@ -432,7 +434,7 @@ def test_a_play_that_is_another_when_played_again_says_so(
     study = Study(scenario(optimizers={"moody": Moody()}, rounds=4, record=record), tmp_path)
     study.run(InProcess())
     monkeypatch.setattr(Moody, "fancy", 0.75)
-    (moody,) = replays(study.results, allow_import=True)
+    (moody,) = play_again(study.results, allow_import=True)
     assert moody.title == "moody, not as stored"
     assert "First difference: rounds, row 1 (round 1): " in moody.notes[1]
     assert "x0 0.25 and 0.75" in moody.notes[1]
@@ -443,6 +445,6 @@ def test_a_play_that_took_long_is_not_played_again(
 ) -> None:
     study = Study(scenario(optimizers={"calm": Uniform()}, rounds=4), tmp_path)
     study.run(InProcess())
-    monkeypatch.setattr(replay, "MOST_SECONDS", 0.0)
-    (calm,) = replays(study.results, allow_import=True)
+    monkeypatch.setattr(films, "MOST_SECONDS", 0.0)
+    (calm,) = play_again(study.results, allow_import=True)
     assert "too long to play again" in calm.missing

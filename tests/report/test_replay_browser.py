@@ -20,9 +20,10 @@ from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.optimizers.tv_gp_ucb import TVGPUCB
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.plugin.contract import Environment, Landscape
-from sparq_sim.report.html.embed import embedded
+from sparq_sim.report.html.embed import embed
 from sparq_sim.report.html.page import TEMPLATES
-from sparq_sim.report.html.replay import replays
+from sparq_sim.report.html.replay import pack_all
+from sparq_sim.report.replay import play_again
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.simulation.channel.channel import Channel
 from sparq_sim.study.executors import InProcess
@@ -90,7 +91,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def alone(study: Results) -> str:
     """Write a page of the player only, under a policy as strict as that of the report."""
-    found = replays(study, allow_import=True)
+    found = play_again(study, allow_import=True)
     loader = jinja2.FileSystemLoader(TEMPLATES)
     environment = jinja2.Environment(loader=loader, autoescape=True)
     environment.globals["text_of"] = lambda name: Markup((TEMPLATES / name).read_text())
@@ -103,7 +104,7 @@ def alone(study: Results) -> str:
         <body><main>{% include "replay.html.j2" %}</main>
         <script>{{ text_of("replay.js") }}</script></body></html>"""
     )
-    return page.render(replays=found, replay_data=embedded([each.data() for each in found]))
+    return page.render(replays=found, replay_data=embed(pack_all(found)))
 
 
 class Player:

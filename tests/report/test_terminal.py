@@ -1,25 +1,20 @@
 from __future__ import annotations
 
-from io import StringIO
 from pathlib import Path
 
 import pytest
-from numpy.random import Generator
 from rich.console import Console
 
 from sparq_sim import Estimate, Expert, Query, World
 from sparq_sim.analysis.cautions import cautions
 from sparq_sim.analysis.summary import summary
 from sparq_sim.optimizers.uniform import Uniform
-from sparq_sim.plugin.contract import Landscape
-from sparq_sim.report import terminal as console
-from sparq_sim.report.terminal import OPTIONAL, estimates, levels, summary_table
-from sparq_sim.simulation.references import References
+from sparq_sim.report.terminal import OPTIONAL, summary_table
 from sparq_sim.study.executors import InProcess
 from sparq_sim.study.results import Results
 from sparq_sim.study.store import StoreError
 from sparq_sim.study.study import Study
-from sparq_sim.testing import Asker, Slope
+from sparq_sim.testing import Asker
 from tests.study.test_store import scenario
 
 
@@ -82,54 +77,3 @@ def test_plays_of_several_scenarios_are_not_thrown_together(tmp_path: Path) -> N
     (tmp_path / "scenario.json").unlink()
     with pytest.raises(StoreError, match=r"plays of several scenarios, and no scenario\.json says"):
         Results.open(tmp_path)
-
-
-# Reference levels
-
-
-class Dear(Slope):
-    """A world that says how much it may be asked; *started* times so far."""
-
-    level_evaluations = 1_000
-
-    def start(self, rng: Generator) -> Landscape:
-        STARTED.append(self)
-        return super().start(rng)
-
-
-STARTED: list[Dear] = []
-
-
-def test_reference_levels_keep_to_the_budget_of_the_environment() -> None:
-    ((_, level),) = levels(scenario(environment=Dear(), rounds=500))
-    assert level.estimated_from == "3 of 500 rounds at 268 points"
-    assert estimates([level, level]) == [
-        "reference levels are estimated, from 3 of 500 rounds at 268 points"
-    ]
-    assert estimates([References(0.0, 0.0, 0.0)]) == []
-
-
-def test_levels_that_are_not_wanted_are_not_computed() -> None:
-    STARTED.clear()
-    assert levels(scenario(environment=Dear(), levels=False)) == []
-    assert not STARTED
-
-
-def test_levels_that_are_known_are_not_computed_again() -> None:
-    STARTED.clear()
-    known: dict[str, References] = {}
-    first, again = (levels(scenario(environment=Dear()), known=known) for _ in range(2))
-    assert first == again
-    assert len(STARTED) == 1
-
-
-@pytest.mark.parametrize(("unseen", "seen"), [(0.0, True), (1e9, False)])
-def test_levels_that_take_long_are_watched(
-    unseen: float, seen: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(console, "LEVELS_UNSEEN", unseen)
-    screen = StringIO()
-    with console.watching_levels(Console(file=screen, force_terminal=True, width=100)) as watch:
-        levels(scenario(environment=Dear()), watch=watch)
-    assert ("reference levels" in screen.getvalue()) == seen
-    assert ("levels = false leaves them out" in screen.getvalue()) == seen

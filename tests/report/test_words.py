@@ -4,16 +4,17 @@ from math import nan
 
 import pytest
 
-from sparq_sim.analysis.summary import Difference, Spread, Summary
-from sparq_sim.report.html.page import Gathered
-from sparq_sim.report.html.words import Verdict, counted, number, scenario, winner
+from sparq_sim.analysis.pairs import Difference
+from sparq_sim.analysis.summary import Spread, Summary
+from sparq_sim.report.data import ReportData
+from sparq_sim.report.words import Winner, _count, describe_scenario, headline, number
 from tests.report.conftest import scenario as made
 
 
 def told_of(**fields: object) -> dict[str, str]:
     one = made(sweep={}, **fields)
     plays = {name: one.fingerprint(name) for name in one.optimizers}
-    return {each.about: each.text for each in scenario(plays, {})}
+    return {each.about: each.text for each in describe_scenario(plays, {})}
 
 
 def summary(optimizer: str, mean: float, *, ended_early: int = 0) -> Summary:
@@ -44,10 +45,10 @@ def summary(optimizer: str, mean: float, *, ended_early: int = 0) -> Summary:
     )
 
 
-def verdict(low: float, high: float, count: int = 4) -> Verdict:
+def verdict(low: float, high: float, count: int = 4) -> Winner:
     gap = Spread((low + high) / 2, nan, low, high, count)
     best, after = summary("hare", 0.25), summary("tortoise", 0.5)
-    return Verdict({}, best, after, Difference("hare", "tortoise", {}, gap, better=0.75))
+    return Winner({}, best, after, Difference("hare", "tortoise", {}, gap, better=0.75))
 
 
 # The scenario
@@ -56,11 +57,11 @@ def verdict(low: float, high: float, count: int = 4) -> Verdict:
 def test_a_scenario_says_what_drifts_who_answers_how_fast_and_how_dear() -> None:
     told = told_of()
     assert "synthetic" in told["What drifts"]
-    assert told["Rules"].startswith("30 rounds, one a unit of time.")
-    assert told["Observations"] == "The reward is seen at once, with gaussian noise of std 0.1."
+    assert told["Rules"].startswith("30 rounds, one per unit of time.")
+    assert told["Observations"] == "The reward is observed at once, with gaussian noise of std 0.1."
     assert "Knows the current reward" in told["Expert: sage"]
     assert (
-        "after 1.5 on the way, with gaussian noise of std 0.1; costing 0.1 a query."
+        "after 1.5 in transit, with gaussian noise of std 0.1; costing 0.1 per query."
         in (told["Expert: sage"])
     )
     assert "Play points drawn uniformly" in told["Optimizer: careless"]
@@ -70,21 +71,24 @@ def test_a_scenario_says_what_drifts_who_answers_how_fast_and_how_dear() -> None
     ("channel", "said"),
     [
         ({}, "at once, without noise; free of cost."),
-        ({"transit": {"kind": "exponential", "mean": 2}}, "2 on average (exponential) on the way"),
-        ({"service": {"kind": "uniform", "low": 1, "high": 3}}, "after 1 to 3 of service"),
-        ({"service_per_point": 0.5, "transit": 1}, "0.5 of service a point and 1 on the way"),
+        ({"transit": {"kind": "exponential", "mean": 2}}, "2 on average (exponential) in transit"),
+        ({"service": {"kind": "uniform", "low": 1, "high": 3}}, "after 1 to 3 in service"),
+        ({"service_per_point": 0.5, "transit": 1}, "0.5 in service per point and 1 in transit"),
         ({"transit": {"kind": "pareto", "minimum": 1, "shape": 3}}, "(minimum 1, shape 3)"),
         ({"transit": {"kind": "empirical", "values": [1, 2]}}, "one of 2 recorded values"),
-        ({"cost_per_point": 0.25}, "costing 0.25 a point"),
-        ({"cost": 0.1, "charged": "served"}, "costing 0.1 a query, charged when served."),
+        ({"cost_per_point": 0.25}, "costing 0.25 per point"),
+        ({"cost": 0.1, "charged": "served"}, "costing 0.1 per query, charged when served."),
         ({"loss": 0.125}, "12.5 % of them are lost."),
         ({"loss": {"kind": "bursts", "good_spell": 9, "bad_spell": 1}}, "lost in bursts"),
         ({"noise": {"kind": "gaussian", "std": 1, "claimed": 0.5}}, "std 1 (claimed: 0.5)"),
         ({"noise": {"kind": "value-dependent", "share": 0.1}}, "value-dependent noise"),
-        ({"capacity": 2, "patience": 5}, "It serves 2 at a time. After 5 they are too late."),
-        ({"outages": [[1, 2]]}, "in 1 outage."),
-        ({"outages": [[1, 2], [3, 4]]}, "in 2 outages."),
-        ({"transit": {"kind": "empirical", "values": [1]}}, "one of 1 recorded value on the way"),
+        (
+            {"capacity": 2, "patience": 5},
+            "It serves 2 at a time. Answers that take longer than 5 are too late.",
+        ),
+        ({"outages": [[1, 2]]}, "during 1 outage."),
+        ({"outages": [[1, 2], [3, 4]]}, "during 2 outages."),
+        ({"transit": {"kind": "empirical", "values": [1]}}, "one of 1 recorded value in transit"),
         ({"patience": 1, "policy": {"retries": 1}}, "it is asked again, once."),
         ({"patience": 1, "policy": {"retries": 2}}, "it is asked again, up to 2 times."),
     ],
@@ -102,11 +106,11 @@ def test_a_channel_is_told(channel: dict[str, object], said: str) -> None:
         ({"rounds": None, "horizon": 9.0}, "until 9."),
         ({"budget": 7.0}, "The budget for all queries is 7."),
         ({"access": "domain"}, "about any point"),
-        ({"rounds": 1, "experts": {}, "optimizers": ["uniform"]}, "1 round, one a unit of time"),
+        ({"rounds": 1, "experts": {}, "optimizers": ["uniform"]}, "1 round, one per unit of time"),
         ({"design": 1}, "1 point is observed beforehand"),
         ({"design": 3}, "3 points are observed beforehand"),
         ({"thinking": 0.5}, "thinks for 0.5"),
-        ({"thinking_by_effort": {"scale": 1e-6, "power": 3}}, "effort n takes 1e-06 n^3 units"),
+        ({"thinking_by_effort": {"scale": 1e-6, "power": 3}}, "effort n adds 1e-06 n^3 units"),
     ],
 )
 def test_rules_are_told(rules: dict[str, object], said: str) -> None:
@@ -114,12 +118,12 @@ def test_rules_are_told(rules: dict[str, object], said: str) -> None:
 
 
 def test_where_there_is_nobody_to_ask_the_page_says_so() -> None:
-    assert told_of(experts={}, optimizers=["uniform"])["Experts"] == "Nobody can be asked."
+    assert told_of(experts={}, optimizers=["uniform"])["Experts"] == "There are no experts to ask."
 
 
 def test_a_plug_in_that_is_gone_is_told_by_its_name() -> None:
     play = made().fingerprint("careless") | {"environment": {"kind": "bygone", "speed": 3}}
-    (first, *_) = scenario({"careless": play}, {})
+    (first, *_) = describe_scenario({"careless": play}, {})
     assert first.text == "bygone. It is not installed here. With speed 3."
 
 
@@ -158,17 +162,17 @@ def test_optimizers_without_fields_have_nothing_to_tell() -> None:
 def test_what_a_plug_in_no_longer_reads_is_told_as_it_stands() -> None:
     bygone = {"kind": "uniform", "speed": None, "steps": [1, 2], "way": [{"kind": "old", "by": 2}]}
     play = made().fingerprint("careless") | {"optimizer": bygone}
-    told = scenario({"careless": play}, {})[-1].text
+    told = describe_scenario({"careless": play}, {})[-1].text
     assert told.endswith("With steps [1, 2], way.0.kind old, way.0.by 2.")
 
 
 def test_long_lists_are_counted() -> None:
     bygone = {"kind": "bygone", "values": list(range(100))}
     play = made().fingerprint("careless") | {"environment": bygone}
-    assert scenario({"careless": play}, {})[0].text.endswith("With values 100 values.")
+    assert describe_scenario({"careless": play}, {})[0].text.endswith("With values 100 values.")
 
 
-def test_swept_values_are_listed(told: Gathered) -> None:
+def test_swept_values_are_listed(told: ReportData) -> None:
     text = told.paragraphs[-1].text
     assert "experts.sage.channel.loss = 0, 0.4; feedback.noise = 0.1, 0.3." in text
 
@@ -177,52 +181,52 @@ def test_swept_values_are_listed(told: Gathered) -> None:
 
 
 def test_the_winner_is_told_with_the_paired_difference() -> None:
-    assert winner([verdict(-0.3, -0.2)]) == (
-        "The optimizer hare had the least average regret, 0.25: 0.25 less than tortoise, the next "
-        "(95 % interval of the paired difference: 0.2 to 0.3; less in 3 of 4 replications)."
+    assert headline([verdict(-0.3, -0.2)]) == (
+        "The optimizer hare had the lowest average regret, 0.25: 0.25 less than tortoise, the next "
+        "best (95 % interval of the paired difference: 0.2 to 0.3; less in 3 of 4 replications)."
     )
 
 
 def test_a_difference_within_chance_is_called_so() -> None:
-    assert winner([verdict(-0.6, 0.1)]).endswith(
+    assert headline([verdict(-0.6, 0.1)]).endswith(
         "The interval includes 0: chance may have decided."
     )
 
 
 def test_one_replication_proves_nothing() -> None:
-    assert winner([verdict(-0.25, -0.25, count=1)]).endswith("chance may have decided.")
+    assert headline([verdict(-0.25, -0.25, count=1)]).endswith("chance may have decided.")
 
 
 def test_over_settings_wins_are_counted() -> None:
-    said = winner([verdict(-0.3, -0.2), verdict(-0.6, 0.1), verdict(-0.3, -0.1)])
+    said = headline([verdict(-0.3, -0.2), verdict(-0.6, 0.1), verdict(-0.3, -0.1)])
     assert (
-        "The optimizer hare had the least average regret in all 3 settings: in 2 of these beyond "
-        "chance" in said
+        "The optimizer hare had the lowest average regret in all 3 settings; in 2 of them, the "
+        "difference from the next best is beyond chance" in said
     )
 
 
 def test_without_rivals_or_plays_there_is_no_winner() -> None:
-    alone = Verdict({}, summary("hare", 0.5), None, None)
-    assert winner([alone]) == "There is only one optimizer, hare: its average regret is 0.5."
-    assert "nothing to tell" in winner([])
+    alone = Winner({}, summary("hare", 0.5), None, None)
+    assert headline([alone]) == "There is only one optimizer, hare: its average regret is 0.5."
+    assert "there are no results" in headline([])
 
 
 def test_names_of_several_words_are_quoted() -> None:
     best, after = summary("every 2nd", 0.25), summary("5, kept", 0.5)
     gap = Spread(-0.25, nan, -0.3, -0.2, 4)
-    one = Verdict({}, best, after, Difference("every 2nd", "5, kept", {}, gap, better=1.0))
-    assert winner([one]).startswith(
-        "The optimizer \u201cevery 2nd\u201d had the least average regret, 0.25: 0.25 less than "
+    one = Winner({}, best, after, Difference("every 2nd", "5, kept", {}, gap, better=1.0))
+    assert headline([one]).startswith(
+        "The optimizer \u201cevery 2nd\u201d had the lowest average regret, 0.25: 0.25 less than "
         "\u201c5, kept\u201d, the next"
     )
-    assert winner([one, one]).startswith("The optimizer \u201cevery 2nd\u201d had the least")
-    alone = Verdict({}, best, None, None)
-    assert "only one optimizer, \u201cevery 2nd\u201d" in winner([alone])
-    assert "only one optimizer, \u201cevery 2nd\u201d" in winner([alone, alone])
+    assert headline([one, one]).startswith("The optimizer \u201cevery 2nd\u201d had the lowest")
+    alone = Winner({}, best, None, None)
+    assert "only one optimizer, \u201cevery 2nd\u201d" in headline([alone])
+    assert "only one optimizer, \u201cevery 2nd\u201d" in headline([alone, alone])
 
 
 def test_one_is_singular_and_all_else_plural() -> None:
-    assert [counted(n, "play") for n in (0, 1, 2, 1.5)] == [
+    assert [_count(n, "play") for n in (0, 1, 2, 1.5)] == [
         *("0 plays", "1 play", "2 plays", "1.5 plays")
     ]
 

@@ -15,7 +15,8 @@ from numpy.random import Generator, Philox
 from typer.testing import CliRunner
 
 from sparq_environments.sensor_network import SensorNetwork
-from sparq_sim.analysis.summary import paired, summary
+from sparq_sim.analysis.pairs import compare_optimizers
+from sparq_sim.analysis.summary import summary
 from sparq_sim.cli.main import app
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.landscapes.drift import measure_drift
@@ -217,7 +218,7 @@ def played(scenario: Scenario, folder: Path) -> tuple[Results, Mapping[str, floa
 def assert_best(study: Results, optimizer: str, others: tuple[str, ...]) -> None:
     """Check that it beats each of the others, replication by replication, with 95 % confidence."""
     for other in others:
-        (gap,) = paired(study, optimizer, other)
+        (gap,) = compare_optimizers(study, optimizer, other)
         assert gap.difference.high < 0, gap
 
 

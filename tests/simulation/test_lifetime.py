@@ -30,6 +30,7 @@ from sparq_sim import (
     play,
     play_live,
 )
+from sparq_sim.analysis.levels import compute_levels
 from sparq_sim.errors import LiveOnlyError
 from sparq_sim.messages import Reply
 from sparq_sim.optimizers.fixed import Fixed
@@ -37,8 +38,7 @@ from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.plugin.contract import Agent, Answering, Landscape
 from sparq_sim.plugin.frames import describe_error
 from sparq_sim.report.environment import portray
-from sparq_sim.report.html.replay import replays
-from sparq_sim.report.terminal import levels
+from sparq_sim.report.replay import play_again
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.simulation.beliefs import Watched
 from sparq_sim.simulation.lifetime import close_all, open_landscape
@@ -467,7 +467,7 @@ def test_a_landscape_that_is_portrayed_is_closed(tmp_path: Path) -> None:
 
 def test_a_landscape_whose_levels_are_computed_is_closed() -> None:
     scenario = Scenario(environment=HeldWorld(), optimizers={"a": Uniform()}, rounds=2)
-    assert len(levels(scenario)) == 1
+    assert len(compute_levels(scenario)) == 1
     assert LOG == ["world entered", "world left"]
 
 
@@ -487,7 +487,7 @@ def test_replays_of_a_study_enter_and_leave_its_landscapes(tmp_path: Path) -> No
     study = Study(scenario, tmp_path)
     study.run(InProcess())
     LOG.clear()
-    shown = replays(study.results, allow_import=True)
+    shown = play_again(study.results, allow_import=True)
     assert [replay.missing for replay in shown] == ["", ""]
     assert LOG == ["world entered", "world left"]
 

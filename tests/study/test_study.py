@@ -27,7 +27,7 @@ from numpy.random import Generator, Philox
 from sparq_sim.optimizers.shared.prior import PriorWarning
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.plugin.contract import Agent, Briefing, Optimizer
-from sparq_sim.report.html.page import gathered
+from sparq_sim.report.gather import gather
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.scenario.settings import apply_setting
 from sparq_sim.study import store
@@ -390,7 +390,7 @@ def test_what_workers_warn_of_is_noted_once_and_again_when_it_is_found(tmp_path:
     assert notes()[1] == second
     opened = Results.open(tmp_path)
     assert opened.warnings[1] == second
-    assert second in gathered(opened, replays=False).notes
+    assert second in gather(opened, replays=False).notes
 
 
 @pytest.mark.filterwarnings("default")

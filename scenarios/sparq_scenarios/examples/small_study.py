@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 from sparq_sim import Scenario, Study
-from sparq_sim.analysis.summary import Difference, paired, summary
+from sparq_sim.analysis.pairs import Difference, compare_optimizers
+from sparq_sim.analysis.summary import summary
 from sparq_sim.study.executors import InProcess
 
 __all__ = ["main"]
@@ -36,7 +37,7 @@ def main(folder: Path, rounds: int = 100) -> list[Difference]:
     study.run(InProcess())
     for row in summary(study.results):
         print(f"{row.optimizer} {dict(row.setting)}: {row.average_regret.mean:.3f}")
-    differences = paired(study.results, "sparq-gp-ucb", "tv-gp-ucb")
+    differences = compare_optimizers(study.results, "sparq-gp-ucb", "tv-gp-ucb")
     for each in differences:
         spread = each.difference
         print(

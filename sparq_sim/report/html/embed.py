@@ -10,11 +10,16 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+__all__ = ["embed"]
 
-def embedded(data: object) -> Markup:
-    """Write *data* as JSON for a script element of type application/json; NaN and inf are null.
+
+def embed(data: object) -> Markup:
+    """Return data as JSON for a script element of type application/json.
 
     Nothing in it can end the element, begin a comment or break a line of a script.
+
+    Args:
+        data: Mappings, lists, arrays, texts and numbers; NaN and inf become null.
     """
     text = json.dumps(_plain(data), allow_nan=False, separators=(",", ":"))  # all in ASCII
     for character in "<>&":

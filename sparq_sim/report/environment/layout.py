@@ -1,4 +1,4 @@
-"""Panels: which parts of a portrait are shown where, for all renderers alike."""
+"""Layout of a portrait: which of its data are shown in which panel, for all renderers alike."""
 
 from __future__ import annotations
 
@@ -9,18 +9,23 @@ from typing import Literal
 import numpy as np
 
 from sparq_sim.arrays import Matrix, Values
-from sparq_sim.report.environment.views import FRAMES, Fields, Places, Portrait, Slices
+from sparq_sim.report.environment.data import FRAMES, Fields, Places, Portrait, Slices
+from sparq_sim.report.palette import BEST, DRIFT, INK, MEAN, PALE, SNAPSHOTS
 
-SNAPSHOTS = 4  # Frames that a picture shows.
+__all__ = [
+    "REWARD",
+    "Curve",
+    "Panel",
+    "Row",
+    "colour_limits",
+    "ends",
+    "layout",
+    "moment",
+]
 
-# Viridis, and the blue, vermilion and green of Okabe and Ito (2008) (the green darker, for lines
-# on white), are told apart by the colour-blind, and in print.
-COLOURS = "viridis"
-INK, GREY, PALE = "#222222", "#6b6b6b", "#bdbdbd"
-BEST, MEAN, DRIFT = "#0072B2", "#D55E00", "#00785A"
-SHADES = ("#440154", "#355f8d", "#22a884", "#b8a90d")  # Snapshots, early to late: viridis, darker.
-TIME = "time (clock units)"
 REWARD = "reward"
+"""Label of rewards."""
+_TIME = "time (clock units)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,10 +33,15 @@ class Curve:
     """A line, or dots."""
 
     x: Values
+    """Places across, (n,)."""
     y: Values
+    """Places up, (n,)."""
     colour: str
+    """As #rrggbb."""
     name: str = ""
+    """For the legend; nothing for none."""
     style: Literal["line", "thin", "steps", "dots", "mark"] = "line"
+    """How it is drawn."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +49,11 @@ class Panel:
     """One pair of axes: *curves*, over a field of rewards or sites coloured by theirs, if any."""
 
     title: str
+    """Above it."""
     labels: tuple[str, str]
+    """Of the axes, across and up."""
     curves: tuple[Curve, ...]
+    """Over all else."""
     field: tuple[Values, Values, Matrix] | None = None
     """Across, up, and rewards (up, across)."""
     places: Places | None = None
@@ -54,14 +67,20 @@ class Panel:
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """Panels side by side, *height* as a share of a page's width."""
+    """Panels side by side."""
 
     height: float
+    """As a share of the width."""
     panels: tuple[Panel, ...]
+    """From left to right."""
 
 
 def layout(portrait: Portrait) -> tuple[Row, ...]:
-    """Say what is shown where."""
+    """Return the rows of panels that show a portrait.
+
+    Args:
+        portrait: What is shown.
+    """
     foot = Row(0.22, (_rewards_panel(portrait), _drift_panel(portrait)))
     match portrait.view:
         case Slices(axes=axes) if len(axes) == 1:
@@ -78,12 +97,17 @@ def layout(portrait: Portrait) -> tuple[Row, ...]:
 
 
 def _snapshots(portrait: Portrait) -> tuple[Panel, ...]:
-    stride = FRAMES // SNAPSHOTS
+    stride = FRAMES // len(SNAPSHOTS)
     return tuple(moment(portrait, frame) for frame in range(stride - 1, FRAMES, stride))
 
 
 def moment(portrait: Portrait, frame: int) -> Panel:
-    """Show the reward over a plane or over sites at the time of a *frame*."""
+    """Return the panel of the reward over a plane or over sites at one time.
+
+    Args:
+        portrait: What is shown.
+        frame: Which of its frames, from 0.
+    """
     number = portrait.frames[frame]
     title = f"t = {portrait.times[number]:.4g}"
     names = (*portrait.coordinates, "")
@@ -107,7 +131,7 @@ def moment(portrait: Portrait, frame: int) -> Panel:
 
 
 def _across_and_up(coordinates: tuple[str, ...]) -> tuple[int, int]:
-    """Say which coordinates a map shows: the first two, but north up."""
+    """Find which coordinates a map shows: the first two, but north up."""
     first = coordinates[0].casefold()
     return (1, 0) if first.startswith("lat") and len(coordinates) > 1 else (0, 1)
 
@@ -118,20 +142,20 @@ def _slice_panel(portrait: Portrait, number: int) -> Panel:
     title = "reward over time" if len(portrait.view.axes) == 1 else "slice through the best point"
     best = Curve(portrait.times, portrait.best_points[:, number], INK, "best", "dots")
     field = portrait.times, axis, rewards.T
-    return Panel(title, (TIME, portrait.coordinates[number]), (best,), field=field)
+    return Panel(title, (_TIME, portrait.coordinates[number]), (best,), field=field)
 
 
 def _snapshots_panel(portrait: Portrait) -> Panel:
     assert isinstance(portrait.view, Slices)
     (axis,), (rewards,) = portrait.view.axes, portrait.view.rewards
-    numbers = portrait.frames[FRAMES // SNAPSHOTS - 1 :: FRAMES // SNAPSHOTS]
+    numbers = portrait.frames[FRAMES // len(SNAPSHOTS) - 1 :: FRAMES // len(SNAPSHOTS)]
     curves = [
         Curve(axis, rewards[number], shade, f"t = {portrait.times[number]:.4g}")
-        for number, shade in zip(numbers, SHADES, strict=True)
+        for number, shade in zip(numbers, SNAPSHOTS, strict=True)
     ]
     tops = [
         Curve(portrait.best_points[[n], 0], portrait.best_rewards[[n]], shade, style="mark")
-        for n, shade in zip(numbers, SHADES, strict=True)
+        for n, shade in zip(numbers, SNAPSHOTS, strict=True)
     ]
     return Panel("snapshots", (portrait.coordinates[0], REWARD), (*curves, *tops))
 
@@ -144,27 +168,35 @@ def _sites_panel(portrait: Portrait) -> Panel:
     y = np.concatenate([np.append(row, nan) for row in portrait.view.rewards.T])
     every = Curve(x, y, PALE, "sites", "thin")
     best = Curve(portrait.times, portrait.best_rewards, BEST, "best")
-    return Panel("each site", (TIME, REWARD), (every, best))
+    return Panel("each site", (_TIME, REWARD), (every, best))
 
 
 def _rewards_panel(portrait: Portrait) -> Panel:
     best = Curve(portrait.times, portrait.best_rewards, BEST, "best")
     mean = Curve(portrait.times, portrait.mean_rewards, MEAN, "mean over the domain")
-    return Panel("best and mean", (TIME, REWARD), (best, mean))
+    return Panel("best and mean", (_TIME, REWARD), (best, mean))
 
 
 def _drift_panel(portrait: Portrait) -> Panel:
     changes = Curve(portrait.times[1:], portrait.drift, DRIFT, style="steps")
-    return Panel("drift: largest change per unit of time", (TIME, "drift"), (changes,))
+    return Panel("drift: largest change per unit of time", (_TIME, "drift"), (changes,))
 
 
 def colour_limits(portrait: Portrait) -> tuple[float, float]:
-    """Give what the colours reach from and to, so that rare extremes do not dim the rest."""
+    """Return the rewards between which colours differ, so that rare extremes do not dim the rest.
+
+    Args:
+        portrait: What is shown.
+    """
     numbers = np.concatenate([np.ravel(each) for each in portrait.view.rewards])
     low, high = np.quantile(numbers, [0.01, 0.995]).tolist()
     return low, high
 
 
 def ends(axis: Values) -> tuple[float, float]:
-    """Give where an axis begins and ends."""
+    """Return where an axis begins and ends.
+
+    Args:
+        axis: Places along it, in order: (n,).
+    """
     return float(axis[0]), float(axis[-1])

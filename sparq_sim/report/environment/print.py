@@ -1,4 +1,4 @@
-"""A portrait as a picture of matplotlib."""
+"""A portrait as a figure for print, drawn by matplotlib."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from sparq_sim.arrays import Values
 from sparq_sim.errors import SparqError
-from sparq_sim.report.environment.panels import (
-    COLOURS,
-    GREY,
-    INK,
-    PALE,
+from sparq_sim.report.environment.data import Portrait
+from sparq_sim.report.environment.layout import (
     REWARD,
     Curve,
     Panel,
@@ -18,11 +15,13 @@ from sparq_sim.report.environment.panels import (
     ends,
     layout,
 )
-from sparq_sim.report.environment.views import Portrait
+from sparq_sim.report.palette import GREY, INK, PALE, REWARDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+__all__ = ["draw_figure", "need_matplotlib"]
 
 _STYLE: dict[Any, Any] = {
     "font.size": 9,
@@ -42,7 +41,11 @@ _WIDTH = 9.0  # In inches.
 
 
 def need_matplotlib() -> None:
-    """Say what to do where matplotlib is not installed."""
+    """Check that matplotlib is installed.
+
+    Raises:
+        SparqError: It is not; the message says how to install it.
+    """
     try:
         import matplotlib  # noqa: F401 - asked for only
     except ImportError:
@@ -52,8 +55,15 @@ def need_matplotlib() -> None:
         ) from None
 
 
-def as_figure(portrait: Portrait) -> Figure:
-    """Draw a portrait with matplotlib, for a .png, .svg or .pdf."""
+def draw_figure(portrait: Portrait) -> Figure:
+    """Return a figure of a portrait, for a .png, .svg or .pdf.
+
+    Args:
+        portrait: What is shown.
+
+    Raises:
+        SparqError: Matplotlib is not installed.
+    """
     need_matplotlib()
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -86,7 +96,7 @@ def _literal(text: str) -> str:
 
 
 def _draw(axes: Axes, panel: Panel, limits: tuple[float, float]) -> Any:
-    """Draw a panel; give what its colours belong to, if it has any."""
+    """Draw a panel, and return what its colours belong to, if it has any."""
     low, high = limits
     axes.set_title(panel.title, color=INK)
     axes.set_xlabel(_literal(panel.labels[0]))
@@ -100,7 +110,7 @@ def _draw(axes: Axes, panel: Panel, limits: tuple[float, float]) -> Any:
             extent=(*_edges(across), *_edges(up)),
             origin="lower",
             aspect="auto",
-            cmap=COLOURS,
+            cmap=REWARDS,
             vmin=low,
             vmax=high,
         )
@@ -108,7 +118,7 @@ def _draw(axes: Axes, panel: Panel, limits: tuple[float, float]) -> Any:
     elif panel.places is not None:
         x, y = panel.places.points.T
         image = axes.scatter(
-            x, y, c=panel.places.rewards[0], s=26, cmap=COLOURS, vmin=low, vmax=high, linewidths=0
+            x, y, c=panel.places.rewards[0], s=26, cmap=REWARDS, vmin=low, vmax=high, linewidths=0
         )
         axes.margins(0.08)
     for curve in panel.curves:
@@ -123,7 +133,7 @@ def _draw(axes: Axes, panel: Panel, limits: tuple[float, float]) -> Any:
 
 
 def _edges(middles: Values) -> tuple[float, float]:
-    """Give where the first cell begins and the last ends."""
+    """Return where the first cell begins and the last ends."""
     half = (middles[1] - middles[0]) / 2
     return float(middles[0] - half), float(middles[-1] + half)
 

@@ -1,4 +1,4 @@
-"""What a portrait shows of a landscape: plain arrays, taken before anything is drawn."""
+"""Data of a portrait: rewards of a landscape over space and time, as plain arrays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from sparq_sim.errors import SparqError
 from sparq_sim.landscapes.drift import measure_drift
 from sparq_sim.plugin.environment import Landscape
 
-FRAMES = 20  # Where the slider of a page stops.
+__all__ = ["FRAMES", "Fields", "Places", "Portrait", "Slices", "sample"]
+
+FRAMES = 20
+"""Times at which the slider of a page stops."""
 _ALONG, _ACROSS, _COVER = 201, 61, 512
 
 
@@ -33,6 +36,7 @@ class Fields:
     """The reward over a plane, at the frames' times."""
 
     axes: tuple[Values, Values]
+    """Where it was taken, across and up: (x,) and (y,)."""
     rewards: NDArray[np.float64]
     """(frames, second coordinate, first coordinate)."""
 
@@ -42,7 +46,9 @@ class Places:
     """The reward at each site."""
 
     points: Points
+    """Of the sites, (sites, d)."""
     names: tuple[str, ...]
+    """Of the sites."""
     rewards: Matrix
     """(times, sites)."""
 
@@ -52,25 +58,39 @@ class Portrait:
     """What is drawn of a landscape: plain arrays."""
 
     name: str
+    """Of the environment."""
     coordinates: tuple[str, ...]
+    """Names of the coordinates."""
     times: Values
     """Evenly from 0 to the horizon; their number less one is a multiple of FRAMES."""
     best_points: Points
+    """Best point at each time, (times, d)."""
     best_rewards: Values
+    """Its reward, (times,)."""
     mean_rewards: Values
     """Over all sites, or over an even cover of the box."""
     drift: Values
     """The greatest change between one time and the next, per unit of time: one fewer than times."""
     view: Slices | Fields | Places
+    """The reward over space."""
 
     @property
     def frames(self) -> list[int]:
-        """Give the numbers of the times that are frames; the horizon is the last."""
+        """Places of the times that are frames; the horizon is the last."""
         return _frames(self.times)
 
 
 def sample(landscape: Landscape, horizon: float, *, name: str = "") -> Portrait:
-    """Take what a portrait shows, from time 0 to the *horizon*."""
+    """Return what a portrait shows of a landscape.
+
+    Args:
+        landscape: A started environment.
+        horizon: Until when, from time 0, in clock units.
+        name: Of the environment.
+
+    Raises:
+        SparqError: The horizon is not positive and finite.
+    """
     if not (isfinite(horizon) and horizon > 0):
         raise SparqError(f"the horizon of a portrait must be positive and finite, not {horizon!r}")
     # One time a clock unit, unless that is too coarse or too fine to see.

@@ -1,4 +1,4 @@
-"""Words: a scenario and its outcome, told in plain sentences."""
+"""Words: a scenario and its outcome in plain sentences."""
 
 from __future__ import annotations
 
@@ -12,35 +12,45 @@ from typing import Any, TypeAlias
 
 from pydantic import BaseModel
 
-from sparq_sim.analysis.summary import Difference, Summary
+from sparq_sim.analysis.pairs import Difference
+from sparq_sim.analysis.summary import Summary
 from sparq_sim.errors import PluginError
 from sparq_sim.plugin.registry import Kind, kind_to_write, load
 from sparq_sim.study.settings import Setting, shown
 
+__all__ = ["NO_WINNER", "Paragraph", "Winner", "describe_scenario", "headline", "number"]
+
 Data: TypeAlias = Mapping[str, Any]
 """A part of a scenario as it is written down: see `Scenario.fingerprint`."""
-MOST_LISTED = 6
-"""Entries of a field that are told one by one."""
+_MOST_LISTED = 6
+"""Entries of a field that are written one by one."""
 
 
 @dataclass(frozen=True)
 class Paragraph:
-    """What is told of one thing."""
+    """A few sentences about one part of a scenario."""
 
     about: str
+    """What they are about."""
     text: str
+    """The sentences."""
 
 
-def scenario(
+def describe_scenario(
     plays: Mapping[str, Data],
     sweep: Mapping[str, Sequence[object]],
     *,
     allow_import: bool = False,
 ) -> list[Paragraph]:
-    """Tell what drifts, who answers, how fast and how dear, and who plays.
+    """Describe what drifts, who answers, how fast and at which cost, and who plays.
 
-    *plays* has the first play of each optimizer; *sweep* the swept values by path. With
-    *allow_import*, plug-ins may be named as `module:Class`.
+    Args:
+        plays: The first play of each optimizer, as `Scenario.fingerprint` writes it.
+        sweep: Swept values, by path.
+        allow_import: Whether plug-ins may be named as `module:Class`.
+
+    Returns:
+        A paragraph per part; none where there is no play.
     """
 
     def plugin(kind: Kind, data: Data) -> str:
@@ -54,16 +64,18 @@ def scenario(
     told = [
         Paragraph("What drifts", plugin("environment", environment)),
         Paragraph("Rules", _rules(first)),
-        Paragraph("Observations", f"The reward is seen {_road(_table(first.get('feedback')))}"),
+        Paragraph(
+            "Observations", f"The reward is observed {_channel(_table(first.get('feedback')))}"
+        ),
     ]
     for name, expert in experts.items():
         own = {key: value for key, value in _table(expert).items() if key != "channel"}
-        road = _road(_table(_table(expert).get("channel")), expert=True)
+        channel = _channel(_table(_table(expert).get("channel")), expert=True)
         told.append(
-            Paragraph(f"Expert: {name}", f"{plugin('expert', own)} Its answers come {road}")
+            Paragraph(f"Expert: {name}", f"{plugin('expert', own)} Its answers come {channel}")
         )
     if not experts:
-        told.append(Paragraph("Experts", "Nobody can be asked."))
+        told.append(Paragraph("Experts", "There are no experts to ask."))
     for name, play in plays.items():
         told.append(
             Paragraph(f"Optimizer: {name}", plugin("optimizer", _table(play.get("optimizer"))))
@@ -71,9 +83,7 @@ def scenario(
     if sweep:
         parts = [f"{path} = {', '.join(map(shown, values))}" for path, values in sweep.items()]
         told.append(
-            Paragraph(
-                "Swept", f"{'; '.join(parts)}. The lines above tell of the first of the settings."
-            )
+            Paragraph("Swept", f"{'; '.join(parts)}. The lines above describe the first setting.")
         )
     return told
 
@@ -83,7 +93,7 @@ def _table(thing: object) -> Data:
 
 
 def _plugin(kind: Kind, data: Data, *, allow_import: bool) -> str:
-    """Tell a plug-in: its kind, the first paragraph of its docstring, what is not as by default."""
+    """Describe a plug-in: its kind, the start of its docstring, and what differs from defaults."""
     name = str(data.get("kind", "unknown"))
     own = {key: value for key, value in data.items() if key != "kind"}
     given = list(_leaves(own))
@@ -93,7 +103,7 @@ def _plugin(kind: Kind, data: Data, *, allow_import: bool) -> str:
         model = load(kind, name, allow_import=allow_import)
     except PluginError:
         return _with("It is not installed here.", name, given)
-    # A plug-in may read its fields otherwise by now, and refuse them; then all are told.
+    # A plug-in may read its fields otherwise by now, and refuse them; then all are listed.
     with suppress(Exception):
         part = model.model_validate(own, context={"allow_import": allow_import})
         given = list(_differing(part)) or ["the defaults"] * bool(own)
@@ -106,7 +116,7 @@ def _with(about: str, name: str, given: Sequence[str]) -> str:
 
 
 def _differing(part: BaseModel, usual: object = None, path: str = "") -> Iterator[str]:
-    """Tell the fields that are not as in *usual*, or by default where that is another kind."""
+    """Yield the fields that differ from *usual*, or from their defaults if it is another kind."""
     same = type(usual) is type(part)
     kind = kind_to_write(part) or getattr(part, "kind", None)
     tagged = bool(path) and not same and kind is not None
@@ -124,43 +134,42 @@ def _differing(part: BaseModel, usual: object = None, path: str = "") -> Iterato
             for place, each in enumerate(value):
                 yield from _differing(each, path=f"{here}.{place}.")
         else:
-            yield f"{here} {_said(value)}"
+            yield f"{here} {_write(value)}"
 
 
 def _leaves(data: Data, path: str = "") -> Iterator[str]:
-    """Tell all fields of data that are given."""
+    """Yield all fields of data that are given."""
     for key, value in data.items():
         if isinstance(value, Mapping):
             yield from _leaves(value, f"{path}{key}.")
         elif _several(value, Mapping):
             yield from _leaves({f"{key}.{place}": each for place, each in enumerate(value)}, path)
         elif value is not None:
-            yield f"{path}{key} {_said(value)}"
+            yield f"{path}{key} {_write(value)}"
 
 
 def _several(value: object, kind: type) -> bool:
-    """Tell whether a value is some, but not too many, of a kind."""
+    """Return whether a value is a list of some, but not too many, things of a kind."""
     return (
         isinstance(value, list | tuple)
-        and 0 < len(value) <= MOST_LISTED
+        and 0 < len(value) <= _MOST_LISTED
         and all(isinstance(each, kind) for each in value)
     )
 
 
-def _said(value: object) -> str:
+def _write(value: object) -> str:
     if isinstance(value, list | tuple):
-        many = len(value) > MOST_LISTED
-        return counted(len(value), "value") if many else f"[{', '.join(map(_said, value))}]"
+        many = len(value) > _MOST_LISTED
+        return _count(len(value), "value") if many else f"[{', '.join(map(_write, value))}]"
     return "none" if value is None else shown(value)
 
 
-def counted(count: float, thing: str) -> str:
-    """Say how many there are of a *thing*."""
+def _count(count: float, thing: str) -> str:
     return f"{count:g} {thing}{'' if count == 1 else 's'}"
 
 
-def quoted(name: str) -> str:
-    """Put a name in quotation marks where it would not be known for one word."""
+def _quote(name: str) -> str:
+    """Put a name of several words in quotation marks."""
     return (
         f"\N{LEFT DOUBLE QUOTATION MARK}{name}\N{RIGHT DOUBLE QUOTATION MARK}"
         if " " in name
@@ -170,10 +179,13 @@ def quoted(name: str) -> str:
 
 def _rules(play: Data) -> str:
     rounds, period, horizon = (_number(play.get(key)) for key in ("rounds", "period", "horizon"))
-    told = counted(rounds, "round") if isfinite(rounds) else "Rounds"
-    told += f", one every {period:g} units of time" if period != 1 else ", one a unit of time"
+    told = _count(rounds, "round") if isfinite(rounds) else "Rounds"
+    told += f", one every {period:g} units of time" if period != 1 else ", one per unit of time"
     told += f", until {horizon:g}." if isfinite(horizon) else "."
-    for key, what in (("budget", "for all queries"), ("budget_per_round", "for those of a round")):
+    for key, what in (
+        ("budget", "for all queries"),
+        ("budget_per_round", "for the queries of a round"),
+    ):
         if isfinite(limit := _number(play.get(key))):
             told += f" The budget {what} is {limit:g}."
     if _table(play.get("experts")):
@@ -181,12 +193,12 @@ def _rules(play: Data) -> str:
         told += f" Experts may be asked about {'points already played' if past else 'any point'}."
     if design := play.get("design"):
         verb = "is" if design == 1 else "are"
-        told += f" {counted(design, 'point')} {verb} observed beforehand."
+        told += f" {_count(design, 'point')} {verb} observed beforehand."
     if thinking := _drawn(play.get("thinking")):
         told += f" The agent thinks for {thinking}."
     if effort := _table(play.get("thinking_by_effort")):
         scale, power = _number(effort.get("scale")), _number(effort.get("power", 1.0))
-        told += f" Its effort n takes {scale:g} n^{power:g} units of time on top."
+        told += f" An effort n adds {scale:g} n^{power:g} units of time."
     return told
 
 
@@ -197,21 +209,21 @@ def _number(thing: object) -> float:
         return inf
 
 
-def _road(channel: Data, *, expert: bool = False) -> str:
-    """Tell a channel, as the end of a sentence: how fast, how exact, how dear, how surely."""
+def _channel(channel: Data, *, expert: bool = False) -> str:
+    """Describe a channel, as the end of a sentence: how fast, exact, costly and reliable it is."""
     times = [
         f"{drawn} {what}"
         for key, what in (
-            ("service", "of service"),
-            ("service_per_point", "of service a point"),
-            ("transit", "on the way"),
+            ("service", "in service"),
+            ("service_per_point", "in service per point"),
+            ("transit", "in transit"),
         )
         if (drawn := _drawn(channel.get(key)))
     ]
     told = f"after {' and '.join(times)}" if times else "at once"
     told += f", {_noise(_table(channel.get('noise')))}"
     costs = [
-        f"{drawn} a {what}"
+        f"{drawn} per {what}"
         for key, what in (("cost", "query"), ("cost_per_point", "point"))
         if (drawn := _drawn(channel.get(key)))
     ]
@@ -223,15 +235,15 @@ def _road(channel: Data, *, expert: bool = False) -> str:
     if capacity := channel.get("capacity"):
         told += f" It serves {capacity} at a time."
     if isfinite(patience := _number(channel.get("patience"))):
-        told += f" After {patience:g} they are too late."
+        told += f" Answers that take longer than {patience:g} are too late."
     if outages := channel.get("outages"):
-        told += f" Nobody can be asked in {counted(len(outages), 'outage')}."
+        told += f" It cannot be asked during {_count(len(outages), 'outage')}."
     policy = _table(channel.get("policy"))
     if retries := policy.get("retries"):
         again = "once" if retries == 1 else f"up to {shown(retries)} times"
         told += f" After a failure it is asked again, {again}."
     if fallback := policy.get("fallback"):
-        told += f" When it fails for good, {quoted(str(fallback))} is asked."
+        told += f" When it fails for good, {_quote(str(fallback))} is asked."
     if faults := [_table(fault) for fault in channel.get("faults") or ()]:
         shares = [f"{shown(each.get('kind'))} {shown(each.get('share'))}" for each in faults]
         told += f" Faults are injected: {', '.join(shares)}."
@@ -239,7 +251,7 @@ def _road(channel: Data, *, expert: bool = False) -> str:
 
 
 def _drawn(draw: object) -> str:
-    """Tell a draw; nothing for a constant zero."""
+    """Describe a draw; nothing for a constant zero."""
     data = _table(draw)
     match data.get("kind"):
         case "constant":
@@ -249,7 +261,7 @@ def _drawn(draw: object) -> str:
         case "exponential":
             return f"{shown(data.get('mean'))} on average (exponential)"
         case "empirical":
-            return f"one of {counted(len(data.get('values', ())), 'recorded value')}"
+            return f"one of {_count(len(data.get('values', ())), 'recorded value')}"
         case None:
             return ""
         case kind:
@@ -279,7 +291,12 @@ def _loss(loss: Data) -> str:
 
 
 def number(value: float, significant: int = 3) -> str:
-    """Write a number; a dash for one that is unknown."""
+    """Return a number as text; a dash for one that is unknown.
+
+    Args:
+        value: The number.
+        significant: How many digits to write.
+    """
     if not isfinite(value):
         return "\N{EN DASH}"
     return f"{value:.{significant}g}".replace("-", "\N{MINUS SIGN}")
@@ -289,12 +306,15 @@ def number(value: float, significant: int = 3) -> str:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """Who had the least average regret in a setting, and how sure that is."""
+class Winner:
+    """Who had the lowest average regret in a setting, and how sure that is."""
 
     setting: Setting
+    """Swept values."""
     best: Summary
+    """Row with the lowest average regret."""
     next: Summary | None
+    """Row of the next best optimizer; None where there is only one."""
     difference: Difference | None
     """Of the best from the next, replication by replication: negative."""
 
@@ -305,56 +325,62 @@ class Verdict:
 
 
 NO_WINNER = (
-    "No optimizer can be named the best: regret is below 0, which is impossible. See the notes."
+    "No optimizer can be called the best: regret is below 0, which is impossible. See the notes."
 )
 """Where all results are impossible."""
 
 
-def winner(verdicts: Sequence[Verdict]) -> str:
-    """Say who won, by how much and how surely."""
-    match verdicts:
+def headline(winners: Sequence[Winner]) -> str:
+    """Return a sentence on which optimizer is best, by how much and how surely.
+
+    Args:
+        winners: The best of each setting.
+    """
+    match winners:
         case []:
-            return "No play is finished, so there is nothing to tell yet."
+            return "No play is finished yet, so there are no results."
         case [one]:
-            return f"{_one_winner(one)}{_lasted(one.best)}"
-    wins = Counter(each.best.optimizer for each in verdicts)
+            return f"{_describe_winner(one)}{_warn_of_short_plays(one.best)}"
+    wins = Counter(each.best.optimizer for each in winners)
     best, count = wins.most_common(1)[0]
-    name = quoted(best)
-    if all(each.next is None for each in verdicts):
-        return f"There is only one optimizer, {name}, in {len(verdicts)} settings."
-    sure = sum(each.sure for each in verdicts if each.best.optimizer == best)
-    where = "all" if count == len(verdicts) else f"{count} of the"
-    told = f"The optimizer {name} had the least average regret in {where} {len(verdicts)} settings"
+    name = _quote(best)
+    if all(each.next is None for each in winners):
+        return f"There is only one optimizer, {name}, in {len(winners)} settings."
+    sure = sum(each.sure for each in winners if each.best.optimizer == best)
+    where = "all" if count == len(winners) else f"{count} of the"
+    told = f"The optimizer {name} had the lowest average regret in {where} {len(winners)} settings"
     if sure == count:
-        certainty = ": each time beyond chance"
+        certainty = "in each of them, the difference from the next best is beyond chance"
     elif sure:
-        certainty = f": in {sure} of these beyond chance"
+        certainty = f"in {sure} of them, the difference from the next best is beyond chance"
     else:
-        certainty = ", but in none of these beyond chance"
-    return f"{told}{certainty}, by the 95 % interval of the paired difference from the next."
+        return (
+            f"{told}; but in none of them is the difference from the next best beyond chance (the "
+            "95 % interval of the paired difference includes 0)."
+        )
+    return f"{told}; {certainty} (the 95 % interval of the paired difference excludes 0)."
 
 
-def _lasted(best: Summary) -> str:
-    """Warn that the best may be so because its plays were short."""
+def _warn_of_short_plays(best: Summary) -> str:
     if not best.ended_early:
         return ""
     return (
-        f" But {counted(best.ended_early, 'play')} of {best.plays} of {quoted(best.optimizer)} "
+        f" But {_count(best.ended_early, 'play')} of {best.plays} of {_quote(best.optimizer)} "
         f"ended early: its plays lasted {number(best.rounds)} rounds on average."
     )
 
 
-def _one_winner(verdict: Verdict) -> str:
-    gap, name = verdict.difference, quoted(verdict.best.optimizer)
-    mean = number(verdict.best.average_regret.mean)
-    if verdict.next is None:
+def _describe_winner(winner: Winner) -> str:
+    gap, name = winner.difference, _quote(winner.best.optimizer)
+    mean = number(winner.best.average_regret.mean)
+    if winner.next is None:
         return f"There is only one optimizer, {name}: its average regret is {mean}."
-    told = f"The optimizer {name} had the least average regret, {mean}"
-    after = quoted(verdict.next.optimizer)
+    told = f"The optimizer {name} had the lowest average regret, {mean}"
+    after = _quote(winner.next.optimizer)
     if gap is None:
-        return f"{told}; the next is {after}."
+        return f"{told}; the next best is {after}."
     margin = gap.difference
-    told += f": {number(-margin.mean)} less than {after}, the next"
+    told += f": {number(-margin.mean)} less than {after}, the next best"
     if margin.count < 2:
         return f"{told}. With one replication, chance may have decided."
     wins = round(gap.better * margin.count)
@@ -363,4 +389,4 @@ def _one_winner(verdict: Verdict) -> str:
         f" (95 % interval of the paired difference: {low} to {high}; "
         f"less in {wins} of {margin.count} replications)."
     )
-    return told if verdict.sure else f"{told} The interval includes 0: chance may have decided."
+    return told if winner.sure else f"{told} The interval includes 0: chance may have decided."

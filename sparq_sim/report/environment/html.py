@@ -1,4 +1,4 @@
-"""A portrait as a page of plotly, with a slider over time."""
+"""A portrait as an HTML page, drawn by Plotly, with a slider over time."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from sparq_sim.report.environment.panels import (
-    COLOURS,
-    GREY,
-    INK,
+import numpy as np
+
+from sparq_sim.report.environment.data import Fields, Places, Portrait, Slices
+from sparq_sim.report.environment.layout import (
     REWARD,
+    Curve,
     Panel,
     Row,
     colour_limits,
@@ -19,33 +20,25 @@ from sparq_sim.report.environment.panels import (
     layout,
     moment,
 )
-from sparq_sim.report.environment.traces import titled, traces_of
-from sparq_sim.report.environment.views import Fields, Places, Portrait, Slices
+from sparq_sim.report.palette import GREY, GRID, INK, REWARDS
 
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<title>{title}</title>
-<style>
-body {{ margin: 0 auto; max-width: 1180px; padding: 20px 24px; color: {ink}; background: white;
-  font-family: system-ui, "Segoe UI", "Helvetica Neue", Arial, sans-serif; }}
-h1 {{ font-size: 22px; margin: 0 0 4px; }}
-p {{ color: {grey}; font-size: 14px; margin: 0 0 8px; }}
-</style>
-</head>
-<body>
-<h1>{title}</h1>
-<p>{caption}</p>
-{figure}
-</body>
-</html>
-"""
+__all__ = ["write_html"]
+
 _PIXELS = 1130  # The width of a page that heights are meant for.
 
 
-def as_html(portrait: Portrait, path: Path) -> Path:
-    """Draw a portrait with plotly, to one file that needs no network."""
+def write_html(portrait: Portrait, path: Path) -> Path:
+    """Write a portrait as one HTML file, which needs no network.
+
+    Args:
+        portrait: What is shown.
+        path: The file.
+
+    Returns:
+        The file.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
     from plotly.io import to_html
 
     figure = to_html(
@@ -65,8 +58,14 @@ def as_html(portrait: Portrait, path: Path) -> Path:
         f"The reward from time 0 to {portrait.times[-1]:g}. {marks} "
         "Colours clip the lowest 1 % and the highest 0.5 %."
     )
-    page = _PAGE.format(
-        title=escape(portrait.name), caption=caption, figure=figure, ink=INK, grey=GREY
+    templates = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+    )
+    page = templates.get_template("portrait.html.j2").render(
+        title=portrait.name, caption=caption, figure=Markup(figure), ink=INK, grey=GREY
     )
     path.write_text(page, encoding="utf-8")
     return path
@@ -108,7 +107,7 @@ def _figure(portrait: Portrait) -> Any:
         template="simple_white",
         font={"size": 13, "color": INK},
         hovermode="closest",
-        coloraxis={"colorscale": COLOURS, "cmin": low, "cmax": high, "colorbar": bar},
+        coloraxis={"colorscale": REWARDS, "cmin": low, "cmax": high, "colorbar": bar},
     )
     for number, spot in enumerate(spots, start=1):
         _place(figure, spot, number)
@@ -118,7 +117,7 @@ def _figure(portrait: Portrait) -> Any:
 
 
 def _below(rows: tuple[Row, ...]) -> tuple[float, list[_Spot]]:
-    """Place rows below each other; give the height of all."""
+    """Place rows below each other, and return the height of all."""
     heights = [_PIXELS * row.height for row in rows]
     spots = []
     for row, y in zip(rows, _stacked(heights), strict=True):
@@ -129,7 +128,7 @@ def _below(rows: tuple[Row, ...]) -> tuple[float, list[_Spot]]:
 
 
 def _beside(portrait: Portrait) -> tuple[float, list[_Spot]]:
-    """Place a moment to the left, above its slider, and the rest to the right; give the height."""
+    """Place a moment to the left, its slider below, the rest to the right; return the height."""
     height = 620.0
     others = [panel for row in layout(portrait)[1:] for panel in row.panels]
     each = (height - _GAP * (len(others) - 1)) / len(others)
@@ -141,7 +140,7 @@ def _beside(portrait: Portrait) -> tuple[float, list[_Spot]]:
 
 
 def _stacked(heights: list[float]) -> list[tuple[float, float]]:
-    """Give where each of a column begins and ends, as shares, from the top."""
+    """Return where each of a column begins and ends, as shares, from the top."""
     total = sum(heights) + _GAP * (len(heights) - 1)
     tops = [total - sum(heights[:i]) - _GAP * i for i in range(len(heights))]
     # Rounding may take the last below 0, which plotly refuses.
@@ -165,7 +164,7 @@ def _place(figure: Any, spot: _Spot, number: int) -> None:
             "tickfont": {"color": GREY},
             "zeroline": False,
             "showgrid": letter == "y" and not panel.coloured,
-            "gridcolor": "#eeeeee",
+            "gridcolor": GRID,
         }
         figure.update_layout({f"{letter}axis{number}": axis})
     if panel.field is not None:
@@ -173,7 +172,7 @@ def _place(figure: Any, spot: _Spot, number: int) -> None:
         figure.update_layout({f"xaxis{number}_range": ends(across)})
         figure.update_layout({f"yaxis{number}_range": ends(up)})
     figure.add_annotation(
-        text=titled(panel),
+        text=_title(panel),
         font={"size": 13.5},
         x=spot.x[0],
         y=spot.y[1],
@@ -184,18 +183,18 @@ def _place(figure: Any, spot: _Spot, number: int) -> None:
         yshift=6,
         showarrow=False,
     )
-    figure.add_traces(traces_of(panel, number))
+    figure.add_traces(_traces(panel, number))
 
 
 def _animate(figure: Any, portrait: Portrait, followers: range) -> None:
-    """Let a slider, and a button that moves it, show the frames; a line marks their time."""
+    """Add a slider over the frames, a button that moves it, and lines that mark the time."""
     from plotly.graph_objects import Frame
 
     at_once = {"mode": "immediate", "transition": {"duration": 0}}
     frames, steps = [], []
     for number, time in enumerate(portrait.times[portrait.frames].tolist()):
         panel = moment(portrait, number)
-        traces = traces_of(panel, 1)
+        traces = _traces(panel, 1)
         lines = [
             {
                 "type": "line",
@@ -245,3 +244,62 @@ def _animate(figure: Any, portrait: Portrait, followers: range) -> None:
             }
         ],
     )
+
+
+# Panels as Plotly reads them
+
+
+def _title(panel: Panel) -> str:
+    """Return the title, and the names of the curves in their colours: a legend in place."""
+    named = [] if panel.coloured else [curve for curve in panel.curves if curve.name]
+    legend = [f'<span style="color:{curve.colour}">{escape(curve.name)}</span>' for curve in named]
+    return "   ".join([f"<b>{escape(panel.title)}</b>", *legend])
+
+
+def _traces(panel: Panel, number: int) -> list[dict[str, Any]]:
+    """Return all that is drawn of a panel, on the axes of this *number*."""
+    axes = {"xaxis": f"x{number}", "yaxis": f"y{number}", "showlegend": False}
+    across, up = (escape(label) for label in panel.labels)
+    place = f"{across} %{{x:.4g}}<br>{up} %{{y:.4g}}"
+    traces: list[dict[str, Any]] = []
+    if panel.field is not None:
+        x, y, rewards = panel.field
+        hover = f"{place}<br>{REWARD} %{{z:.4g}}<extra></extra>"
+        field = {"x": x, "y": y, "z": rewards.astype(np.float32), "hovertemplate": hover}
+        look = {"coloraxis": "coloraxis", "zsmooth": "best"}
+        traces.append({"type": "heatmap", **look, **field, **axes})
+    elif panel.places is not None:
+        x, y = panel.places.points.T
+        marker = {"size": 11, "color": panel.places.rewards[0], "coloraxis": "coloraxis"}
+        hover = f"%{{text}}<br>{REWARD} %{{marker.color:.4g}}<extra></extra>"
+        names = [escape(name) for name in panel.places.names]
+        sites = {"x": x, "y": y, "marker": marker, "text": names, "hovertemplate": hover}
+        traces.append({"type": "scatter", "mode": "markers", **sites, **axes})
+    for curve in panel.curves:
+        hover = f"{place}<extra>{escape(curve.name)}</extra>"
+        drawn = {"x": curve.x, "y": curve.y, "hovertemplate": hover, **axes}
+        traces.append({"type": "scatter", **drawn, **_style(curve, panel)})
+    return traces
+
+
+def _style(curve: Curve, panel: Panel) -> dict[str, Any]:
+    line = {"color": curve.colour, "width": 2}
+    dot = {"color": curve.colour, "size": 4.5, "line": {"color": "white", "width": 0.8}}
+    match curve.style:
+        case "dots":
+            return {"mode": "markers", "marker": dot}
+        case "mark" if panel.places is not None:
+            ring = {"symbol": "circle-open", "size": 19, "color": curve.colour}
+            return {
+                "mode": "markers",
+                "marker": {**ring, "line": {"width": 2}},
+                "hoverinfo": "skip",
+            }
+        case "mark":
+            return {"mode": "markers", "marker": {**dot, "size": 11}, "cliponaxis": False}
+        case "steps":
+            return {"mode": "lines", "line": {**line, "shape": "vh"}}
+        case "thin":
+            return {"mode": "lines", "line": {**line, "width": 0.7}, "hoverinfo": "skip"}
+        case "line":
+            return {"mode": "lines", "line": line}

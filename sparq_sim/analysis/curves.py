@@ -1,0 +1,280 @@
+"""Curves: what is known of each round, averaged over the plays of an optimizer in a setting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparq_sim.analysis.summary import AnalysisError, group, reach
+from sparq_sim.errors import did_you_mean
+from sparq_sim.simulation import measures
+from sparq_sim.simulation.records import Fate
+from sparq_sim.simulation.trace import NOTE, Columns, Trace
+from sparq_sim.study.results import Results
+from sparq_sim.study.settings import Setting
+from sparq_sim.study.store import Provenance, StoredSummary, StoreError
+
+__all__ = ["Band", "Curve", "Curves", "Series", "bands", "read_curves"]
+
+Curve: TypeAlias = Literal["average_regret", "cumulative_regret", "regret", "spent"]
+"""What `bands` can show over the rounds."""
+
+_CURVES = {
+    "average_regret": measures.average_regret,
+    "cumulative_regret": measures.cumulative_regret,
+    "regret": measures.regret,
+    "spent": measures.spent,
+}
+
+
+@dataclass(frozen=True)
+class Band:
+    """A curve over the rounds: mean over replications, and its 95 % interval; all (rounds,)."""
+
+    optimizer: str
+    """Name of the optimizer."""
+    setting: Setting
+    """Swept values of its plays."""
+    rounds: NDArray[np.int64]
+    """Numbers of the rounds, from 1."""
+    mean: NDArray[np.float64]
+    """Mean over the plays."""
+    low: NDArray[np.float64]
+    """Lower end of the interval of the mean; NaN where one play lasted that long."""
+    high: NDArray[np.float64]
+    """Upper end of it."""
+    plays: NDArray[np.int64]
+    """How many plays lasted that long."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """A quantity over the rounds: its mean over the plays of an optimizer in a setting."""
+
+    name: str
+    """What it is: "spent", "asked", "retries", "pushed", "staleness", or "note X" and "reply X"
+    for a number X that an optimizer noted, or a source with its replies."""
+    optimizer: str
+    """Name of the optimizer."""
+    setting: Setting
+    """Swept values of its plays."""
+    rounds: NDArray[np.float64]
+    """Middles of the bins of rounds that are averaged over, from 1: (bins,)."""
+    means: NDArray[np.float64]
+    """Mean over each bin and the plays: (bins,)."""
+
+
+@dataclass
+class Curves:
+    """All curves of a study's plays, each play read once."""
+
+    found: list[StoredSummary] = field(default_factory=list)
+    """Plays that could be read."""
+    provenances: list[Provenance] = field(default_factory=list)
+    """What is stored about each of them."""
+    bands: list[Band] = field(default_factory=list)
+    """Cumulative regret, one per optimizer and setting."""
+    series: list[Series] = field(default_factory=list)
+    """Everything else that is known of each round."""
+    unreadable: list[str] = field(default_factory=list)
+    """Keys of plays whose files are damaged."""
+
+
+def bands(study: Results, curve: Curve = "average_regret") -> list[Band]:
+    """Compute a curve with its band for each optimizer and setting of a study.
+
+    Args:
+        study: A study with finished plays.
+        curve: What is shown over the rounds.
+
+    Returns:
+        One band per optimizer and setting, with all their rounds.
+
+    Raises:
+        AnalysisError: There is no curve of this name.
+    """
+    if curve not in _CURVES:
+        raise AnalysisError(f"no curve is called {curve!r}: {did_you_mean(curve, _CURVES)}")
+    made = []
+    for plays in group(study.finished()).values():
+        running = _Running()
+        for play in plays:
+            running.add(_CURVES[curve](study.read(play.key).trace))
+        made.append(running.band(plays[0]))
+    return made
+
+
+def read_curves(study: Results, *, most_points: int) -> Curves:
+    """Read all plays of a study, and average what is known of each round.
+
+    Args:
+        study: A study with finished plays.
+        most_points: How many points a curve may have: a band has so many of its rounds, evenly
+            spread, and a series the means of so many bins.
+
+    Returns:
+        The curves; plays that cannot be read are listed as unreadable and left out.
+    """
+    made = Curves()
+    for plays in group(study.finished()).values():
+        regret = _Running()
+        quantities: dict[str, _Means] = {}
+        for play in plays:
+            try:
+                stored = study.read(play.key)
+            except StoreError:
+                made.unreadable.append(play.key)
+                continue
+            made.found.append(play)
+            made.provenances.append(stored.provenance)
+            regret.add(measures.cumulative_regret(stored.trace))
+            for name, values in _quantities(stored.trace):
+                quantities.setdefault(name, _Means()).add(values)
+        if len(regret.counts):
+            made.bands.append(regret.band(plays[0], most_points=most_points))
+        made.series += _series(plays[0], quantities, most_points)
+    return made
+
+
+def _series(
+    play: StoredSummary, quantities: dict[str, _Means], most_points: int
+) -> Iterable[Series]:
+    for name, means in quantities.items():
+        rounds, values = _bin(means.means, most_points)
+        if len(rounds) and (name != "spent" or values.any()):
+            yield Series(name, play.optimizer, play.setting, rounds, values)
+
+
+class _Running:
+    """Mean and squared deviations of curves, one curve in memory at a time (Welford 1962)."""
+
+    def __init__(self) -> None:
+        self.counts = np.zeros(0, dtype=np.int64)
+        self.means, self.squares = np.zeros(0), np.zeros(0)
+
+    def add(self, curve: NDArray[np.float64]) -> None:
+        more = max(0, len(curve) - len(self.counts))
+        self.counts = np.pad(self.counts, (0, more))
+        self.means, self.squares = np.pad(self.means, (0, more)), np.pad(self.squares, (0, more))
+        part = slice(len(curve))
+        self.counts[part] += 1
+        step = curve - self.means[part]
+        self.means[part] += step / self.counts[part]
+        self.squares[part] += step * (curve - self.means[part])
+
+    def band(self, play: StoredSummary, *, most_points: int | None = None) -> Band:
+        """Return the band of the curves so far, which are of plays like *play*."""
+        places = _thin(len(self.counts), most_points)
+        stds = np.sqrt(self.squares / np.maximum(self.counts - 1, 1))
+        half = reach(stds, self.counts)[places]
+        means = self.means[places]
+        return Band(
+            optimizer=play.optimizer,
+            setting=play.setting,
+            rounds=places + 1,
+            mean=means,
+            low=means - half,
+            high=means + half,
+            plays=self.counts[places],
+        )
+
+
+class _Means:
+    """Means over plays of what is known of each round."""
+
+    def __init__(self) -> None:
+        self.sums, self.counts = np.zeros(0), np.zeros(0)
+
+    def add(self, values: NDArray[np.float64]) -> None:
+        more = max(0, len(values) - len(self.sums))
+        self.sums, self.counts = np.pad(self.sums, (0, more)), np.pad(self.counts, (0, more))
+        known = np.isfinite(values)
+        self.sums[: len(values)][known] += values[known]
+        self.counts[: len(values)] += known
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        means = np.full(len(self.sums), np.nan)
+        np.divide(self.sums, self.counts, out=means, where=self.counts > 0)
+        return means
+
+
+def _thin(count: int, most_points: int | None) -> NDArray[np.intp]:
+    """Choose at most so many of *count* places, evenly, the first and the last among them."""
+    points = count if most_points is None else min(count, most_points)
+    return np.unique(np.linspace(0, count - 1, points).round().astype(np.intp))
+
+
+def _bin(
+    values: NDArray[np.float64], most_points: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Average a curve over bins of rounds; return their middles and means."""
+    bins = np.array_split(np.arange(len(values)), min(len(values), most_points) or 1)
+    middles, means = [], []
+    for places in bins:
+        known = values[places][np.isfinite(values[places])]
+        if len(known):
+            middles.append(1 + places.mean())
+            means.append(known.mean())
+    return np.array(middles), np.array(means)
+
+
+# What is known of each round
+
+
+def _quantities(trace: Trace) -> Iterator[tuple[str, NDArray[np.float64]]]:
+    """Yield what is known of each round, by the names of `Series`."""
+    yield "spent", trace.rounds["spent"]
+    for name, column in trace.rounds.items():
+        # The points asked are counted below, for every optimizer, where replies are kept.
+        if name.startswith(NOTE) and not (name == f"{NOTE}queries" and trace.replies):
+            yield f"note {name.removeprefix(NOTE)}", column
+    if not trace.replies:
+        return
+    replies, rounds = trace.replies, len(trace)
+    asked = measures.mark_asked(trace)
+    for name, counted in (
+        ("asked", asked),
+        ("retries", measures.mark_retried(trace)),
+        ("pushed", measures.mark_pushed(trace)),
+    ):
+        if counted.any():
+            yield name, _sum_by_round(replies, counted, rounds)
+    answered = asked & (replies["fate"] == Fate.ANSWERED)
+    if answered.any():
+        ages = replies["arrived_at"] - replies["measured_at"]
+        yield "staleness", _mean_by_round(replies, ages, answered, rounds)
+    for name, column in replies.items():
+        if name.startswith(NOTE):
+            noted = np.isfinite(column)
+            yield (
+                f"reply {name.removeprefix(NOTE)}",
+                _mean_by_round(replies, column, noted, rounds),
+            )
+
+
+def _sum_by_round(
+    replies: Columns,
+    chosen: NDArray[np.bool_],
+    rounds: int,
+    weights: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """Count the chosen rows of each round, or sum their weights; not those before the first."""
+    places = replies["round"] - 1
+    chosen = chosen & (places >= 0) & (places < rounds)
+    own = None if weights is None else weights[chosen]
+    return np.bincount(places[chosen], own, minlength=rounds).astype(float)
+
+
+def _mean_by_round(
+    replies: Columns, values: NDArray[np.float64], chosen: NDArray[np.bool_], rounds: int
+) -> NDArray[np.float64]:
+    counts = _sum_by_round(replies, chosen, rounds)
+    sums = _sum_by_round(replies, chosen, rounds, values)
+    means = np.full(rounds, np.nan)
+    np.divide(sums, counts, out=means, where=counts > 0)
+    return means

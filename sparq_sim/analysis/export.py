@@ -1,0 +1,87 @@
+"""Export: a study's summary, rounds or replies as a CSV, Parquet or JSON file."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from sparq_sim.analysis.summary import AnalysisError, finite, summary
+from sparq_sim.study.results import Results
+from sparq_sim.study.store import Kind, canonical
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["export"]
+
+
+def export(study: Results, path: Path | str, what: Kind | Literal["summary"] = "summary") -> None:
+    """Write the summary, the rounds or the replies of a study to a file.
+
+    Args:
+        study: A study with finished plays.
+        path: The file; its ending, .csv, .parquet or .json, decides the format.
+        what: "summary" for a row per optimizer and setting, "rounds" for a row per round of each
+            play, "replies" for a row per reply.
+
+    Raises:
+        AnalysisError: The ending is another, or the file cannot be written.
+    """
+    path = Path(path)
+    writers = {".csv": _to_csv, ".parquet": _to_parquet, ".json": _to_json}
+    if path.suffix not in writers:
+        raise AnalysisError(f"cannot export to {path.name}; end it in {', '.join(writers)}")
+    table = _table(study, what)
+    try:
+        writers[path.suffix](table, path)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise AnalysisError(
+            f"cannot write {path}: {reason}; make its folder, or choose another file"
+        ) from error
+
+
+def _table(study: Results, what: Kind | Literal["summary"]) -> pa.Table:
+    import pyarrow as pa
+
+    if what != "summary":
+        return study.table(what)
+    rows = [each.flat() for each in summary(study)]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return pa.table({name: _column([row.get(name) for row in rows]) for name in names})
+
+
+def _column(values: Sequence[object]) -> pa.Array:
+    import pyarrow as pa
+
+    try:
+        return pa.array(values)
+    except pa.ArrowException:
+        return pa.array([v if isinstance(v, str | None) else canonical(v) for v in values])
+
+
+def _to_csv(table: pa.Table, path: Path) -> None:
+    from pyarrow import csv
+
+    csv.write_csv(table, path)
+
+
+def _to_parquet(table: pa.Table, path: Path) -> None:
+    from pyarrow import parquet
+
+    parquet.write_table(table, path)
+
+
+def _to_json(table: pa.Table, path: Path) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("[")
+        between = "\n"
+        for batch in table.to_batches(max_chunksize=10_000):
+            for row in batch.to_pylist():
+                plain: dict[str, Any] = {name: finite(value) for name, value in row.items()}
+                file.write(between + json.dumps(plain, ensure_ascii=False))
+                between = ",\n"
+        file.write("\n]\n")

@@ -1,0 +1,317 @@
+"""Data: what a report shows of a study, whatever draws it; no plotting library is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sparq_sim.analysis.curves import Band, Series
+from sparq_sim.analysis.levels import Level
+from sparq_sim.analysis.summary import Spread, Summary, spread
+from sparq_sim.report.words import Paragraph, Winner
+from sparq_sim.study.settings import Setting, agree, in_words, swept, values_of
+from sparq_sim.study.store import StoredSummary
+
+if TYPE_CHECKING:
+    from sparq_sim.report.replay import Replay
+
+__all__ = [
+    "FATES",
+    "REFERENCES",
+    "ChartData",
+    "ReportData",
+    "SeriesWords",
+    "curve_name",
+    "describe_series",
+    "different_levels",
+    "occurring_fates",
+    "pareto_front",
+    "pool",
+    "series_order",
+]
+
+REFERENCES = {
+    "uniform": "uniform, expected",
+    "fixed": "best fixed point",
+    "late": "one round late",
+}
+"""Simple policies that results are compared with: fields of `References`, and their names."""
+FATES = {
+    "answered": "answered",
+    "late": "late",
+    "lost": "lost",
+    "refused": "refused",
+    "invalid": "useless",
+    "unavailable": "not known",
+    "open": "still open",
+}
+"""What became of points asked: fields of a summary, whose shares sum to 1, and their headings."""
+_MOST_NOTES = 12
+"""Notes of optimizers and sources that are shown besides the series that are known by name."""
+
+
+@dataclass(frozen=True)
+class ChartData:
+    """What charts and figures are made of."""
+
+    optimizers: Sequence[str] = ()
+    """Names, in the order of their colours."""
+    summaries: Sequence[Summary] = ()
+    """A row per optimizer and setting."""
+    found: Sequence[StoredSummary] = ()
+    """All plays."""
+    bands: Sequence[Band] = ()
+    """Cumulative regret, at no more rounds than a chart can show."""
+    series: Sequence[Series] = ()
+    """Everything else that is known of each round."""
+    levels: Sequence[Level] = ()
+    """What simple policies would get, in each setting."""
+    settings: Sequence[Setting] = field(default=({},))
+    """Those that are shown over the rounds."""
+
+    @property
+    def spends(self) -> bool:
+        """Whether anything was spent."""
+        return any(each.spent.mean > 0 for each in self.summaries)
+
+    @property
+    def swept_paths(self) -> list[str]:
+        """Paths of all swept parameters."""
+        return swept(play.setting for play in self.found)
+
+    @property
+    def varied_paths(self) -> list[str]:
+        """Paths of those that have several values."""
+        return [path for path in self.swept_paths if len(self.values(path)) > 1]
+
+    def values(self, path: str) -> list[object]:
+        """Return the values of a swept path, numbers by their size.
+
+        Args:
+            path: In full.
+        """
+        return values_of((play.setting for play in self.found), path)
+
+    def levels_in(self, setting: Setting) -> list[tuple[str, float]]:
+        """Return the names and means of the reference levels that agree with a setting.
+
+        Args:
+            setting: Swept values; those that it lacks are averaged over.
+        """
+        known = [level for where, level in self.levels if agree(where, setting)]
+        means = {
+            name: spread(getattr(level, field) for level in known).mean
+            for field, name in REFERENCES.items()
+        }
+        return [(name, level) for name, level in means.items() if isfinite(level)]
+
+    def pooled_regrets(self, optimizer: str, path: str) -> list[Spread]:
+        """Return the average regret of an optimizer at each value of a swept path.
+
+        Args:
+            optimizer: Its name.
+            path: In full; values of other paths are averaged over.
+        """
+        own = [play for play in self.found if play.optimizer == optimizer]
+        return [
+            pool(play for play in own if agree(play.setting, {path: value}))
+            for value in self.values(path)
+        ]
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """All that a report of a study shows."""
+
+    title: str = ""
+    """Of the study."""
+    folder: str = ""
+    """Where it is stored."""
+    finished: int = 0
+    """How many plays are finished."""
+    planned: int = 0
+    """How many there are to be."""
+    notes: Sequence[str] = ()
+    """What a reader must know before believing the results."""
+    headline: str = ""
+    """Which optimizer is best, in a sentence."""
+    paragraphs: Sequence[Paragraph] = ()
+    """The scenario in words."""
+    winners: Sequence[Winner] = ()
+    """The best optimizer of each setting."""
+    charts: ChartData = field(default_factory=ChartData)
+    """What charts are made of."""
+    record: str = "rounds"
+    """What was recorded: "rounds" or "full"."""
+    machines: Sequence[Mapping[str, str]] = ()
+    """What computed the plays, each combination once."""
+    plugins: Sequence[str] = ()
+    """Plug-ins that took part, with their versions."""
+    seeds: Sequence[int] = ()
+    """Seeds of the plays."""
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    """All parameters of the first play of each optimizer."""
+    commands: Sequence[str] = ()
+    """Shell commands that make the report, and a play of each optimizer, again."""
+    replays: Sequence[Replay] = ()
+    """Plays to watch."""
+
+
+# Quantities over the rounds
+
+
+@dataclass(frozen=True)
+class SeriesWords:
+    """What a quantity over the rounds is called."""
+
+    title: str
+    """Of a chart."""
+    caption: str
+    """A sentence on what it is."""
+    label: str
+    """Of an axis."""
+
+
+_KNOWN_SERIES = {
+    "spent": SeriesWords("Spent", "Cost of all queries, up to each round.", "spent"),
+    "asked": SeriesWords(
+        "Points asked per round",
+        "Points asked of experts, each counted once, by the round in which they were asked.",
+        "points asked per round",
+    ),
+    "retries": SeriesWords(
+        "Points asked again per round",
+        "Further attempts at points that had failed.",
+        "points asked again per round",
+    ),
+    "pushed": SeriesWords(
+        "Readings sent without being asked",
+        "Readings per round that reached the agent without a query.",
+        "readings sent per round",
+    ),
+    "staleness": SeriesWords(
+        "Staleness",
+        "How old experts' answers were on arrival, in clock units, by the round of the query.",
+        "staleness (clock units)",
+    ),
+    "note kl_bound": SeriesWords(
+        "The approximation: KL bound",
+        "tr(Σ⁻¹(K - Q)), which bounds the mean divergence of the sparse posterior from the one "
+        "that all past points would give.",
+        "KL bound",
+    ),
+    "note kl": SeriesWords(
+        "The approximation: divergence",
+        "The mean Kullback-Leibler divergence of the sparse posterior; the bound lies above it.",
+        "KL divergence",
+    ),
+    "note kl_subset": SeriesWords(
+        "The approximation: divergence of the subset",
+        "The same for the posterior that knows the answers and nothing else.",
+        "KL divergence of the subset",
+    ),
+}
+
+
+def describe_series(name: str) -> SeriesWords:
+    """Return what a quantity over the rounds is called.
+
+    Args:
+        name: As in `Series`.
+    """
+    if name in _KNOWN_SERIES:
+        return _KNOWN_SERIES[name]
+    kind, _, noted = name.partition(" ")
+    whose = "the optimizers" if kind == "note" else "the sources with their replies"
+    label = "points asked per round" if name == "note queries" else noted.replace("_", " ")
+    return SeriesWords(f"Noted: {noted}", f"A number noted by {whose}.", label or name)
+
+
+def series_order(series: Sequence[Series]) -> list[Series]:
+    """Return series in the order in which they are shown: those known by name first.
+
+    Args:
+        series: All there are; of many notes, only the first 12 are kept.
+    """
+    known = list(_KNOWN_SERIES)
+    names = sorted(
+        {each.name for each in series},
+        key=lambda name: (known.index(name) if name in known else len(known), name),
+    )[: len(known) + _MOST_NOTES]
+    kept = [each for each in series if each.name in names]
+    return sorted(kept, key=lambda each: names.index(each.name))
+
+
+def curve_name(curve: Band | Series, setting: Setting) -> str:
+    """Return the name of a curve: its optimizer, and what the chart's setting does not say.
+
+    Args:
+        curve: What is drawn.
+        setting: Swept values of the whole chart.
+    """
+    rest = {path: value for path, value in curve.setting.items() if path not in setting}
+    return f"{curve.optimizer}, {in_words(rest)}" if rest else curve.optimizer
+
+
+# Rows and points
+
+
+def occurring_fates(summaries: Sequence[Summary]) -> dict[str, str]:
+    """Return the fates that occurred, with their headings; "answered" is always among them.
+
+    Args:
+        summaries: The rows of a table.
+    """
+    return {
+        fate: heading
+        for fate, heading in FATES.items()
+        if fate == "answered" or any(getattr(each, fate) > 0 for each in summaries)
+    }
+
+
+def different_levels(levels: Sequence[Level]) -> list[Level]:
+    """Return each reference level once; without a setting where there is only one.
+
+    Args:
+        levels: Those of all settings.
+    """
+    unique: dict[object, Level] = {}
+    for setting, level in levels:
+        unique.setdefault(level, (setting, level))
+    if len(unique) == 1:
+        return [({}, level) for _, level in unique.values()]
+    return list(unique.values())
+
+
+def pareto_front(points: Sequence[tuple[float, float]]) -> list[int]:
+    """Find the points that no other beats in both cost and regret.
+
+    Args:
+        points: Cost and regret of each.
+
+    Returns:
+        Their places in *points*, by growing cost.
+    """
+    front: list[int] = []
+    for place in sorted(range(len(points)), key=lambda i: points[i]):
+        if not front or points[place][1] < points[front[-1]][1]:
+            front.append(place)
+    return front
+
+
+def pool(plays: Iterable[StoredSummary]) -> Spread:
+    """Compute the average regret over settings within each replication, then over replications.
+
+    Args:
+        plays: Those of one optimizer.
+    """
+    by_replication: dict[tuple[int, int], list[float]] = {}
+    for play in plays:
+        regret = play.measures.get("average_regret")
+        if regret is not None:
+            by_replication.setdefault((play.seed, play.replication), []).append(regret)
+    return spread(float(np.mean(regrets)) for regrets in by_replication.values())

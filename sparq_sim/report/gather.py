@@ -1,0 +1,263 @@
+"""Gathering: a study read into what its report shows."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from sparq_sim.analysis.cautions import cautions
+from sparq_sim.analysis.curves import read_curves
+from sparq_sim.analysis.levels import Level, compute_levels, note_estimates
+from sparq_sim.analysis.pairs import Difference, compare_optimizers
+from sparq_sim.analysis.summary import Summary, summary
+from sparq_sim.report import words
+from sparq_sim.report.data import ChartData, ReportData, series_order
+from sparq_sim.report.words import Winner
+from sparq_sim.simulation.references import References
+from sparq_sim.study import store
+from sparq_sim.study.results import Results
+from sparq_sim.study.settings import Setting, agree, fullest
+from sparq_sim.study.store import Provenance, StoredSummary
+
+if TYPE_CHECKING:
+    from sparq_sim.report.replay import Replay
+    from sparq_sim.scenario.model import Scenario
+
+__all__ = ["MOST_CURVES", "MOST_POINTS", "FindLevels", "gather"]
+
+MOST_POINTS = 250
+"""Of a curve: more than a screen can show of it."""
+MOST_CURVES = 240
+"""Over the rounds, in all; of more settings than that allows, some are shown."""
+FindLevels: TypeAlias = "Callable[[Scenario], Sequence[Level]]"
+"""Computes the reference levels of a scenario, as `compute_levels` does."""
+
+
+def gather(
+    study: Results,
+    *,
+    replays: bool = True,
+    allow_import: bool = False,
+    levels: FindLevels | None = None,
+) -> ReportData:
+    """Read a study into what its report shows; what cannot be read is noted, and left out.
+
+    Args:
+        study: Finished, unfinished or not begun.
+        replays: Whether a play of each optimizer is played again, to be watched.
+        allow_import: Whether the study may name code to run, as `module:Class`.
+        levels: Computes the reference levels of a scenario; by default, `compute_levels`.
+    """
+    described = _described(study)
+    planned = study.plays()
+    curves = read_curves(study, most_points=MOST_POINTS)
+    if curves.unreadable:
+        study.store.survey(verify=curves.unreadable)
+    found = curves.found
+    plays = described or [_as_described(each) for each in curves.provenances]
+    optimizers = list(dict.fromkeys(str(each["optimizer"]) for each in plays))
+    settings = fullest([each.setting for each in found])
+    notes = [*study.notes, *study.warnings, *(caution.text for caution in cautions(study))]
+    summaries = _ordered_summaries(study, settings)
+    kept = _choose(settings, MOST_CURVES // max(1, len(optimizers)))
+    if len(kept) < len(settings):
+        notes.append(f"Of {len(settings)} settings, {len(kept)} are charted over the rounds")
+    charts = ChartData(
+        optimizers=optimizers,
+        summaries=summaries,
+        found=found,
+        bands=sorted(curves.bands, key=lambda band: optimizers.index(band.optimizer)),
+        series=series_order(curves.series),
+        levels=_levels(
+            plays, kept, notes, allow_import=allow_import, find=levels or compute_levels
+        ),
+        settings=kept or ({},),
+    )
+    winners = _winners(study, settings, summaries)
+    firsts = {str(each["optimizer"]): each["play"] for each in reversed(plays)}
+    firsts = {name: firsts[name] for name in optimizers}
+    return ReportData(
+        title=study.title,
+        folder=str(study.folder),
+        finished=len(found),
+        planned=max(len(planned), len(found), _planned(described)),
+        notes=notes,
+        headline=words.headline(winners) if winners or not summaries else words.NO_WINNER,
+        paragraphs=words.describe_scenario(firsts, _swept_values(plays), allow_import=allow_import),
+        winners=winners,
+        charts=charts,
+        record="full" if any(each.record == "full" for each in found) else "rounds",
+        machines=_machines(curves.provenances),
+        plugins=_plugins(curves.provenances),
+        seeds=sorted({play.seed for play in found}),
+        parameters=firsts,
+        commands=_commands(study, found),
+        replays=_replays(study, optimizers, allow_import=allow_import) if replays and found else (),
+    )
+
+
+def _replays(study: Results, order: Sequence[str], *, allow_import: bool) -> Sequence[Replay]:
+    from sparq_sim.report.replay import play_again  # It loads all that plays.
+
+    return play_again(study, order=order, allow_import=allow_import)
+
+
+def _ordered_summaries(study: Results, settings: Sequence[Setting]) -> list[Summary]:
+    """Return the rows by settings, and the best first in each."""
+    places = {store.canonical(dict(setting)): place for place, setting in enumerate(settings)}
+    return sorted(
+        summary(study),
+        key=lambda row: (
+            places.get(store.canonical(dict(row.setting)), -1),
+            row.average_regret.mean,
+        ),
+    )
+
+
+def _choose(settings: Sequence[Setting], most: int) -> list[Setting]:
+    """Choose at most *most* settings, evenly."""
+    if len(settings) <= most:
+        return list(settings)
+    return [settings[i] for i in np.linspace(0, len(settings) - 1, max(1, most)).astype(int)]
+
+
+# What was to be played
+
+
+def _described(study: Results) -> list[dict[str, Any]]:
+    """Read what the folder says was to be played; nothing where it says nothing."""
+    try:
+        plays = json.loads((study.folder / store.SCENARIO).read_bytes())["plays"]
+        names = ("optimizer", "setting", "seed", "replications", "play")
+        return [
+            {name: each[name] for name in names} | {"levels": each.get("levels", True)}
+            for each in plays
+        ]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
+def _as_described(told: Provenance) -> dict[str, Any]:
+    return {name: told[name] for name in ("optimizer", "setting", "seed", "play")}
+
+
+def _planned(described: Sequence[Mapping[str, Any]]) -> int:
+    return sum(each["replications"] for each in described)
+
+
+def _swept_values(plays: Sequence[Mapping[str, Any]]) -> dict[str, list[object]]:
+    values: dict[str, dict[str, object]] = {}
+    for play in plays:
+        for path, value in play["setting"].items():
+            values.setdefault(path, {})[store.canonical(value)] = value
+    return {path: list(found.values()) for path, found in values.items()}
+
+
+# Reference levels and winners
+
+
+def _levels(
+    plays: Sequence[Mapping[str, Any]],
+    settings: Sequence[Setting],
+    notes: list[str],
+    *,
+    allow_import: bool,
+    find: FindLevels,
+) -> list[Level]:
+    """Compute the reference levels of the settings that are shown, a landscape once."""
+    from sparq_sim.scenario.model import Scenario
+
+    worlds: dict[str, References | None] = {}
+    found: list[Level] = []
+    for play in plays:
+        charted = any(agree(play["setting"], setting) for setting in settings)
+        if not (charted and play.get("levels", True)):
+            continue
+        fields = ("environment", "period", "rounds", "horizon")
+        world = store.canonical([play["seed"], *(play["play"].get(name) for name in fields)])
+        if world not in worlds:
+            worlds[world] = None
+            try:
+                scenario = Scenario.from_fingerprint(
+                    play["play"],
+                    seed=play["seed"],
+                    name=play["optimizer"],
+                    allow_import=allow_import,
+                )
+                worlds[world] = find(scenario)[0][1]
+            except Exception as error:  # Of a plug-in, whatever it be: the rest can be shown.
+                notes.append(f"no reference levels: {error}")
+        if (level := worlds[world]) is not None:
+            found.append((play["setting"], level))
+    notes.extend(note_estimates(level for _, level in found))
+    return found
+
+
+def _winners(
+    study: Results, settings: Sequence[Setting], summaries: Sequence[Summary]
+) -> list[Winner]:
+    """Find the best and the next in each setting, and how far apart they are."""
+    known: dict[tuple[str, str], list[Difference]] = {}
+    winners = []
+    for setting in settings:
+        here = [
+            each
+            for each in summaries
+            if agree(each.setting, setting) and each.average_regret.count and not each.impossible
+        ]
+        ranked = sorted(here, key=lambda each: each.average_regret.mean)
+        if not ranked:
+            continue
+        best = ranked[0]
+        after = next((each for each in ranked if each.optimizer != best.optimizer), None)
+        difference = None
+        if after is not None:
+            pair = best.optimizer, after.optimizer
+            if pair not in known:
+                known[pair] = compare_optimizers(study, *pair)
+            both = store.canonical({**after.setting, **best.setting})
+            alike = [d for d in known[pair] if store.canonical(dict(d.setting)) == both]
+            difference = alike[0] if alike else None
+        winners.append(Winner(setting, best, after, difference))
+    return winners
+
+
+# Provenance
+
+
+def _machines(provenances: Sequence[Provenance]) -> list[dict[str, str]]:
+    unique = {}
+    for each in provenances:
+        blas = [" ".join(str(v) for v in pool.values() if v) for pool in each.get("blas", ())]
+        machine = {
+            "Versions": ", ".join(f"{k} {v}" for k, v in each.get("versions", {}).items()),
+            "BLAS": ", ".join(blas) or "unknown",
+            "CPU": str(each.get("cpu", "unknown")),
+            "Platform": str(each.get("platform", "unknown")),
+        }
+        unique[store.canonical(machine)] = machine
+    return list(unique.values())
+
+
+def _plugins(provenances: Sequence[Provenance]) -> list[str]:
+    return sorted(
+        {
+            f"{plugin['class']} ({plugin['distribution'] or 'a script'} {plugin['version'] or ''})"
+            for each in provenances
+            for plugin in each.get("plugins", ())
+        }
+    )
+
+
+def _commands(study: Results, found: Sequence[StoredSummary]) -> list[str]:
+    """Return how this report, and a play of each optimizer, are made again."""
+    firsts = {play.optimizer: play.key for play in reversed(found)}
+    files = [study.folder / "rounds" / f"{key}.parquet" for key in firsts.values()]
+    return [
+        shlex.join(["sparq-sim", "report", str(study.folder)]),
+        *(shlex.join(["sparq-sim", "reproduce", str(file)]) for file in files if file.is_file()),
+    ]

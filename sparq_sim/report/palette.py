@@ -1,0 +1,70 @@
+"""Palette: colours, dashes and markers that tell optimizers, references and rewards apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = [
+    "BEST",
+    "DRIFT",
+    "GREY",
+    "GRID",
+    "INK",
+    "MARKERS",
+    "MEAN",
+    "PALE",
+    "PRINT_DASHES",
+    "PRINT_LINE_DASHES",
+    "PRINT_REFERENCE_DASHES",
+    "REGRETS",
+    "REWARDS",
+    "SCREEN_DASHES",
+    "SCREEN_REFERENCE_DASHES",
+    "SERIES",
+    "SNAPSHOTS",
+    "place_of",
+]
+
+# Okabe and Ito (2008), darker where thin lines need it: the colour-blind can tell them apart, in
+# print too. A page names them --series-1 to --series-8, and its style sheet has their values.
+SERIES = (
+    *("#0072b2", "#d55e00", "#009e73", "#b4558c"),
+    *("#c98600", "#3a9bd6", "#857a00", "#555b60"),
+)
+"""Colours of optimizers, in their order; with more of them, the colours begin again."""
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+"""Markers of optimizers in print, as matplotlib names them: they do without colour."""
+SCREEN_DASHES = ("solid", "dash", "dot", "dashdot")
+"""Lines of optimizers whose colours began again, as Plotly names them."""
+PRINT_DASHES: tuple[Any, ...] = ("-", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
+"""The same for matplotlib."""
+SCREEN_REFERENCE_DASHES = ("dash", "dashdot", "dot")
+"""Lines of the reference levels, as Plotly names them."""
+PRINT_REFERENCE_DASHES: tuple[Any, ...] = ((0, (5, 2)), (0, (6, 1.5, 1, 1.5)), (0, (1, 1.5)))
+"""The same for matplotlib."""
+PRINT_LINE_DASHES: tuple[Any, ...] = ((0, (9, 2)), (0, (9, 2, 1, 2)), (0, (9, 2, 1, 2, 1, 2)))
+"""Lines that a user adds to a figure."""
+
+INK, GREY, PALE, GRID = "#222222", "#6b6b6b", "#bdbdbd", "#eeeeee"
+"""Text and axes; what is less important; lines of many sites; grid lines."""
+REGRETS = "cividis"
+"""Colour map of regrets; reversed, so that bright is good."""
+REWARDS = "viridis"
+"""Colour map of rewards."""
+BEST, MEAN, DRIFT = "#0072B2", "#D55E00", "#00785A"
+"""Colours of the best reward, the mean reward and the drift of an environment."""
+SNAPSHOTS = ("#440154", "#355f8d", "#22a884", "#b8a90d")
+"""Colours of an environment at four times, early to late: viridis, darker."""
+
+
+def place_of(optimizer: str, optimizers: Sequence[str]) -> tuple[int, int]:
+    """Return how often the colours have begun again for an optimizer, and which one it has.
+
+    Args:
+        optimizer: Its name; one that is not listed comes after all others.
+        optimizers: All names, in the order of their colours.
+    """
+    listed = optimizer in optimizers
+    place = optimizers.index(optimizer) if listed else len(optimizers)
+    return divmod(place, len(SERIES))

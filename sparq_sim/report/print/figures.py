@@ -1,0 +1,219 @@
+"""Figures for print: what a study comes to, drawn by matplotlib to .pdf, .svg or .png."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparq_sim.errors import SparqError, did_you_mean
+from sparq_sim.report.data import ChartData
+from sparq_sim.report.gather import gather
+from sparq_sim.report.print.curves import cost_panel, regret_panels, series_panels
+from sparq_sim.report.print.layout import lay_out
+from sparq_sim.report.print.marks import Lines
+from sparq_sim.report.print.style import UNDATED, apply_style, need_matplotlib
+from sparq_sim.report.print.sweeps import draw_heat_maps, sweep_panels
+from sparq_sim.study.results import Results
+from sparq_sim.study.settings import Setting, agree, fullest, path_called, value_among
+from sparq_sim.study.store import canonical, write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["COLUMN", "KINDS", "SUFFIXES", "Line", "draw", "kinds", "save"]
+
+KINDS = {
+    "average-regret": "R_t / t over the rounds, with bands over replications",
+    "cumulative-regret": "R_t over the rounds, with bands over replications",
+    "cost": "average regret against what was spent, with the Pareto front",
+    "sweep": "average regret against each swept parameter",
+    "heat-map": "average regret by two swept parameters",
+    "spent": "what had been spent by each round",
+    "asked": "points asked of experts per round",
+    "retries": "points asked again per round, after a failure",
+    "pushed": "readings per round that experts sent without being asked",
+    "staleness": "how old experts' answers were on arrival",
+}
+"""What can be drawn of a study; besides these, whatever was noted each round, by its name."""
+SUFFIXES = (".pdf", ".svg", ".png")
+COLUMN = 3.4
+"""How wide a column of a two-column journal is, in inches."""
+
+Line: TypeAlias = float | Sequence[float] | NDArray[np.float64]
+"""What a user adds to a figure: a level, or a value per round."""
+
+
+def save(
+    study: Results | ChartData,
+    kind: str,
+    to: Path | str,
+    *,
+    width: float = COLUMN,
+    lines: Mapping[str, Line] | None = None,
+    where: Setting | None = None,
+) -> Path:
+    """Draw a figure to a file; the same figure has the same bytes every time.
+
+    Args:
+        study: A study, or what was gathered of it.
+        kind: One of `KINDS`, or of what `kinds` lists.
+        to: The file; it ends in .pdf, .svg or .png.
+        width: Of the figure, in inches; by default, a column of a journal.
+        lines: Drawn besides, under their names, as by `draw`.
+        where: Values of swept parameters to look at; by default, all.
+
+    Returns:
+        The file.
+
+    Raises:
+        SparqError: The file cannot be written, or there is nothing to draw.
+    """
+    to = Path(to)
+    suffix = to.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise SparqError(f"cannot draw to {to.name!r}; end it in {', '.join(SUFFIXES)}")
+    if not to.parent.is_dir():
+        raise SparqError(f"cannot draw to {str(to)!r}: there is no folder {str(to.parent)!r}")
+    figure = draw(study, kind, width=width, lines=lines, where=where)
+    content = BytesIO()
+    with apply_style():
+        figure.savefig(content, format=suffix[1:], metadata=UNDATED[suffix])
+    write_whole(to, content.getvalue())
+    return to
+
+
+def draw(
+    study: Results | ChartData,
+    kind: str,
+    *,
+    width: float = COLUMN,
+    lines: Mapping[str, Line] | None = None,
+    where: Setting | None = None,
+) -> Figure:
+    """Return a figure of a study, drawn by matplotlib.
+
+    Args:
+        study: A study, or what was gathered of it.
+        kind: One of `KINDS`, or of what `kinds` lists.
+        width: In inches; by default, a column of a journal.
+        lines: Drawn besides, under their names: a number as a level, several as the values of
+            rounds 1, 2, …
+        where: Values of swept parameters to look at, by path or its last word; by default, all.
+
+    Raises:
+        SparqError: There is nothing to draw, or an argument is not as described.
+    """
+    need_matplotlib()
+    if not 1 <= width <= 30:
+        raise SparqError(f"a figure must be from 1 to 30 inches wide, not {width!r}")
+    data = _chart_data(study)
+    if kind not in (known := {*KINDS, *_series_by_kind(data)}):
+        hint = did_you_mean(kind, known)
+        raise SparqError(f"no kind of figure is called {kind!r}: {hint}")
+    if not data.found:
+        raise SparqError("there is no finished play to draw; run the study first")
+    chosen = _choose(data, where or {})
+    series = _series_by_kind(chosen)
+    more = _check_lines(lines or {}, kind)
+    with apply_style():
+        match kind:
+            case "average-regret" | "cumulative-regret":
+                average = kind == "average-regret"
+                return lay_out(regret_panels(chosen, more, average=average), width)
+            case "cost" | "spent" if not chosen.spends:
+                raise SparqError(f"nothing was spent in this study, so it has no figure {kind!r}")
+            case "cost":
+                return lay_out([cost_panel(chosen, more)], width)
+            case "sweep":
+                return lay_out(sweep_panels(chosen, more), width)
+            case "heat-map":
+                return draw_heat_maps(chosen, width)
+            case _ if kind in series:
+                return lay_out(series_panels(chosen, series[kind], more), width)
+    raise SparqError(
+        f"this study has nothing to show of {kind!r}: no expert was asked, or replies were not "
+        "recorded; run the scenario with record = 'full'"
+    )
+
+
+def kinds(study: Results | ChartData) -> list[str]:
+    """Return the kinds of figures for which a study has data.
+
+    Args:
+        study: A study, or what was gathered of it.
+    """
+    data = _chart_data(study)
+    varied = len(data.varied_paths)
+    there = {
+        "average-regret": bool(data.bands),
+        "cumulative-regret": bool(data.bands),
+        "cost": data.spends,
+        "sweep": varied > 0,
+        "heat-map": varied > 1,
+    }
+    return [*(kind for kind, is_there in there.items() if is_there), *_series_by_kind(data)]
+
+
+def _chart_data(study: Results | ChartData) -> ChartData:
+    return study if isinstance(study, ChartData) else gather(study, replays=False).charts
+
+
+def _series_by_kind(data: ChartData) -> dict[str, str]:
+    """Return the names of series by the kinds of figures that show them."""
+    found: dict[str, str] = {}
+    for name in dict.fromkeys(series.name for series in data.series):
+        # Where replies were not recorded, the points that optimizers note as `queries` have to do.
+        noted = "asked" if name == "note queries" else name.partition(" ")[2]
+        free = noted not in found and (noted not in KINDS or noted == "asked")
+        found[noted if noted and free else name] = name
+    return found
+
+
+def _choose(data: ChartData, where: Setting) -> ChartData:
+    """Leave out what was played elsewhere than *where*, and sort the settings by their values."""
+    fixed = dict(_find_value(data, name, value) for name, value in where.items())
+    chosen = replace(
+        data,
+        found=[each for each in data.found if agree(each.setting, fixed)],
+        summaries=[each for each in data.summaries if agree(each.setting, fixed)],
+        bands=[each for each in data.bands if agree(each.setting, fixed)],
+        series=[each for each in data.series if agree(each.setting, fixed)],
+        levels=[(setting, level) for setting, level in data.levels if agree(setting, fixed)],
+    )
+    orders = {
+        path: [canonical(value) for value in chosen.values(path)] for path in chosen.varied_paths
+    }
+    settings = sorted(
+        fullest(each.setting for each in chosen.found),
+        key=lambda setting: [
+            order.index(canonical(setting[path])) if path in setting else -1
+            for path, order in orders.items()
+        ],
+    )
+    return replace(chosen, settings=settings)
+
+
+def _find_value(data: ChartData, name: str, value: object) -> tuple[str, object]:
+    """Find the parameter that is called so, in full or by its last word, and its value."""
+    path = path_called(name, data.swept_paths)
+    return path, value_among(value, data.values(path), path)
+
+
+def _check_lines(lines: Mapping[str, Line], kind: str) -> Lines:
+    """Check the lines that a user adds, and return them as arrays."""
+    several = kind not in ("cost", "sweep")
+    found = {}
+    for name, values in lines.items():
+        if kind == "heat-map":
+            raise SparqError(f"a heat map has no place for the line {name!r}")
+        found[name] = np.asarray(values, dtype=float)
+        if not found[name].size or found[name].ndim > several:
+            wanted = "a number, or one a round" if several else "a number"
+            raise SparqError(f"the line {name!r} of a figure {kind!r} must be {wanted}")
+    return found

@@ -1,0 +1,133 @@
+"""Layout of figures for print: panels side by side, and a legend below."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from sparq_sim.errors import SparqError
+from sparq_sim.report.data import ChartData
+from sparq_sim.report.print.style import STYLE, literal
+from sparq_sim.study.settings import in_words, short
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["Artists", "Panel", "lay_out", "setting_titles", "short_names"]
+
+Artists: TypeAlias = dict[str, Any]
+"""What a legend explains: artists of matplotlib by name, each once."""
+_MOST_PANELS = 12
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes, and what paints them."""
+
+    labels: tuple[str, str]
+    """Of the axis below and the axis to the left."""
+    paint: Callable[[Axes], Artists]
+    """Draws on the axes; returns what a legend explains."""
+    title: str = ""
+    """Above it."""
+    from_zero: bool = True
+    """Whether its values begin at 0."""
+
+
+def lay_out(panels: Sequence[Panel], width: float, *, alike: bool = True) -> Figure:
+    """Return a figure of panels side by side, in as many rows as it takes, with a legend below.
+
+    Args:
+        panels: What is shown.
+        width: Of the figure, in inches.
+        alike: Whether the panels share what they measure, and the rounds.
+
+    Raises:
+        SparqError: There are too many panels for one figure.
+    """
+    from matplotlib.figure import Figure
+
+    if len(panels) > _MOST_PANELS:
+        raise SparqError(
+            f"{len(panels)} panels are too many for one figure, which has room for {_MOST_PANELS}; "
+            "choose among the values of what is swept (where)"
+        )
+    rows = ceil(len(panels) / max(1, int(width / 1.6)))
+    columns = ceil(len(panels) / rows)
+    figure = Figure(figsize=(width, width), layout="constrained")
+    artists: Artists = {}
+    first: Axes | None = None
+    for place, panel in enumerate(panels):
+        x, y = panel.labels
+        share_x = alike and panels[0].labels[0] == x
+        axes = figure.add_subplot(
+            rows,
+            columns,
+            place + 1,
+            sharex=first if share_x else None,
+            sharey=first if alike else None,
+        )
+        first = first or axes
+        artists |= panel.paint(axes)
+        above_another = share_x and place + columns < len(panels)
+        right_of_another = alike and place % columns > 0
+        axes.set(
+            title=literal(panel.title),
+            xlabel="" if above_another else literal(x),
+            ylabel="" if right_of_another else literal(y),
+        )
+        axes.tick_params(
+            labelbottom=not above_another,
+            labelleft=not right_of_another,
+            # In so many words, for otherwise the user's style would decide how many ticks fit.
+            labelsize=STYLE["xtick.labelsize"],
+        )
+    if first is not None and alike and all(panel.from_zero for panel in panels):
+        # Once all is artists, for it ends the search for limits; a line at 0 is to be seen.
+        top = first.get_ylim()[1]
+        first.set_ylim(-0.015 * top, top)
+    foot = _legend(figure, artists, width)
+    high = (0.62 if columns == 1 else 0.85) * width / columns
+    figure.set_size_inches(width, rows * high + foot)
+    return figure
+
+
+def _legend(figure: Figure, artists: Artists, width: float) -> float:
+    """Put a legend below, and return its height in inches."""
+    if not artists:
+        return 0.0
+    names = [artist.get_label() for artist in artists.values()]
+    # A character is about half as wide as high, and the sample before it takes eight.
+    room = width * 72 / (0.46 * STYLE["legend.fontsize"])
+    columns = min(len(names), max(1, int(room / (max(map(len, names)) + 8))))
+    figure.legend(list(artists.values()), names, loc="outside lower center", ncols=columns)
+    return 0.14 * ceil(len(names) / columns)
+
+
+def setting_titles(data: ChartData) -> list[str]:
+    """Return, for each setting, in what it differs from the others.
+
+    Args:
+        data: What is drawn.
+    """
+    names = short_names(data.varied_paths)
+    return [
+        in_words({name: setting[path] for path, name in names.items() if path in setting})
+        for setting in data.settings
+    ]
+
+
+def short_names(paths: Sequence[str]) -> dict[str, str]:
+    """Return a name of each path: its last word, or all of it where others end alike.
+
+    Args:
+        paths: Of swept parameters, in full.
+    """
+    words = [short(path) for path in paths]
+    return {
+        path: path if words.count(word) > 1 else word
+        for path, word in zip(paths, words, strict=True)
+    }

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from math import nan
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from sparq_sim.analysis.curves import _bin, _thin, bands, read_curves
+from sparq_sim.analysis.summary import AnalysisError
+from sparq_sim.simulation import measures
+from sparq_sim.study.executors import InProcess
+from sparq_sim.study.results import Results
+from sparq_sim.study.study import Study
+from tests.analysis.conftest import traces
+from tests.study.test_store import scenario
+
+MOST = 250
+
+
+def test_bands_are_means_with_intervals_a_round(study: Results) -> None:
+    (band,) = [
+        each
+        for each in bands(study)
+        if each.optimizer == "uniform" and each.setting["feedback.noise"] == 0.1
+    ]
+    curves = np.array([measures.average_regret(trace) for trace in traces("uniform")])
+    low, high = stats.t.interval(0.95, 3, curves.mean(axis=0), stats.sem(curves))
+    np.testing.assert_allclose(band.mean, curves.mean(axis=0))
+    np.testing.assert_allclose(band.low, low)
+    np.testing.assert_allclose(band.high, high)
+    assert band.rounds.tolist() == list(range(1, 26))
+    assert set(band.plays) == {4}
+
+
+def test_bands_end_with_the_longest_play(tmp_path: Path) -> None:
+    costly = {"sage": {"kind": "truth", "channel": {"cost_per_point": 0.1, "loss": 0.5}}}
+    fields = {"experts": costly, "budget": 3.0, "ends_when_spent": True}
+    study = Study(scenario(optimizers=["sparq-gp-ucb"], replications=3, **fields), tmp_path)
+    study.run(InProcess())
+    lengths = sorted(len(study.results.read(play).trace) for play in study.plays())
+    (band,) = bands(study.results, "spent")
+    assert len(band.mean) == lengths[-1]
+    assert band.plays[0] == 3
+
+
+def test_an_unknown_curve_is_refused_with_a_hint(study: Results) -> None:
+    with pytest.raises(AnalysisError, match="did you mean 'regret'"):
+        bands(study, "regrets")  # type: ignore[arg-type] # that is the mistake
+
+
+# Fewer points than rounds
+
+
+@given(st.integers(1, 5000))
+def test_thinning_keeps_the_ends_and_is_bounded(count: int) -> None:
+    places = _thin(count, MOST)
+    assert places[0] == 0
+    assert places[-1] == count - 1
+    assert len(places) == len(set(places)) <= MOST
+
+
+@given(st.lists(st.floats(0, 10), min_size=1, max_size=2000))
+def test_bins_of_one_size_keep_the_mean(values: list[float]) -> None:
+    rounds, means = _bin(np.array(values), MOST)
+    sizes = [len(part) for part in np.array_split(values, min(len(values), MOST))]
+    assert len(rounds) <= MOST
+    assert np.dot(means, sizes) == pytest.approx(sum(values))
+
+
+def test_unknown_rounds_are_left_out_of_their_bins() -> None:
+    rounds, means = _bin(np.array([nan, 2.0, nan]), MOST)
+    assert (list(rounds), list(means)) == ([2.0], [2.0])
+
+
+def test_thinned_bands_are_those_of_all_rounds_at_some_of_them(study: Results) -> None:
+    thinned = read_curves(study, most_points=7).bands
+    for few, all_ in zip(thinned, bands(study, "cumulative_regret"), strict=True):
+        assert (few.optimizer, few.setting) == (all_.optimizer, all_.setting)
+        assert (len(few.rounds), few.rounds[0], few.rounds[-1]) == (7, 1, 25)
+        np.testing.assert_array_equal(few.mean, all_.mean[few.rounds - 1])
+        np.testing.assert_array_equal(few.low, all_.low[few.rounds - 1])

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from sparq_sim.analysis.export import export
+from sparq_sim.analysis.summary import AnalysisError
+from sparq_sim.study.results import Results
+
+
+@pytest.mark.parametrize("what", ["summary", "rounds", "replies"])
+def test_exports_hold_the_same_rows_in_each_format(
+    study: Results, tmp_path: Path, what: Any
+) -> None:
+    for suffix in ("csv", "parquet", "json"):
+        export(study, tmp_path / f"out.{suffix}", what)
+    table = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    with open(tmp_path / "out.csv", newline="") as file:
+        listed = list(csv.DictReader(file))
+    read = json.loads((tmp_path / "out.json").read_text())
+    assert len(table) == len(listed) == len(read) > 0
+    assert [row["optimizer"] for row in table] == [row["optimizer"] for row in listed]
+    assert [row["optimizer"] for row in table] == [row["optimizer"] for row in read]
+
+
+def test_an_unknown_format_is_refused_with_those_there_are(study: Results, tmp_path: Path) -> None:
+    with pytest.raises(AnalysisError, match=r"\.csv, \.parquet, \.json"):
+        export(study, tmp_path / "out.xlsx")
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.parquet", "table.json"])
+def test_an_export_that_cannot_be_written_is_refused(
+    study: Results, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "file").touch()
+    for folder, reason in (("none", "No such file"), ("file", "Not a directory")):
+        file = tmp_path / folder / name
+        told = rf"^cannot write {file}: {reason}.*; make its folder, or choose another file$"
+        with pytest.raises(AnalysisError, match=told):
+            export(study, file)
