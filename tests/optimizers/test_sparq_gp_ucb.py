@@ -17,18 +17,16 @@ from sparq_sim import (
     Estimate,
     Expert,
     Failure,
-    PluginError,
     Query,
     Rules,
     Trace,
     World,
     play,
 )
+from sparq_sim.errors import PluginError
 from sparq_sim.gp.kernels import SquaredExponential
-from sparq_sim.gp.sparse.divergence import SparseFit
-from sparq_sim.optimizers.shared.prior import Fitting
+from sparq_sim.optimizers.shared.prior import Fitting, PriorWarning
 from sparq_sim.optimizers.shared.schedules import ConstantSchedule
-from sparq_sim.optimizers.shared.selection import Played, measure_divergences
 from sparq_sim.optimizers.shared.ucb import UCBAgent
 from sparq_sim.optimizers.sparq_gp_ucb import Discard, SparQGPUCB
 from sparq_sim.plugin.contract import Access, SourceTerms
@@ -393,19 +391,6 @@ def test_divergences_are_noted_and_their_bound_holds() -> None:
     assert (notes["note_kl"][told] <= notes["note_kl_subset"][told] + 1e-9).all()
 
 
-def test_divergences_count_each_play_of_a_point_but_only_one_answer() -> None:
-    points = Played(KERNEL)
-    for x in [0.0] * 10 + [1.0] + [30.0] * 3:
-        points.add(np.array([x]))
-    rows = np.array([0, 1])
-    noted = measure_divergences(points, rows, 0.01)
-    plays = np.array([0.0] * 10 + [1.0] + [30.0] * 3)
-    whole = SparseFit(kernel(plays, plays), [0, 10], noise_variances=0.01)
-    assert noted["kl_bound"] == pytest.approx(whole.trace_bound)
-    assert noted["kl"] == pytest.approx(whole.expected_divergence)
-    assert noted["kl_subset"] == pytest.approx(whole.subset_divergence)
-
-
 @pytest.mark.parametrize(
     ("expert", "message"),
     [(None, "there are several experts"), ("senser", "did you mean 'sensor'")],
@@ -456,3 +441,11 @@ def test_asking_anywhere_follows_a_hill_at_once() -> None:
         return float(trace.rounds["regret"].mean())
 
     assert mean_regret("domain") < 0.5 * mean_regret("past")
+
+
+def test_queries_below_the_rank_under_a_width_from_theory_give_a_warning() -> None:
+    width = {"kind": "paper", "norm": 4.0}
+    kernel = SquaredExponential(variance=0.25, length_scale=2.0)
+    model = SparQGPUCB(kernel=kernel, mean=1.5, width=width)
+    with pytest.warns(PriorWarning, match="queries a round do not reach the"):
+        play(model, Synthetic(), Rules(rounds=3), experts={"expert": Teller()}, feedback=FEEDBACK)

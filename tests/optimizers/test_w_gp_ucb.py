@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from math import log
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -106,3 +108,13 @@ def test_what_cannot_fade_with_the_others_is_weighed_one_by_one(odd: Answer) -> 
     first, second = one.predictor(63.0), other.predictor(63.0)
     assert_allclose(first.mean(), second.mean(), atol=1e-6)
     assert_allclose(first.std(), second.std(), atol=1e-6)
+
+
+def test_the_weight_follows_the_variation_budget() -> None:
+    briefing = Briefing(Box(0.0, 1.0), rounds=500)
+    prior = GPPrior(
+        SquaredExponential(), 0.0, None, LogarithmicWidth(), Box(0.0, 1.0).grid(11), True
+    )
+    memory = WGPUCB(budget=30.0).start_memory(prior, briefing, None)  # type: ignore[arg-type] # draws none
+    expected = 1 - (log(500) ** 2) ** -0.25 * (30 / 500) ** 0.5
+    assert memory.weight == pytest.approx(expected)  # type: ignore[attr-defined] # of its own kind

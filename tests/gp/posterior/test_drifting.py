@@ -48,7 +48,6 @@ def test_drift_is_the_dense_space_time_posterior(
     np.testing.assert_allclose(kalman.mean(), dense.mean(here), atol=1e-10)
     np.testing.assert_allclose(kalman.std(), dense.std(here), atol=1e-10)
     assert kalman.log_determinant == pytest.approx(dense.log_determinant, abs=1e-10)
-    assert kalman.log_determinant == pytest.approx(dense.log_determinant, abs=1e-10)
 
 
 @settings(max_examples=30, deadline=None)

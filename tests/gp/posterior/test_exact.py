@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as peer
 
-from sparq_sim.arrays import Points, Values
+from sparq_sim.arrays import Points
 from sparq_sim.gp.kernels import (
     Kernel,
     Matern12,
@@ -19,58 +19,19 @@ from sparq_sim.gp.kernels import (
     SquaredExponential,
     Wiener,
 )
-from sparq_sim.gp.posterior import feature_posterior as features_module
-from sparq_sim.gp.posterior.cholesky import factor
 from sparq_sim.gp.posterior.exact import (
     CholeskyPosterior,
     FeaturePosterior,
-    Features,
     Posterior,
     make_posterior,
 )
+from tests.gp.posterior.reference import MEAN, assert_exact, by_cholesky, by_features
 
-MEAN = 1.5
 Make = Callable[[Kernel, Points], Posterior]
-
-
-def by_cholesky(kernel: Kernel, candidates: Points) -> Posterior:
-    return CholeskyPosterior(kernel, candidates=candidates, mean=MEAN)
-
-
-def by_features(kernel: Kernel, candidates: Points) -> Posterior:
-    return FeaturePosterior(Features.of(kernel, candidates), mean=MEAN)
 
 
 BOTH = pytest.mark.parametrize("make", [by_cholesky, by_features])
 SEEDS = st.integers(0, 2**32 - 1)
-
-
-def closed_form(gp: Posterior, points: Points) -> tuple[Values, Values, float]:
-    """Give mean, std and log determinant as the textbook does (Rasmussen & Williams, eq. 2.23)."""
-    seen = gp.observations
-    if not len(seen):
-        return np.full(len(points), gp.prior_mean), np.sqrt(gp.kernel.diagonal(points)), 0.0
-    prior = gp.kernel(seen.points, seen.points)
-    cross = gp.kernel(seen.points, points)
-    solved = np.linalg.solve(prior + np.diag(seen.variances), cross)
-    mean: Values = gp.prior_mean + solved.T @ (seen.values - gp.prior_mean)
-    variances = gp.kernel.diagonal(points) - np.einsum("ij,ij->j", solved, cross)
-    scale = 1 / np.sqrt(seen.variances)
-    sign, log_determinant = np.linalg.slogdet(np.eye(len(seen)) + prior * np.outer(scale, scale))
-    assert sign == 1
-    return mean, np.sqrt(np.maximum(variances, 0)), float(log_determinant)
-
-
-def assert_exact(gp: Posterior, points: Points, *, tolerance: float = 1e-8) -> None:
-    assert gp.candidates is not None
-    for where, (mean, std) in (
-        (gp.candidates, (gp.mean(), gp.std())),
-        (points, (gp.mean(points), gp.std(points))),
-    ):
-        expected_mean, expected_std, log_determinant = closed_form(gp, where)
-        np.testing.assert_allclose(mean, expected_mean, atol=tolerance)
-        np.testing.assert_allclose(std, expected_std, atol=tolerance)
-    assert gp.log_determinant == pytest.approx(log_determinant, abs=tolerance)
 
 
 @BOTH
@@ -160,19 +121,6 @@ def test_gradients_are_those_of_finite_differences(make: Make, kernel: Kernel) -
             slope = (widening[0] - widening[1]) / (2 * step)
             assert std_gradient[axis] == pytest.approx(slope, abs=1e-8)
         gp.add(candidates[:10], rng.normal(size=10), variances=0.05)
-
-
-def test_no_candidates_are_needed() -> None:
-    rng = np.random.default_rng(9)
-    gp = CholeskyPosterior(Matern52(), mean=MEAN)
-    gp.add(rng.random((12, 2)), rng.normal(size=12), variances=0.1)
-    gp.mean(rng.random((3, 2)))
-    gp.remove([2, 5])
-    points = rng.random((4, 2))
-    mean, std, log_determinant = closed_form(gp, points)
-    np.testing.assert_allclose(gp.mean(points), mean, atol=1e-10)
-    np.testing.assert_allclose(gp.std(points), std, atol=1e-10)
-    assert gp.log_determinant == pytest.approx(log_determinant, abs=1e-10)
 
 
 def test_gradient_of_std_counts_a_prior_that_widens() -> None:
@@ -338,42 +286,6 @@ def test_nearly_exact_observations_are_interpolated(make: Make, variance: float)
     assert gp.std().max() < 1e-3
 
 
-def test_features_average_observations_that_contradict() -> None:
-    candidates = np.linspace(0, 1, 50)[:, None]
-    gp = by_features(SquaredExponential(length_scale=0.3), candidates)
-    gp.add(candidates[[7, 7]], [1.0, 3.0], variances=1e-14)
-    assert gp.mean()[7] == pytest.approx(2.0, abs=1e-9)
-
-
-def test_factor_of_a_singular_matrix_is_right_to_rounding() -> None:
-    points = np.repeat(np.linspace(0, 1, 30), 4)[:, None]
-    matrix = SquaredExponential()(points, points)
-    variances = np.full(len(points), 1e-16)
-    lower = factor(matrix, variances)
-    np.testing.assert_allclose(lower @ lower.T, matrix, atol=1e-13)
-    assert (np.diagonal(lower) > 0).all()
-    assert (np.triu(lower, 1) == 0).all()
-
-
-def test_features_reproduce_the_kernel_in_few_columns() -> None:
-    candidates = np.linspace(-50, 50, 400)[:, None]
-    kernel = SquaredExponential(variance=2.0, length_scale=5.0)
-    found = Features.of(kernel, candidates)
-    assert found.rank < 70
-    np.testing.assert_allclose(
-        found.matrix @ found.matrix.T, kernel(candidates, candidates), atol=1e-13
-    )
-
-
-def test_shared_features_keep_posteriors_apart() -> None:
-    candidates = np.linspace(0, 1, 20)[:, None]
-    shared = Features.of(SquaredExponential(), candidates)
-    one, other = FeaturePosterior(shared), FeaturePosterior(shared)
-    one.add(candidates[3], 1.0, variances=0.1)
-    assert one.mean()[3] > 0.5
-    assert other.mean()[3] == 0
-
-
 def test_predictions_are_copies() -> None:
     candidates = np.linspace(0, 1, 20)[:, None]
     for gp in (
@@ -406,17 +318,6 @@ def test_one_observation_follows_a_batch(make: Make, count: int, variance: float
     gp.mean()
     gp.add(candidates[0], 0.1, variances=0.05)
     assert_exact(gp, np.array([[0.05], [7.0]]))
-
-
-def test_updates_of_rank_one_are_refreshed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(features_module, "_FRESH", 10)
-    rng = np.random.default_rng(8)
-    candidates = rng.random((30, 2))
-    gp = by_features(SquaredExponential(length_scale=0.5), candidates)
-    for _ in range(35):
-        gp.add(candidates[rng.integers(30)], rng.normal(), variances=0.1)
-        gp.mean()
-    assert_exact(gp, candidates[:2])
 
 
 @BOTH
@@ -458,14 +359,6 @@ def test_bad_observations_are_refused(make: Make) -> None:
     assert len(gp) == 0
 
 
-def test_features_refuse_points_that_are_no_candidates() -> None:
-    gp = by_features(SquaredExponential(), np.linspace(0, 1, 5)[:, None])
-    gp.add([0.0], 1.0, variances=0.1)
-    gp.add([-0.0], 1.0, variances=0.1)
-    with pytest.raises(ValueError, match=r"\[0\.3\] is not among the 5 candidates"):
-        gp.add([[0.0], [0.3]], [1.0, 1.0], variances=0.1)
-
-
 def test_no_candidates_and_no_mean_are_refused() -> None:
     for empty in (np.empty((0, 1)), np.empty(0)):
         with pytest.raises(ValueError, match="there are no candidates"):
@@ -481,12 +374,3 @@ def test_adding_nothing_changes_nothing(make: Make) -> None:
     gp.remove([])
     assert len(gp) == 0
     assert gp.mean() == MEAN
-
-
-def test_predicting_nowhere_is_refused() -> None:
-    gp = CholeskyPosterior(SquaredExponential())
-    with pytest.raises(ValueError, match="say at which points"):
-        gp.mean()
-    gp.add([[0.0]], [1.0], variances=0.1)
-    with pytest.raises(ValueError, match="points of 2 coordinates join points of 1"):
-        gp.add([[0.0, 1.0]], [1.0], variances=0.1)

@@ -10,17 +10,14 @@ from numpy.testing import assert_array_equal
 
 from sparq_environments.synthetic import Synthetic
 from sparq_sim import Box, Briefing, Channel, Query, Rules, Sites, play
-from sparq_sim.errors import PluginError
 from sparq_sim.gp.kernels import Matern12, Matern32, Matern52, SquaredExponential
 from sparq_sim.optimizers.et_gp_ucb import ETGPUCB
-from sparq_sim.optimizers.fixed import Fixed
 from sparq_sim.optimizers.gp_ucb import GPUCB
 from sparq_sim.optimizers.gp_ucb_sdf import GPUCBSDF
 from sparq_sim.optimizers.r_gp_ucb import RGPUCB
 from sparq_sim.optimizers.shared.acquisition import Acquisition
-from sparq_sim.optimizers.shared.prior import Fitting, GPPrior, PriorWarning, find_prior
+from sparq_sim.optimizers.shared.prior import PriorWarning
 from sparq_sim.optimizers.shared.ucb import GPOptimizer
-from sparq_sim.optimizers.shared.widths import LogarithmicWidth
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.optimizers.sw_gp_ucb import SWGPUCB
 from sparq_sim.optimizers.tv_gp_ucb import TVGPUCB
@@ -117,58 +114,6 @@ def test_without_forgetting_each_is_gp_ucb_move_by_move(
     expected = play(plain, Synthetic(), rules, feedback=NOISE, replication=replication)
     got = play(optimizer, Synthetic(), rules, feedback=NOISE, replication=replication)
     assert_array_equal(got.points, expected.points)
-
-
-def test_tv_gp_ucb_that_hardly_forgets_hardly_differs_from_gp_ucb() -> None:
-    # The filter itself, not the short cut for epsilon 0.
-    rules = Rules(rounds=40)
-    plain = play(GPUCB(kernel=KERNEL, mean=1.5), Synthetic(), rules, feedback=NOISE)
-    tiny = TVGPUCB(kernel=KERNEL, mean=1.5, epsilon=1e-14)
-    assert_array_equal(play(tiny, Synthetic(), rules, feedback=NOISE).points, plain.points)
-
-
-@pytest.mark.parametrize("late", [0.0, 2.0])
-def test_tv_gp_ucb_filters_to_the_dense_posterior_also_when_observations_are_late(
-    late: float,
-) -> None:
-    trace = play(
-        TVGPUCB(kernel=KERNEL, mean=1.5, epsilon=0.05),
-        Synthetic(),
-        Rules(rounds=80),
-        feedback=Channel(noise=0.1, transit=late),
-    )
-    domain = Box(-50.0, 50.0)
-    by_filter, dense = (
-        TVGPUCB(epsilon=0.05).start_memory(
-            GPPrior(
-                kernel=KERNEL,
-                mean=1.5,
-                noise_variance=None,
-                width=LogarithmicWidth(),
-                candidates=domain.grid(501),
-                on_candidates_only=on_candidates,
-            ),
-            Briefing(domain),
-            _rng(),
-        )
-        for on_candidates in (True, False)
-    )
-    replies = trace.replies
-    for row in np.flatnonzero(replies["fate"] == "answered"):
-        now = float(replies["arrived_at"][row])
-        query = Query(int(row) + 1, "reward", np.array([[replies["x"][row]]]), 0.0)
-        answer = query.answer(
-            [replies["value"][row]],
-            stds=0.1,
-            measured_at=float(replies["measured_at"][row]),
-            arrived_at=now,
-        )
-        for memory in (by_filter, dense):
-            memory.learn(answer)
-        first, second = by_filter.predictor(now + 1.0), dense.predictor(now + 1.0)
-        np.testing.assert_allclose(first.mean(), second.mean(), atol=1e-9)
-        np.testing.assert_allclose(first.std(), second.std(), atol=1e-9)
-        assert first.log_determinant == pytest.approx(second.log_determinant, abs=1e-8)
 
 
 # Settings of findings on the paper's function: kernel fitted to centred data, practical widths.
@@ -294,48 +239,6 @@ def test_rounds_are_counted_by_the_clock_not_by_asks() -> None:
 # Priors.
 
 
-def test_kernel_and_mean_are_fitted_to_the_design() -> None:
-    trace = play(GPUCB(), Synthetic(), Rules(rounds=60, design=100), feedback=NOISE)
-    plays = play(GPUCB(), Synthetic(), Rules(rounds=60), feedback=NOISE)
-    # Without a design, the first ten rounds go into one.
-    assert trace.rounds["note_width"][0] > 0
-    assert np.isnan(plays.rounds["note_width"][:10]).all()
-    assert not np.isnan(plays.rounds["note_width"][10])
-
-
-def test_a_prior_can_be_fitted_anew_every_so_many_rounds() -> None:
-    model = GPUCB(fitting=Fitting(plays=5, every=10))
-    trace = play(model, Slope(), Rules(rounds=35), feedback=Channel(noise=0.01))
-    assert average_regret(trace)[-1] < 0.15
-
-
-def test_noise_can_be_fitted_and_length_scales_have_a_prior() -> None:
-    design = Query(1, "reward", np.linspace(0, 1, 60)[:, None], 0.0)
-    rng = _rng()
-    values = np.sin(6 * design.points[:, 0]) + 0.2 * rng.normal(size=60)
-    told = design.answer(values, stds=0.01)  # It claims to know better than it does.
-    free = find_prior(GPUCB(fitting=Fitting(free_noise=True)), told, rng)
-    assert free.noise_variance == pytest.approx(0.04, rel=0.4)
-    tight = {"kind": "lognormal", "log_mean": np.log(0.05), "log_std": 0.01}
-    held = find_prior(GPUCB(fitting={"length_scale": tight, "free_noise": True}), told, rng)
-    assert isinstance(held.kernel, SquaredExponential)
-    assert held.kernel.length_scale == pytest.approx(0.05, rel=0.05)
-
-
-def test_a_prior_that_rules_out_what_is_seen_gives_a_warning_that_says_so() -> None:
-    model = GPUCB(kernel=SquaredExponential(variance=0.01, length_scale=5.7), mean=0.0)
-    with pytest.warns(PriorWarning, match="needs the mean it was fitted with"):
-        play(model, Synthetic(), Rules(rounds=3), feedback=NOISE)
-
-
-def test_queries_below_the_rank_under_a_width_from_theory_give_a_warning() -> None:
-    width = {"kind": "paper", "norm": 4.0}
-    kernel = SquaredExponential(variance=0.25, length_scale=2.0)
-    model = SparQGPUCB(kernel=kernel, mean=1.5, width=width)
-    with pytest.warns(PriorWarning, match="queries a round do not reach the"):
-        play(model, Synthetic(), Rules(rounds=3), experts={"expert": Teller()}, feedback=NOISE)
-
-
 def test_exact_observations_are_no_trouble() -> None:
     trace = play(GPUCB(), Slope(), Rules(rounds=40), feedback=Channel())
     assert np.isfinite(trace.rounds["regret"]).all()
@@ -347,13 +250,6 @@ def test_all_observations_equal_are_no_trouble() -> None:
         point = agent.ask(float(t)).point
         assert point is not None
         agent.tell(Query(t, "reward", point[None], float(t)).answer([1.0], stds=0.1))
-
-
-def test_a_fixed_point_is_played_for_ever_and_one_outside_refused() -> None:
-    trace = play(Fixed(point=(0.25,)), Slope(), Rules(rounds=20))
-    assert_array_equal(trace.points, np.full((20, 1), 0.25))
-    with pytest.raises(PluginError, match="the fixed point"):
-        play(Fixed(point=(2.0,)), Slope(), Rules(rounds=20))
 
 
 def _rng() -> np.random.Generator:

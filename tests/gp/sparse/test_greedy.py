@@ -1,7 +1,5 @@
 """Greedy selection, merging and spectra."""
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +7,6 @@ from hypothesis import strategies as st
 
 from sparq_sim.arrays import Matrix
 from sparq_sim.gp.kernels import SquaredExponential
-from sparq_sim.gp.sparse.dpp import eigenfeatures
 from sparq_sim.gp.sparse.greedy import (
     GreedySelector,
     merge,
@@ -17,7 +14,6 @@ from sparq_sim.gp.sparse.greedy import (
     select_greedily,
     select_points_greedily,
 )
-from sparq_sim.gp.sparse.matrices import tail_sum
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -188,14 +184,8 @@ def test_bad_matrices_are_refused() -> None:
         select_greedily(np.array([[1.0, 2.0], [2.0, 1.0]]), 2)
     with pytest.raises(ValueError, match="not symmetric"):
         select_greedily(np.array([[1.0, 0.5], [0.1, 1.0]]), 2)
-    with pytest.raises(ValueError, match="eigenvalue -1"):
-        eigenfeatures(np.array([[1.0, 2.0], [2.0, 1.0]]))
-    with pytest.raises(ValueError, match="not symmetric"):
-        eigenfeatures(np.array([[1.0, 0.5], [0.1, 1.0]]))
     with pytest.raises(ValueError, match="not finite"):
         select_greedily(np.array([[1.0, np.nan], [np.nan, 1.0]]), 2)
-    with pytest.raises(ValueError, match="not finite"):
-        eigenfeatures(np.array([[1.0, np.inf], [np.inf, 1.0]]))
     with pytest.raises(ValueError, match="negative"):
         select_greedily(np.array([[-1.0]]), 1)
     with pytest.raises(ValueError, match="not square"):
@@ -207,41 +197,7 @@ def test_bad_numbers_are_refused(kernel: SquaredExponential) -> None:
         select_greedily(np.eye(2), -1)
     with pytest.raises(ValueError, match="tolerance is 0"):
         select_greedily(np.eye(2), 1, tolerance=0)
-    with pytest.raises(ValueError, match="size is -2"):
-        tail_sum(np.eye(2), -2)
     with pytest.raises(ValueError, match="shape"):
         merge(np.array([1.0, 2.0]))
     with pytest.raises(ValueError, match="finite"):
         select_points_greedily(kernel, np.array([[np.nan]]), size=1)
-
-
-def test_features_are_as_many_as_the_eigenvalues_that_float64_can_know(
-    rng: np.random.Generator,
-) -> None:
-    basis, _ = np.linalg.qr(rng.normal(size=(6, 6)))
-    matrix = basis * np.array([1, 1e-3, 1e-6, 1e-9, 1e-12, 1e-15]) @ basis.T
-    matrix = (matrix + matrix.T) / 2
-    assert len(eigenfeatures(matrix)) == 5
-    assert len(eigenfeatures(matrix, tolerance=1e-7)) == 3
-    assert len(eigenfeatures(np.zeros((4, 4)))) == 0
-    assert len(eigenfeatures(np.zeros((0, 0)))) == 0
-
-
-def test_tail_sum_leaves_out_the_largest() -> None:
-    matrix = np.diag([4.0, 1.0, 3.0, 2.0])
-    assert [tail_sum(matrix, size) for size in range(6)] == [10, 6, 3, 1, 0, 0]
-
-
-def test_expected_trace_of_the_dpp_keeps_its_tail_bound(
-    rng: np.random.Generator, kernel: SquaredExponential
-) -> None:
-    points = rng.uniform(0, 5, (9, 1))
-    matrix = kernel(points, points)
-    for size in (1, 2, 3, 4):
-        weights, traces = [], []
-        for rows in combinations(range(9), size):
-            block, columns = matrix[np.ix_(rows, rows)], matrix[list(rows)]
-            weights.append(np.linalg.det(block))
-            traces.append(np.trace(matrix - columns.T @ np.linalg.solve(block, columns)))
-        mean = np.average(traces, weights=weights)
-        assert tail_sum(matrix, size) <= mean <= (size + 1) * tail_sum(matrix, size)

@@ -8,9 +8,6 @@ from pydantic import TypeAdapter
 from sparq_sim import Box, Briefing, PluginError
 from sparq_sim.gp.kernels import Matern52, SquaredExponential
 from sparq_sim.optimizers.shared.lengths import AnyLength, ForgettingLength, Length, VariationLength
-from sparq_sim.optimizers.shared.prior import GPPrior
-from sparq_sim.optimizers.shared.widths import LogarithmicWidth
-from sparq_sim.optimizers.w_gp_ucb import WGPUCB
 
 BRIEFING = Briefing(Box(0.0, 1.0), rounds=500)
 SMOOTH = SquaredExponential()
@@ -48,10 +45,3 @@ def test_a_formula_in_the_rounds_needs_the_rounds() -> None:
 def test_a_bare_number_is_a_length() -> None:
     length: Length = TypeAdapter(AnyLength).validate_python(12)
     assert length(SMOOTH, BRIEFING) == 12
-
-
-def test_the_weight_follows_the_variation_budget() -> None:
-    prior = GPPrior(SMOOTH, 0.0, None, LogarithmicWidth(), Box(0.0, 1.0).grid(11), True)
-    memory = WGPUCB(budget=30.0).start_memory(prior, BRIEFING, None)  # type: ignore[arg-type] # draws none
-    expected = 1 - (log(500) ** 2) ** -0.25 * (30 / 500) ** 0.5
-    assert memory.weight == pytest.approx(expected)  # type: ignore[attr-defined] # of its own kind
