@@ -16,7 +16,7 @@ from sparq_sim.errors import SparqError
 if TYPE_CHECKING:
     from sparq_sim.plugin.registry import AnyKind
 
-__all__ = ["KINDS", "Listed", "list_installed", "show"]
+__all__ = ["KINDS", "Listing", "list_installed", "show"]
 
 KINDS: dict[str, AnyKind] = {
     "environments": "environment",
@@ -33,11 +33,11 @@ KINDS: dict[str, AnyKind] = {
     "schedules": "schedule",
     "routings": "routing",
 }
-"""What can be plugged in, by what several of it are called."""
+"""The kinds of plug-ins, by their plural."""
 
 
-class Listed(StrEnum):
-    """What can be listed."""
+class Listing(StrEnum):
+    """What `list` can list."""
 
     ENVIRONMENTS = "environments"
     EXPERTS = "experts"
@@ -56,11 +56,16 @@ class Listed(StrEnum):
 
 
 def list_installed(
-    what: Annotated[Listed | None, typer.Argument(help="All of them, if left out.")] = None,
+    what: Annotated[
+        Listing | None, typer.Argument(help="What to list; everything by default.")
+    ] = None,
 ) -> None:
-    """List what is installed; of one sort, with a line about each."""
+    """List installed scenarios and plug-ins.
+
+    With an argument, each is described in one line.
+    """
     if what is None:
-        for each in Listed:
+        for each in Listing:
             say(f"{each.value}: {', '.join(_list_names(each))}")
         return
     names = _list_names(what)
@@ -70,23 +75,26 @@ def list_installed(
 
 
 def show(
-    what: Annotated[str, typer.Argument(help="A scenario; or environment, expert, kernel ...")],
-    kind: Annotated[
-        str | None, typer.Argument(help="Which environment, expert, kernel ...")
-    ] = None,
+    what: Annotated[
+        str, typer.Argument(help="A scenario; or environment, expert, optimizer, kernel ...")
+    ],
+    kind: Annotated[str | None, typer.Argument(help="Name of the plug-in.")] = None,
     overrides: Overrides = None,
     plot: Annotated[
         Path | None,
-        typer.Option(help="Draw the environment to a file: .html, .png, .svg or .pdf."),
+        typer.Option(help="Draw the environment into this file: .html, .png, .svg or .pdf."),
     ] = None,
-    horizon: Annotated[float, typer.Option(help="Until when to draw, in clock units.")] = 100.0,
-    seed: Annotated[int, typer.Option(min=0, help="Of the chance in what is drawn.")] = 0,
+    horizon: Annotated[float, typer.Option(help="Last time to draw, in clock units.")] = 100.0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the environment to draw.")] = 0,
     allow_import: AllowImport = False,
 ) -> None:
-    """Show a scenario with all its defaults, or the fields of a plug-in, or draw an environment."""
+    """Show a scenario with all defaults, or a plug-in with all its fields.
+
+    With --plot, draw an environment.
+    """
     sort = KINDS.get(what) or next((each for each in KINDS.values() if each == what), None)
     if plot is not None and sort != "environment":
-        raise SparqError(f"--plot draws environments: `show environment KIND --plot {plot}`")
+        raise SparqError(f"--plot draws environments only: `show environment KIND --plot {plot}`")
     if sort is not None:
         if kind is None:
             raise SparqError(f"say which {sort}; there are: {', '.join(_list_plugins(sort))}")
@@ -103,20 +111,20 @@ def show(
         typer.echo(json.dumps(loaded.resolved(), indent=2))
 
 
-def _list_names(what: Listed) -> list[str]:
-    if what is Listed.SCENARIOS:
+def _list_names(what: Listing) -> list[str]:
+    if what is Listing.SCENARIOS:
         from sparq_sim.scenario.bundled import find_bundled
 
         return sorted(find_bundled())
     return _list_plugins(KINDS[what.value])
 
 
-def _describe(what: Listed, name: str) -> str:
-    """Give the title of a scenario, or the first line of what a model says of itself."""
+def _describe(what: Listing, name: str) -> str:
+    """Return the title of a scenario, or the first line of the docstring of a plug-in."""
     from inspect import getdoc
 
     try:
-        if what is Listed.SCENARIOS:
+        if what is Listing.SCENARIOS:
             from sparq_sim.scenario.files import read_scenario
 
             return str(read_scenario(name).values.get("title", ""))

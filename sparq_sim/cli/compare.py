@@ -23,40 +23,44 @@ if TYPE_CHECKING:
 
 __all__ = ["compare"]
 
-MOST_NAMED = 6
-"""Rows that are named where they are left out of a comparison; of others, how many."""
+_MOST_NAMED = 6
+"""How many rows that a comparison leaves out are named; the others are counted."""
 
 
 def compare(
     folders: Annotated[list[Path], typer.Argument(help="Folders of studies.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: a list of objects.")] = False,
     between: Annotated[
         str | None,
-        typer.Option(metavar="PATH", help="Compare the values of a swept field, pair by pair."),
+        typer.Option(metavar="PATH", help="Compare the values of this swept field in pairs."),
     ] = None,
     without: Annotated[
         list[str] | None,
         typer.Option(
             metavar="EXPERT",
-            help="Play without an expert too, and compare; may be given several times.",
+            help="Play again without this expert, and compare in pairs. May be repeated.",
         ),
     ] = None,
     price: Annotated[
         float | None,
-        typer.Option(help="Compare regret plus what is spent, a unit of cost at this price."),
+        typer.Option(help="Compare regret plus spending, at this price per unit of cost."),
     ] = None,
     against: Annotated[
         str | None,
         typer.Option(
             metavar="VALUE",
-            help="With --between, the value to compare with; with --price, the optimizer.",
+            help="What to compare with: a value for --between, an optimizer for --price.",
         ),
     ] = None,
     jobs: Jobs = None,
     executor: ExecutorName = "processes",
     allow_import: AllowImport = False,
 ) -> None:
-    """Compare the optimizers of one or more studies, or what a setting, price or expert changes."""
+    """Compare the optimizers of one or more studies.
+
+    With --between, --without or --price, compare in pairs what a swept value, an expert or the
+    price of queries changes.
+    """
     from functools import partial
 
     from rich.console import Console
@@ -67,7 +71,7 @@ def compare(
     from sparq_sim.study.results import Results
 
     if between is not None and without:
-        raise SparqError("--between and --without are two questions; ask one at a time")
+        raise SparqError("--between and --without cannot be combined; use one at a time")
     if against is not None and (without or (between is None and price is None)):
         raise SparqError("--against goes with --between PATH, or with --price alone")
     studies = [Results.open(folder) for folder in folders]
@@ -101,7 +105,7 @@ def _print_comparisons(
     price: float | None,
     as_json: bool,
 ) -> None:
-    """Print what was *asked* of each study: paired differences, and remarks on them."""
+    """Print the comparisons of each study: paired differences, and remarks on them."""
     from rich.console import Console
 
     from sparq_sim.analysis.cautions import cautions
@@ -130,9 +134,9 @@ def _print_comparisons(
                 say(remark)
             if price is not None:
                 say(
-                    "Regret + price is the average regret plus what is spent a round, a unit of "
-                    f"cost at {price:g}.\nBelow the break-even price, the one that spends more is "
-                    "the better; in brackets is its 95 % interval."
+                    "Regret + price is the average regret plus the spending per round, at a price "
+                    f"of {price:g} per unit of cost.\nBelow the break-even price, the one that "
+                    "spends more is better; its 95 % interval is in brackets."
                 )
         for note in (note for answer in answers for note in answer.notes):
             say(f"Note: {note}", err=True)
@@ -143,7 +147,7 @@ def _print_comparisons(
 
 @dataclass(frozen=True)
 class _Comparison:
-    """What a question about a study has come to."""
+    """The result of one comparison within a study."""
 
     rows: list[Contrast]
     remarks: Sequence[str]
@@ -155,16 +159,16 @@ class _Comparison:
 
 
 def _note_left_out(plays: Sequence[StoredSummary]) -> list[str]:
-    """Note which rows are compared with none, of which these are *plays*."""
+    """Return a note on rows that are compared with none, of which these are *plays*."""
     from sparq_sim.study.settings import in_words
 
     left = [
         f"{each.optimizer} ({in_words(each.setting)})" if each.setting else each.optimizer
         for each in plays
     ]
-    more = f"; and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
-    named = "; ".join(left[:MOST_NAMED])
-    return [f"left out, for want of plays to compare with: {named}{more}"] if left else []
+    more = f"; and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
+    named = "; ".join(left[:_MOST_NAMED])
+    return [f"left out, because there are no plays to compare with: {named}{more}"] if left else []
 
 
 def _compare_values(study: Results, *, path: str, against: str | None, price: float) -> _Comparison:
@@ -177,7 +181,7 @@ def _compare_values(study: Results, *, path: str, against: str | None, price: fl
     rows = compare_values(found, path, against=value, price=price)
     path = path_called(path, swept(each.setting for each in found))
     moving = find_linked_paths(found, path)
-    along = f" together with {', '.join(moving)}, swept side by side" if moving else ""
+    along = f" (together with {', '.join(moving)}, which is swept along with it)" if moving else ""
     remarks = [f"Compared with {path} = {rows[0].against}{along}, all else being equal."]
     changed = [each for each in found if path in each.setting]
     if same := sorted({each.optimizer for each in found} - {each.optimizer for each in changed}):
@@ -220,7 +224,7 @@ def _compare_without(
         done = other.run(executor, watch=watch)
     notes = list(done.notes)
     if done.failed_plays:
-        reasons = "; ".join(dict.fromkeys(trouble.reason for trouble in done.failed_plays))
+        reasons = "; ".join(dict.fromkeys(failure.reason for failure in done.failed_plays))
         count = f"{len(done.failed_plays)} of {len(other.plays())} plays"
         failed = f"{count} without the expert {expert!r} failed: {reasons}"
         if not done.done:

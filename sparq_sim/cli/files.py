@@ -16,8 +16,8 @@ from sparq_sim.errors import SparqError
 __all__ = ["check", "new", "schema"]
 
 
-class Made(StrEnum):
-    """What `new` can make."""
+class Creatable(StrEnum):
+    """What `new` can create."""
 
     EXPERT = "expert"
     ENVIRONMENT = "environment"
@@ -26,11 +26,16 @@ class Made(StrEnum):
 
 
 def check(
-    files: Annotated[list[str], typer.Argument(help="Scenario files, or names.")],
+    files: Annotated[
+        list[str], typer.Argument(help="Scenario files, or names of bundled scenarios.")
+    ],
     overrides: Overrides = None,
     allow_import: AllowImport = False,
 ) -> None:
-    """Check scenario files and their data; each error is told with its line, the exit code is 2."""
+    """Check scenario files, and the data files that they name.
+
+    Every error is printed with its file and line; the exit code is then 2.
+    """
     problems = []
     for file in files:
         try:
@@ -39,7 +44,7 @@ def check(
         except SparqError as error:
             problems.append(str(error))
         else:
-            say(f"{file}: sound, {count} {'setting' if count == 1 else 'settings'}")
+            say(f"{file}: valid, {count} {'setting' if count == 1 else 'settings'}")
     if problems:
         raise SparqError("\n".join(problems))
 
@@ -52,11 +57,14 @@ def schema() -> None:
 
 
 def new(
-    kind: Made,
-    name: Annotated[str, typer.Argument(help="Lower-case words with dashes.")],
-    folder: Annotated[Path, typer.Option(help="Where to put it.")] = Path(),
+    kind: Annotated[Creatable, typer.Argument(help="What to create.")],
+    name: Annotated[str, typer.Argument(help="Its name: lower-case words joined by dashes.")],
+    folder: Annotated[Path, typer.Option(help="Folder to create it in.")] = Path(),
 ) -> None:
-    """Make a working plug-in package with a test, or a scenario, to start from."""
+    """Create a plug-in package or a scenario to start from.
+
+    A package comes with tests, and with a scenario that uses the plug-in.
+    """
     from sparq_sim.scenario.scaffold.create import create
 
     for path in create(kind.value, name, folder):

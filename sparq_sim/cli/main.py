@@ -1,4 +1,4 @@
-"""The command line: all commands, and how errors end them."""
+"""The command line: all commands in the order of the help text, and how errors are printed."""
 
 from __future__ import annotations
 
@@ -25,19 +25,21 @@ app = typer.Typer(
     help=sparq_sim.__doc__, no_args_is_help=True, add_completion=True, rich_markup_mode="rich"
 )
 
-app.command()(run)
-app.command()(report)
-app.command()(plot)
-app.command("list")(list_installed)
-app.command()(show)
-app.command()(check)
-app.command()(compare)
-app.command()(export)
-app.command()(compact)
-app.command()(reproduce)
-app.command()(diff)
-app.command()(schema)
-app.command()(new)
+# In the order of the help text.
+_STUDIES, _CATALOGUE, _PLAYS = "Studies", "Scenarios and plug-ins", "Single plays"
+app.command(rich_help_panel=_STUDIES)(run)
+app.command(rich_help_panel=_STUDIES)(compare)
+app.command(rich_help_panel=_STUDIES)(report)
+app.command(rich_help_panel=_STUDIES)(plot)
+app.command(rich_help_panel=_STUDIES)(export)
+app.command(rich_help_panel=_STUDIES)(compact)
+app.command("list", rich_help_panel=_CATALOGUE)(list_installed)
+app.command(rich_help_panel=_CATALOGUE)(show)
+app.command(rich_help_panel=_CATALOGUE)(new)
+app.command(rich_help_panel=_CATALOGUE)(check)
+app.command(rich_help_panel=_CATALOGUE)(schema)
+app.command(rich_help_panel=_PLAYS)(reproduce)
+app.command(rich_help_panel=_PLAYS)(diff)
 
 
 def _print_version(wanted: bool) -> None:
@@ -47,7 +49,7 @@ def _print_version(wanted: bool) -> None:
 
 
 @app.callback()
-def top(
+def _read_options(
     version: Annotated[
         bool,
         typer.Option(
@@ -55,13 +57,17 @@ def top(
         ),
     ] = False,
 ) -> None:
-    """Take the options that stand before a command."""
+    """Read the options that come before a command."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; what a user can mend is said plainly, with exit code 2.
+    """Run the command line.
 
-    So is what a plug-in raises.
+    Errors that a user can correct, and errors of plug-ins, are printed without a traceback; the
+    exit code is then 2.
+
+    Args:
+        arguments: The arguments after the name of the program; by default those of the process.
     """
     try:
         app(arguments)

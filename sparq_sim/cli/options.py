@@ -25,19 +25,25 @@ __all__ = [
     "read_value",
 ]
 
-Source = Annotated[str, typer.Argument(help="A scenario file, or the name of a bundled one.")]
+Source = Annotated[str, typer.Argument(help="A scenario file, or the name of a bundled scenario.")]
 Overrides = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="FIELD=VALUE", help="Override a field; may be given several times."
+        "--set", metavar="FIELD=VALUE", help="Override a field of the scenario. May be repeated."
     ),
 ]
 AllowImport = Annotated[
-    bool, typer.Option("--allow-import", help="Let a file name code to import, module:Class.")
+    bool,
+    typer.Option("--allow-import", help="Allow scenarios to import Python code, as module:Class."),
 ]
-Jobs = Annotated[int | None, typer.Option(min=1, help="Processes; all cores if not given.")]
+Jobs = Annotated[
+    int | None, typer.Option(min=1, help="Number of worker processes; one per core by default.")
+]
 ExecutorName = Annotated[
-    str, typer.Option(help="processes, in-process, dask, or tcp://HOST:PORT of a Dask cluster.")
+    str,
+    typer.Option(
+        help="Where plays run: processes, in-process, dask, or tcp://HOST:PORT of a Dask scheduler."
+    ),
 ]
 Folder = Annotated[Path, typer.Argument(help="The folder of a study.")]
 

@@ -15,12 +15,22 @@ __all__ = ["print_notes", "say"]
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print what may hold a name or a reason from elsewhere, and cannot steer the terminal."""
+    """Print a line of text, without characters that would control the terminal.
+
+    Args:
+        text: What to print; it may hold names and messages from files and plug-ins.
+        err: Whether to print to standard error.
+    """
     typer.echo(visible(text), err=err)
 
 
 def print_notes(study: Results, *beside: Results) -> None:
-    """Print what must be known of a folder and its results, apart from what was asked for."""
+    """Print notes on a study to standard error: what a reader of its results must know.
+
+    Args:
+        study: The study.
+        beside: Studies whose plays are compared with those of the study.
+    """
     from sparq_sim.analysis.cautions import cautions
 
     warned = (caution.text for caution in cautions(study, *beside))

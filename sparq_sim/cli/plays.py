@@ -15,11 +15,16 @@ if TYPE_CHECKING:
 
 __all__ = ["diff", "reproduce"]
 
-PlayFile = Annotated[Path, typer.Argument(help="A play: a file in the rounds folder of a study.")]
+PlayFile = Annotated[
+    Path, typer.Argument(help="A stored play: a file in the rounds folder of a study.")
+]
 
 
 def reproduce(file: PlayFile, allow_import: AllowImport = False) -> None:
-    """Play one play of a study again from its provenance, and compare digests."""
+    """Play one play of a study again, and check that the result is identical.
+
+    The exit code is 1 if it is not.
+    """
     from sparq_sim.scenario.model import Scenario
 
     told = _read_play(file).provenance
@@ -34,7 +39,10 @@ def reproduce(file: PlayFile, allow_import: AllowImport = False) -> None:
 
 
 def diff(a: PlayFile, b: PlayFile) -> None:
-    """Say where two plays part: the first record that differs; exit code 1 if they do."""
+    """Show the first difference between two stored plays.
+
+    The exit code is 1 if they differ.
+    """
     from sparq_sim.simulation.trace import first_difference
 
     difference = first_difference(_read_play(a).trace, _read_play(b).trace)
@@ -48,8 +56,8 @@ def _read_play(file: Path) -> StoredPlay:
 
     remedy = "give one from the folder `rounds` of a study"
     if not file.is_file():
-        raise SparqError(f"{file} is no file; {remedy}")
+        raise SparqError(f"{file} is not a file; {remedy}")
     home = file.absolute().parent
     if home.name != "rounds" or file.suffix != ".parquet":
-        raise SparqError(f"{file} is no play: it is in no study's folder `rounds`; {remedy}")
+        raise SparqError(f"{file} is not a stored play; {remedy}")
     return store.read(home.parent, file.stem)

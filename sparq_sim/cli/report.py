@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 __all__ = ["REPORT", "compact", "export", "plot", "report", "write_report"]
 
 REPORT = "report.html"
+"""What the report of a study is called in its folder."""
 
 
-class Exported(StrEnum):
-    """What `export` can write."""
+class Table(StrEnum):
+    """The tables that `export` can write."""
 
     SUMMARY = "summary"
     ROUNDS = "rounds"
@@ -32,14 +33,15 @@ class Exported(StrEnum):
 def report(
     folder: Folder,
     to: Annotated[
-        Path | None, typer.Option("-o", "--out", help="The file; report.html in the folder.")
+        Path | None,
+        typer.Option("-o", "--out", help="File to write; report.html in the folder by default."),
     ] = None,
     no_replays: Annotated[
-        bool, typer.Option("--no-replays", help="Leave out the plays to watch; smaller, quicker.")
+        bool, typer.Option("--no-replays", help="Leave out replays of plays, for a smaller file.")
     ] = False,
     allow_import: AllowImport = False,
 ) -> None:
-    """Write the report of a study: one HTML file, which needs no network."""
+    """Write the report of a study, as one HTML file that works offline."""
     from sparq_sim.study.results import Results
 
     study, file = Results.open(folder, begun=True), to or folder / REPORT
@@ -52,18 +54,21 @@ def plot(
     kind: Annotated[
         str,
         typer.Argument(
-            help="average-regret, cumulative-regret, cost, sweep, heat-map, spent, queries, "
-            "staleness, or the name of a note."
+            help="What to draw: average-regret, cumulative-regret, cost, sweep, heat-map, spent, "
+            "asked, retries, pushed, staleness, or the name of a note that optimizers record."
         ),
     ],
-    to: Annotated[Path, typer.Option("-o", "--out", help="A file: .pdf, .svg or .png.")],
-    width: Annotated[float, typer.Option(help="In inches.")] = 3.4,
+    to: Annotated[Path, typer.Option("-o", "--out", help="File to write: .pdf, .svg or .png.")],
+    width: Annotated[float, typer.Option(help="Width in inches.")] = 3.4,
     where: Annotated[
         list[str] | None,
-        typer.Option(metavar="FIELD=VALUE", help="Of a sweep, this value only; may be repeated."),
+        typer.Option(
+            metavar="FIELD=VALUE",
+            help="Only plays with this value of a swept field. May be repeated.",
+        ),
     ] = None,
 ) -> None:
-    """Draw a figure of a study for print."""
+    """Draw one figure of a study, for print."""
     from sparq_sim.report.print import save
     from sparq_sim.study.results import Results
 
@@ -75,10 +80,10 @@ def plot(
 
 def export(
     folder: Folder,
-    to: Annotated[Path, typer.Argument(help="A file that ends in .csv, .parquet or .json.")],
-    what: Annotated[Exported, typer.Option(help="Which table.")] = Exported.SUMMARY,
+    to: Annotated[Path, typer.Argument(help="File to write: .csv, .parquet or .json.")],
+    what: Annotated[Table, typer.Option(help="Table to export.")] = Table.SUMMARY,
 ) -> None:
-    """Write the summary, the rounds or the replies of a study to one file."""
+    """Export a table of a study: its summary, rounds or replies."""
     from sparq_sim.analysis.export import export as write
     from sparq_sim.study.results import Results
 
@@ -89,7 +94,7 @@ def export(
 
 
 def compact(folder: Folder) -> None:
-    """Merge the many small files of a study into a few."""
+    """Merge the many small files of a study into a few large ones."""
     from sparq_sim.study.results import Results
 
     Results.open(folder).compact()
@@ -99,7 +104,18 @@ def compact(folder: Folder) -> None:
 def write_report(
     study: Results, to: Path, *, replays: bool, allow_import: bool, known: dict[str, References]
 ) -> Path:
-    """Write a report, showing how far its reference levels have come; those *known* are taken."""
+    """Write the report of a study, with a progress bar while reference levels are computed.
+
+    Args:
+        study: The study.
+        to: The file to write.
+        replays: Whether plays can be watched in it.
+        allow_import: Whether stored scenarios may name code to import.
+        known: Reference levels that need not be computed again; those computed are added.
+
+    Returns:
+        The file written.
+    """
     from functools import partial
 
     from rich.console import Console
@@ -114,7 +130,7 @@ def write_report(
 
 
 def _parse_condition(text: str) -> tuple[str, object]:
-    """Read FIELD=VALUE; a field is one of those swept, in full or its last word."""
+    """Read FIELD=VALUE; the field is the path of a swept field, or its last word."""
     name, equals, value = text.partition("=")
     if not equals:
         raise SparqError(f"--where {text}: expected FIELD=VALUE, as in transit=2")

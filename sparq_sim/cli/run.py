@@ -31,27 +31,32 @@ __all__ = ["run"]
 def run(
     scenario: Source,
     out: Annotated[
-        Path | None, typer.Option(help="The folder of the study; studies/NAME unless given.")
+        Path | None, typer.Option(help="Folder of the study; studies/NAME by default.")
     ] = None,
     overrides: Overrides = None,
     jobs: Jobs = None,
     executor: ExecutorName = "processes",
     into: Annotated[
-        bool, typer.Option("--into", help="Play into the folder even if it holds another scenario.")
+        bool, typer.Option("--into", help="Use the folder even if it holds another scenario.")
     ] = False,
     allow_import: AllowImport = False,
     no_report: Annotated[
-        bool, typer.Option("--no-report", help="Leave out the report, report.html in the folder.")
+        bool, typer.Option("--no-report", help="Do not write report.html.")
     ] = False,
     strict: Annotated[
         bool,
         typer.Option(
             "--strict",
-            help="Exit with 3 where results mean nothing: all answers useless, regret below 0.",
+            help="Exit with code 3 if results are meaningless: all answers useless, or regret "
+            "below 0.",
         ),
     ] = False,
 ) -> None:
-    """Play a scenario: all optimizers, settings and replications; go on where it stopped."""
+    """Run a scenario: play all its optimizers, settings and replications.
+
+    Plays that the folder already holds are reused, so an interrupted run continues where it
+    stopped.
+    """
     from rich.console import Console
 
     from sparq_sim.analysis.cautions import cautions
@@ -72,7 +77,8 @@ def run(
             done = study.run(make_executor(executor, jobs), watch=watch)
     except KeyboardInterrupt as stop:
         study.store.prepare()  # Workers that were killed may have left files that are not whole.
-        typer.echo(f"Stopped. What is finished is in {folder}; the same command goes on.", err=True)
+        message = f"Stopped. Finished plays are in {folder}; run the same command to continue."
+        typer.echo(message, err=True)
         raise typer.Exit(143 if isinstance(stop, Terminated) else 130) from None
     rows = summary(study.results)
     known: dict[str, References] = {}
@@ -81,7 +87,7 @@ def run(
         try:
             with show_level_progress(console) as watch_levels:
                 reference_levels = compute_levels(loaded, known=known, watch=watch_levels)
-        except Exception as error:  # Of a plug-in, whatever it be: the plays are there.
+        except Exception as error:  # A plug-in may raise anything; the plays are there.
             say(f"Note: no reference levels: {describe_error(error)}", err=True)
         table = summary_table(loaded.title, rows, reference_levels, width=console.width)
         marked = any(row.impossible for row in rows)
@@ -105,23 +111,23 @@ def run(
         _try_report(study.results, folder / REPORT, allow_import=allow_import, known=known)
     if done.failed_plays:
         failed: dict[str, list[str]] = {}
-        for trouble in done.failed_plays:
-            failed.setdefault(trouble.reason, []).append(trouble.play.optimizer)
+        for failure in done.failed_plays:
+            failed.setdefault(failure.reason, []).append(failure.play.optimizer)
         for reason, names in failed.items():
             told = ", ".join(dict.fromkeys(names))
             say(f"Failed: {told} ({len(names)} of {len(study.plays())}): {reason}", err=True)
         raise typer.Exit(1)
     if strict and any(caution.grave for caution in warned):
-        say("Error: some results mean nothing; see the notes (--strict)", err=True)
+        say("Error: some results are meaningless; see the notes above (--strict)", err=True)
         raise typer.Exit(3)
 
 
 def _try_report(
     study: Results, to: Path, *, allow_import: bool, known: dict[str, References]
 ) -> None:
-    """Write the report of a run; without one, the plays are there all the same."""
+    """Write the report of a run; if that fails, say so and go on."""
     try:
         made = write_report(study, to, replays=True, allow_import=allow_import, known=known)
         say(f"Report: {made}")
-    except Exception as error:  # Whatever plug-ins, files and disks can do.
+    except Exception as error:  # Plug-ins, files and disks may raise anything.
         say(f"Note: no report: {describe_error(error)}; `sparq-sim report` tries again", err=True)

@@ -270,7 +270,7 @@ def test_under_strict_useless_answers_end_with_three_and_without_it_with_a_note(
     assert "answers of 'mistaken' were useless" in lenient.output
     strict = CliRunner().invoke(app, [*command, "--strict"])
     assert strict.exit_code == 3
-    assert "some results mean nothing; see the notes" in strict.output
+    assert "some results are meaningless; see the notes" in strict.output
 
 
 def test_the_json_of_a_comparison_has_the_notes_of_each_row(tmp_path: Path) -> None:

@@ -172,7 +172,9 @@ def test_what_is_swept_side_by_side_goes_along(tmp_path: Path) -> None:
     sweep = {"way": "zip", NOISE: [0.1, 0.3], LOSS: [0.0, 0.5]}
     found = run(small(sweep=sweep, optimizers=["uniform"]), tmp_path).finished()
     assert find_linked_paths(found, NOISE) == [LOSS]
-    compared = f"{NOISE} = 0.1 together with {LOSS}, swept side by side, all else being equal."
+    compared = (
+        f"{NOISE} = 0.1 (together with {LOSS}, which is swept along with it), all else being equal."
+    )
     assert f"Compared with {compared}" in printed(str(tmp_path), "--between", NOISE)
     (one,) = compare_values(found, NOISE)
     assert one.setting == {NOISE: 0.3, LOSS: 0.5}
@@ -547,7 +549,7 @@ def test_what_was_finished_without_an_expert_is_shown_where_other_plays_failed(
     assert result.exit_code == 0
     assert "The expert 'sage' makes no difference to calm." in result.stdout
     assert "Note: 2 of 4 plays without the expert 'sage' failed: " in result.stderr
-    assert "left out, for want of plays to compare with: lost\n" in result.stderr
+    assert "left out, because there are no plays to compare with: lost\n" in result.stderr
 
 
 def test_the_settings_that_an_optimizer_cannot_play_are_named(tmp_path: Path) -> None:
@@ -594,7 +596,9 @@ def test_rows_without_a_partner_are_said_to_be_left_out(tmp_path: Path) -> None:
     result = runner.invoke(app, ["compare", str(tmp_path), "--between", "noise", "--json"])
     (row,) = json.loads(result.stdout)
     assert (row["optimizer"], row["path"], row["against"]) == ("sparq-gp-ucb", NOISE, 0.1)
-    assert "left out, for want of plays to compare with: uniform (noise 0.3)" in result.stderr
+    assert (
+        "left out, because there are no plays to compare with: uniform (noise 0.3)" in result.stderr
+    )
 
 
 def test_of_several_that_spend_as_little_all_are_named(tmp_path: Path) -> None:
@@ -610,7 +614,7 @@ def test_of_several_that_spend_as_little_all_are_named(tmp_path: Path) -> None:
     [
         (["--between", "nois"], "did you mean 'noise'"),
         (["--between", "noise", "--against", "7"], "was never 7"),
-        (["--between", "noise", "--without", "sage"], "ask one at a time"),
+        (["--between", "noise", "--without", "sage"], "use one at a time"),
         (["--against", "uniform"], "--against goes with"),
         (["--without", "sagge"], "did you mean 'sage'"),
         (["--price", "nan"], "the price is nan"),

@@ -147,7 +147,7 @@ def test_a_file_that_is_no_play_is_refused(study: Path, tmp_path: Path) -> None:
     script = tmp_path / "t.sh"
     script.touch()
     for file in (script, study / "scenario.json"):
-        assert f"{file} is no play" in ends_with(2, "reproduce", str(file))
+        assert f"{file} is not a stored play" in ends_with(2, "reproduce", str(file))
 
 
 def test_an_export_to_no_folder_is_refused(study: Path, tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_list_names_what_is_installed() -> None:
         ("experts", "truth", "Knows the current reward"),
         ("draws", "constant", "The same *value* each time."),
         ("losses", "bursts", "Loss in bursts"),
-        ("kernels", "matern-1/2", "Rough rewards"),
+        ("kernels", "matern-1/2", "A kernel of rough rewards"),
     ],
 )
 def test_a_list_of_one_sort_has_a_line_about_each(sort: str, name: str, about: str) -> None:
@@ -198,8 +198,8 @@ def test_show_tells_the_fields_of_a_plugin_and_the_whole_of_a_scenario() -> None
     assert "lost_in_bad = 1.0" in runner.invoke(app, ["show", "losses", "bursts"]).output
 
 
-def test_check_accepts_what_is_sound_and_tells_all_that_is_wrong(tmp_path: Path) -> None:
-    assert ends_with(0, "check", "synthetic") == "synthetic: sound, 1 setting\n"
+def test_check_accepts_what_is_valid_and_tells_all_that_is_wrong(tmp_path: Path) -> None:
+    assert ends_with(0, "check", "synthetic") == "synthetic: valid, 1 setting\n"
     broken = tmp_path / "broken.toml"
     broken.write_text(
         'rounds = 5\nenvironment.kind = "synthetik"\noptimizers = ["uniform"]\nfeedback.nois = 1\n'
@@ -219,7 +219,7 @@ def test_code_that_a_file_names_is_checked_and_shown_where_allowed(tmp_path: Pat
         "sweep.rounds = [5, 6]\n"
     )
     assert "add --allow-import" in ends_with(2, "check", str(file))
-    assert "sound, 2 settings" in ends_with(0, "check", str(file), "--allow-import")
+    assert "valid, 2 settings" in ends_with(0, "check", str(file), "--allow-import")
     assert '"own"' in ends_with(0, "show", str(file), "--allow-import")
     assert "drawn uniformly" in ends_with(0, "show", "optimizer", code, "--allow-import")
     with file.open("a") as more:

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 import sparq_sim
 from sparq_sim import Channel, Rules, Scenario, play, play_live
 from sparq_sim.arrays import Matrix, Points, Values
-from sparq_sim.cli.catalogue import KINDS, Listed
+from sparq_sim.cli.catalogue import KINDS, Listing
 from sparq_sim.errors import PluginError, ScenarioError
 from sparq_sim.fields import Positive
 from sparq_sim.gp.fit import fit
@@ -852,7 +852,7 @@ def test_kernels_that_are_called_alike_are_not_taken_for_each_other() -> None:
 
 def test_the_command_line_lists_all_that_can_be_plugged_in() -> None:
     assert {f"sparq_sim.{several}": kind for several, kind in KINDS.items()} == plugins.GROUPS
-    assert {*KINDS, "scenarios"} == set(Listed)
+    assert {*KINDS, "scenarios"} == set(Listing)
 
 
 def test_a_kind_of_plug_in_that_there_is_not_is_refused() -> None:

@@ -652,7 +652,7 @@ def test_sigterm_ends_the_command_in_good_order(
         whom(coordinator.pid, signal.SIGTERM)
         assert coordinator.stderr is not None
         said = coordinator.stderr.read()
-    assert said == f"Stopped. What is finished is in {folder}; the same command goes on.\n"
+    assert said == f"Stopped. Finished plays are in {folder}; run the same command to continue.\n"
     assert coordinator.returncode == 143
     assert not any(map(running, workers))
     assert not list(folder.rglob("*.part"))
