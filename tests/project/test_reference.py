@@ -73,7 +73,7 @@ def test_each_public_name_is_listed() -> None:
     assert check.unlisted() == []
 
 
-WITHOUT = 103
+WITHOUT = 5
 """How many modules had no `__all__` when last counted; this may only fall."""
 
 
