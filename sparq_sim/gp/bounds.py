@@ -26,7 +26,6 @@ __all__ = [
     "tail_bound",
 ]
 
-
 LARGEST_DIVERGENCE = 0.2
 """Proposition 1 of Burt, Rasmussen and van der Wilk 2020, which the proofs use, ends here."""
 

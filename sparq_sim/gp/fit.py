@@ -22,7 +22,6 @@ from sparq_sim.plugin.model import Model
 
 __all__ = ["Fit", "Likelihood", "fit", "likelihood"]
 
-
 _NOISE = "noise_variance"  # the name of the free noise variance beside those of the kernel
 _SPAN = 100.0  # how far parameters may go from their start, either way, unless bounds are given
 _CEILINGS = {"epsilon": 0.999}  # parameters which are shares

@@ -26,7 +26,6 @@ __all__ = [
     "check_variances",
 ]
 
-
 RESOLUTION = float(np.finfo(np.float64).eps)
 """The least noise variance, as a share of the prior variance: float64 resolves no finer one."""
 

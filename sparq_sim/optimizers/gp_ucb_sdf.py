@@ -95,15 +95,15 @@ class _DelayedMemory(Memory):
         self._candidates = Candidates(prior.candidates)
         self._latest: deque[Point] = deque(maxlen=self._window)
         self._plays = 0
-        self._unheard: list[_Play] = []
-        """What may still be heard of within the window."""
+        self._unobserved: list[_Play] = []
+        """Plays whose observation may still arrive within the window."""
         self._waiting_for = 0.0
         self._now = -inf
 
     def record_play(self, point: Point) -> None:
         self._latest.append(point)
         self._plays += 1
-        self._unheard.append(_Play(self._plays, point))
+        self._unobserved.append(_Play(self._plays, point))
 
     def learn(self, answer: Answer) -> None:
         latency = (answer.arrived_at - answer.asked_at) / self.period
@@ -123,21 +123,21 @@ class _DelayedMemory(Memory):
         Of several at one point the first: they count alike.
         """
         if answer.query.source == REWARD:
-            for number, play in enumerate(self._unheard):
+            for number, play in enumerate(self._unobserved):
                 if np.array_equal(play.point, answer.points[0]):
-                    return self._unheard.pop(number)
+                    return self._unobserved.pop(number)
         return None
 
     def predictor(self, now: float) -> Predictor:
-        # Once for each round: what is played in it may be heard of in it.
+        # Once for each round: what is played in it may be observed in it.
         if now > self._now:
             self._now = now
-            for play in self._unheard:
+            for play in self._unobserved:
                 self._censor(play, now)
             # An answer to what was played in round s - m arrives by round s, or is ignored.
             oldest = self._plays + 1 - self._window
-            self._unheard = [play for play in self._unheard if play.number >= oldest]
-            self._waiting_for = float(len(self._unheard))
+            self._unobserved = [play for play in self._unobserved if play.number >= oldest]
+            self._waiting_for = float(len(self._unobserved))
             by = self._bound * self._sum_stds()
             self.prior = replace(self.prior, width=_Widened(width=self._width, by=by))
         return self.posterior

@@ -37,13 +37,12 @@ from sparq_sim.plugin.optimizer import Agent, Asks
 
 __all__ = ["Discard", "SparQGPUCB"]
 
-
 _GAP = 1e-6
-"""A Schur complement this small beside the prior variance leaves no gap for a width to show."""
+"""The share of its prior variance at which a point leaves no gap for a width to show."""
 _MOST_RANK = 500
-"""So many points are told apart at most."""
+"""The largest number of points that are chosen beside those played."""
 _WORTHLESS = 100.0
-"""Times the prior variance: an answer aged beyond tells nothing."""
+"""An answer whose variance has grown beyond this multiple of the prior variance is dropped."""
 
 
 class Discard(Model):
@@ -270,7 +269,7 @@ def _choose_askable(prior: GPPrior, domain: Domain) -> Points:
 
 
 def _warn_of_gaps(model: SparQGPUCB, prior: GPPrior, briefing: Briefing) -> None:
-    """Warn where a theorem's width will chase gaps that the queries cannot close."""
+    """Warn where a width from theory will lead into gaps that the answers cannot close."""
     if not prior.width.theoretical or briefing.rounds is None:
         return
     size = min(_MOST_RANK, len(prior.candidates))
@@ -280,10 +279,10 @@ def _warn_of_gaps(model: SparQGPUCB, prior: GPPrior, briefing: Briefing) -> None
     )
     if asked < rank:
         warnings.warn(
-            f"{asked} queries a round do not reach the {rank} directions in which this kernel "
+            f"{asked} points asked a round do not reach the {rank} directions in which this kernel "
             "varies on the domain: a width from theory then sends the agent into gaps that no "
-            "query closes, at the level of random play. Ask more, take a longer length scale, or a "
-            "practical width",
+            "answer closes, at the level of random play. Ask about more, or take a longer length "
+            "scale or a practical width",
             PriorWarning,
             stacklevel=2,
         )

@@ -52,7 +52,7 @@ class _TimeMemory(Memory):
         from sparq_sim.gp.posterior.feature_posterior import FeaturePosterior
 
         super().__init__(prior, period)
-        self._heard: list[Answer] = []
+        self._answers: list[Answer] = []
         self._dense = _Dense(prior, period, epsilon)
         self._filter: _Filter | None = None
         if isinstance(self.posterior, FeaturePosterior):
@@ -66,12 +66,12 @@ class _TimeMemory(Memory):
         if self._filter is None:
             self._dense.learn(answer)
             return
-        self._heard.append(answer)
+        self._answers.append(answer)
         try:
             self._filter.learn(answer)
         except OffCandidatesError:
             self._filter = None
-            for earlier in self._heard:
+            for earlier in self._answers:
                 self._dense.learn(earlier)
 
     def predictor(self, now: float) -> Predictor:

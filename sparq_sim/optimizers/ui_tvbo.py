@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["UITVBO"]
 
-
 _ENDLESS = 10**6
-"""So many rounds are planned for where nobody says how many there will be."""
+"""The number of rounds to plan for where it is not known."""
 
 
 class UITVBO(GPOptimizer):
@@ -65,7 +64,7 @@ class _WanderingMemory(Memory):
         self._rate = rate
         self._priors = prior.kernel.diagonal(prior.candidates)
         self._dense = _Dense(prior, briefing, rate)
-        self._heard: list[Answer] = []
+        self._answers: list[Answer] = []
         self._filter: KalmanPosterior | None = None
         self._filtered_to = 0.0
         if isinstance(self.posterior, FeaturePosterior):
@@ -79,11 +78,11 @@ class _WanderingMemory(Memory):
         if self._filter is None:
             self._dense.learn(answer)
             return
-        self._heard.append(answer)
+        self._answers.append(answer)
         if not self._filter_answer(self._filter, answer):
             self._filter = None
-            for heard in self._heard:
-                self._dense.learn(heard)
+            for earlier in self._answers:
+                self._dense.learn(earlier)
 
     def _filter_answer(self, belief: KalmanPosterior, answer: Answer) -> bool:
         """Filter an answer and return True, if it is newest and on the candidates."""

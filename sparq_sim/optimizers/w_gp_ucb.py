@@ -67,7 +67,7 @@ class WeightedMemory(AgeingMemory):
 
         super().__init__(prior, period)
         self.weight = weight
-        self._heard: list[Answer] = []
+        self._answers: list[Answer] = []
         self._newest = 0.0
         self._together: FadingPosterior | None = None
         if isinstance(self.posterior, FeaturePosterior):
@@ -81,12 +81,12 @@ class WeightedMemory(AgeingMemory):
         if self._together is None:
             super().learn(answer)
             return
-        self._heard.append(answer)
+        self._answers.append(answer)
         if not self._add_together(self._together, answer):
             self._together = None
-            for heard in self._heard:
-                super().learn(heard)
-            self._heard.clear()
+            for earlier in self._answers:
+                super().learn(earlier)
+            self._answers.clear()
 
     def _add_together(self, together: FadingPosterior, answer: Answer) -> bool:
         variances = self.prior.variances(answer)

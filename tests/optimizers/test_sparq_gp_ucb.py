@@ -443,9 +443,9 @@ def test_asking_anywhere_follows_a_hill_at_once() -> None:
     assert mean_regret("domain") < 0.5 * mean_regret("past")
 
 
-def test_queries_below_the_rank_under_a_width_from_theory_give_a_warning() -> None:
+def test_fewer_points_than_the_rank_under_a_width_from_theory_give_a_warning() -> None:
     width = {"kind": "paper", "norm": 4.0}
     kernel = SquaredExponential(variance=0.25, length_scale=2.0)
     model = SparQGPUCB(kernel=kernel, mean=1.5, width=width)
-    with pytest.warns(PriorWarning, match="queries a round do not reach the"):
+    with pytest.warns(PriorWarning, match="points asked a round do not reach the"):
         play(model, Synthetic(), Rules(rounds=3), experts={"expert": Teller()}, feedback=FEEDBACK)

@@ -789,8 +789,11 @@ ROWS = r"for the routes to 'a'; expected rows from 0 to \d+"
         ({"window": Endless(gives=np.nan)}, f"length '.*:Endless' gives nan {ROUNDS}"),
         ({"window": Endless(gives=-1)}, f"length '.*:Endless' gives -1 {ROUNDS}"),
         ({"window": Endless(gives=2.5)}, f"length '.*:Endless' gives 2.5 {ROUNDS}"),
-        ({"schedule": Vague(gives=np.nan)}, "schedule '.*:Vague' gives nan for the queries of"),
-        ({"schedule": Vague(gives="2")}, "schedule '.*:Vague' gives '2' for the queries of"),
+        (
+            {"schedule": Vague(gives=np.nan)},
+            "schedule '.*:Vague' gives nan for the points asked",
+        ),
+        ({"schedule": Vague(gives="2")}, "schedule '.*:Vague' gives '2' for the points asked"),
         ({"routing": Astray(gives=None)}, "routing '.*:Astray' gives None for routes; expected"),
         ({"routing": Astray(gives={"c": [0]})}, r"gives {'c': \[0\]} for routes; .* of a, b$"),
         ({"routing": Astray(gives={"a": [99]})}, rf"gives \[99\] {ROWS}"),

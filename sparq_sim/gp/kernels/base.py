@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Constant", "Kernel", "Product", "Sum"]
 
 _STEP = 1e-5
-"""Of central differences: near the cube root of the rounding error, where they are best."""
+"""The step of central differences: near the cube root of the rounding error, where it is best."""
 
 
 def _matrix(kernel: Kernel, given: object, a: Points, b: Points) -> Matrix:

@@ -22,7 +22,7 @@ __all__ = ["CholeskyPosterior", "factor", "solve_backward", "solve_forward"]
 
 
 _GROWTH, _MOST_GROWTH = 4, 4096  # Memory that is not touched costs little; copying does.
-_BLOCK = 8  # so many new observations are worth a blocked update
+_BLOCK = 8  # new observations from which on a blocked update is quicker
 _FAINT = 1e-13  # of the prior variance: pivots below are rounding, and rows after them noise
 
 
@@ -50,7 +50,7 @@ def _quick_factor(covariance: Matrix, variances: Values, *, floors: Values) -> M
 
 
 def _careful_factor(covariance: Matrix, variances: Values) -> Matrix:
-    """Return L without ever adding what rounding would lose, for noise that is all but absent.
+    """Return L without ever adding what rounding would lose, for noise that is almost absent.
 
     With covariance = H H', QR of [H, S]' gives R' R = H H' + S^2, S^2 = diag(variances), to the
     rounding of S instead of S^2. Eigenvalues below 0 are rounding, and taken as 0.
@@ -259,7 +259,7 @@ class CholeskyPosterior(Posterior):
             self._cache.extend(points, cross=cross, lower=lower, whitened=self._whitened)
 
     def _start_over(self) -> None:
-        """Factor all observations anew, where the old factor has too few digits to go on from."""
+        """Factor all observations again, where the old factor has too few digits to go on from."""
         self._keep(0)
         self._extend(len(self.observations))
 

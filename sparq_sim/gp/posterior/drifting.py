@@ -24,7 +24,6 @@ from sparq_sim.gp.posterior.features import (
 
 __all__ = ["FadingPosterior", "KalmanPosterior"]
 
-
 _FADES = 1e4  # prior variance over noise variance up to which sums of precisions keep their digits
 
 

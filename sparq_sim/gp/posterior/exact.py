@@ -19,7 +19,7 @@ __all__ = [
     "make_posterior",
 ]
 
-_RANK = 500  # up to so many features, predictions from them cost less than from observations
+_RANK = 500  # features up to which predictions cost less than from observations
 
 
 def make_posterior(

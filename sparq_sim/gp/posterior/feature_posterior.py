@@ -15,8 +15,8 @@ from sparq_sim.gp.posterior.predictor import Posterior
 
 __all__ = ["FeaturePosterior"]
 
-_FEW = 8  # up to so many updates of rank one cost less than starting afresh
-_FRESH = 512  # after so many updates of rank one, start afresh: their rounding errors add up
+_FEW = 8  # updates of rank one that cost less than computing all again
+_FRESH = 512  # updates of rank one after which all is computed again: rounding errors add up
 _PRECISE = 1e6  # prior variance over noise variance from which updates of rank one lose digits
 _TAME = 300  # prior variance over what is left of it, up to which taking out loses at most 1e-9
 
@@ -115,7 +115,7 @@ class FeaturePosterior(Posterior):
         return self._state
 
     def _take(self, end: int) -> None:
-        """Learn observations up to *end*: one by one, or all anew where that is quicker."""
+        """Learn observations up to *end*: one by one, or all again where that is quicker."""
         new = range(self._learned, end)
         self._learned = end
         self._updates += len(new)

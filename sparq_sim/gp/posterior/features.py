@@ -24,7 +24,6 @@ __all__ = [
     "factor_precision",
 ]
 
-
 Places = NDArray[np.intp]
 """Rows among the candidates, (n,)."""
 

@@ -12,7 +12,6 @@ from sparq_sim.gp.sparse.matrices import NOT_FINITE, RANK_TOLERANCE, check_covar
 
 __all__ = ["ExchangeChain", "exchange_variances", "mixing_steps"]
 
-
 _BLOCK = 12  # About one proposal in six is accepted, so longer blocks are mostly thrown away.
 _CHUNK = 4096  # Of random numbers drawn at once.
 

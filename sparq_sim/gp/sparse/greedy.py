@@ -172,9 +172,9 @@ def _largest(scores: Values, rng: np.random.Generator | None) -> int:
 class GreedySelector:
     """The greedy choice among points that come one after another.
 
-    Each choice is made anew, ties drawn again, so that where not all can be chosen it is not always
-    the same that are left out. But a choice that explains all points is kept for as long as it
-    does, and as newcomers would not have been chosen before any of them.
+    Each choice starts from nothing and draws ties again, so that where not all points can be chosen
+    it is not always the same that are left out. But a choice that explains all points is kept as
+    long as it does, and as no new point would have been chosen before one of them.
 
     Args:
         tolerance: A point whose variance given the others is at most this share of its own counts
@@ -239,7 +239,7 @@ def select_greedily(
     """Choose rows of a kernel matrix, each with the largest Schur complement given those before.
 
     This is the paper's greedy sampling of Z_0, stopped where S <= tolerance * k(x, x): what is
-    left depends on what is chosen, to rounding. Repeated points stop it likewise.
+    left depends on what is chosen, to rounding. Repeated points stop it too.
 
     Args:
         matrix: The kernel matrix of the points, (n, n).

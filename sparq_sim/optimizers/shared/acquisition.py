@@ -14,12 +14,11 @@ from sparq_sim.plugin.model import Model
 
 __all__ = ["Acquisition", "pick"]
 
-
 _TIE = 1e-9
-"""Scores this close, relatively, are equal: two exact ways to compute them part that far."""
+"""Scores this close, relatively, are equal: two exact ways to compute them differ that much."""
 
 _ROUNDING = 1e-13
-"""Of a score, relatively: differences below are not computed, but made by the computing."""
+"""Differences of scores below this, relatively, are rounding."""
 
 _GRIDS = {1: 501, 2: 41}
 """Points a dimension of the grid, unless given; beyond two dimensions there is none."""

@@ -16,7 +16,6 @@ from sparq_sim.optimizers.shared.prior import GPPrior
 
 __all__ = ["AgeingMemory"]
 
-
 _WORTHLESS = 1e12
 """An observation whose variance has grown by this factor says nothing that float64 could hold."""
 

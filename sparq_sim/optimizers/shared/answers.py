@@ -62,7 +62,7 @@ class Measurements:
         return len(self.values)
 
     def _columns(self) -> tuple[Points | Values, ...]:
-        """Give all of it."""
+        """Return all columns."""
         return self.points, self.values, self.variances, self.times, self.asked
 
     def select(self, rows: NDArray[np.bool_] | Sequence[int]) -> Self:
@@ -94,7 +94,7 @@ class _Batch:
     """Queries that went out together: the *last* one's number, and how many rows are unanswered."""
 
     last: int
-    unheard: int
+    unanswered: int
 
 
 class ExpertAnswers:
@@ -140,7 +140,7 @@ class ExpertAnswers:
         known = self._said.get(source)
         if known is not None:
             told = known.join(told)
-        # What was asked is asked about once; what nobody asked for may come twice.
+        # A query asks about a point once; readings that nobody asked for may come twice.
         if known is not None or answer.query.id < 0:
             told = told.keep_newest()
         self._said[source] = told
@@ -150,8 +150,8 @@ class ExpertAnswers:
         batch = self._batches.get(answer.query.id)
         if batch is None:  # Nobody asked, or a later round is complete already.
             return False
-        batch.unheard -= len(answer.rows)
-        if batch.unheard > 0:
+        batch.unanswered -= len(answer.rows)
+        if batch.unanswered > 0:
             return False
         # Earlier queries need not be waited for any more.
         self._batches = {

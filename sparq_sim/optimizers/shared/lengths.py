@@ -26,7 +26,6 @@ __all__ = [
     "require_rounds",
 ]
 
-
 _SMOOTHNESS: dict[type[Kernel], float] = {Matern12: 0.5, Matern32: 1.5, Matern52: 2.5}
 
 
@@ -55,7 +54,7 @@ class Length(Model):
 
 
 class GivenLength(Length):
-    """A length of so many *rounds*."""
+    """A length that is given as a number of *rounds*."""
 
     kind: Literal["given"] = "given"
     rounds: PositiveInt

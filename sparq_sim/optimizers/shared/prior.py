@@ -52,7 +52,7 @@ class Fitting(Model):
     """How many observations are needed to fit, made by uniform play where there is no design; at
     least 2."""
     every: PositiveInt | None = None
-    """After how many rounds to fit anew, to the newest observations: 200, or `plays` if more; by
+    """After how many rounds to fit again, to the newest observations: 200, or `plays` if more; by
     default never."""
     starts: PositiveInt = 5
     """From how many kernels to climb: the one there is, and others that are drawn."""
@@ -102,7 +102,7 @@ class GPPrior:
         return np.maximum(answer.stds * answer.stds, floor)
 
     def check(self, answer: Answer) -> None:
-        """Warn where the first observation is one that the prior all but rules out.
+        """Warn where the first observation is nearly impossible under the prior.
 
         Args:
             answer: The first observation of the reward.
@@ -134,7 +134,7 @@ class PriorParameters:
 
 
 def find_prior(
-    model: GPOptimizer, design: Answer | None, rng: Generator, *, anew: bool = False
+    model: GPOptimizer, design: Answer | None, rng: Generator, *, refit: bool = False
 ) -> PriorParameters:
     """Return the kernel, prior mean and noise of a play: as the optimizer gives them, or fitted.
 
@@ -142,14 +142,14 @@ def find_prior(
         model: The optimizer.
         design: Observations to fit to; None where there are none.
         rng: Draws the starts of the fit.
-        anew: Whether to fit a kernel that is given as well.
+        refit: Whether to fit also a kernel that is given.
 
     Raises:
         ValueError: If a kernel must be fitted and there is no design.
     """
     from sparq_sim.gp.fit import fit
 
-    if model.kernel is not None and not anew:
+    if model.kernel is not None and not refit:
         average = 0.0 if design is None else float(design.values.mean())
         mean = average if model.mean is None else model.mean
         return PriorParameters(model.kernel, mean, model.noise_variance)

@@ -31,7 +31,6 @@ __all__ = [
     "estimate_rounds_late",
 ]
 
-
 Routes: TypeAlias = dict[str, list[int]]
 """Which rows of the points each expert is asked about, by the name of the expert."""
 

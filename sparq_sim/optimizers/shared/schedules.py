@@ -27,7 +27,7 @@ __all__ = [
 
 
 def _check_asked(schedule: "Schedule", given: object, round_number: int) -> float:
-    return check_number(schedule, f"the queries of round {round_number}", given)
+    return check_number(schedule, f"the points asked in round {round_number}", given)
 
 
 class Schedule(Model, ABC):

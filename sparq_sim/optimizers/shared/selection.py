@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Played", "Selector", "Way", "measure_divergences"]
 
-
 Way: TypeAlias = Literal["greedy", "chain", "exact"]
 """How points are selected: greedily, by the exchange chain, or by an exact draw of the M-DPP."""
 

@@ -31,7 +31,7 @@ from sparq_sim.plugin.optimizer import Agent, Asks, Belief, Optimizer
 __all__ = ["GPOptimizer", "UCBAgent"]
 
 _PROBED = 5
-"""At so many candidates a kernel is looked at before it is used."""
+"""The number of candidates at which a kernel is checked before it is used."""
 
 
 class GPOptimizer(Optimizer):
@@ -114,15 +114,15 @@ class UCBAgent:
             )
         self._candidates = model.acquisition.candidate_points(briefing.domain)
         if model.kernel is not None:
-            # Far apart: near each other many an indefinite one looks sound.
+            # Far apart: at points near each other many indefinite kernels look right.
             apart = -(-len(self._candidates) // _PROBED)
             check_kernel(model.kernel, self._candidates[::apart])
         self._round = 0
         self._waiting = False
-        self._heard: list[Answer] = []
+        self._answers: list[Answer] = []
         self._past: list[Point] = []
         self._ids = count(1)
-        self._unheard: dict[int, int] = {}
+        self._unanswered: dict[int, int] = {}
         self._checked = False
         self._memory: Memory | None = None
         if model.kernel is not None or briefing.design is not None:
@@ -138,14 +138,14 @@ class UCBAgent:
         if number > self._round:
             self._round = number
             self._revise()
-            # Who has waited for a whole round in vain plays on what there is.
+            # After a whole round without all answers, play on what there is.
             if self._memory is not None and self._memory.waits and not self._waiting:
                 queries = self._queries(self._memory, now)
-                self._unheard = {query.id: len(query.points) for query in queries}
+                self._unanswered = {query.id: len(query.points) for query in queries}
                 if queries:
                     self._waiting = True
                     return Move(None, queries, effort=self._memory.size)
-        elif self._waiting and self._unheard:
+        elif self._waiting and self._unanswered:
             return Move(None)
         self._waiting = False
         if self._memory is not None:
@@ -158,7 +158,7 @@ class UCBAgent:
 
     @property
     def _keeps_all(self) -> bool:
-        """Whether a memory is yet to be made, and then must learn what went before."""
+        """Whether a memory will be started later, which must then learn all earlier answers."""
         return self._memory is None or self._model.fitting.every is not None
 
     def _queries(self, memory: Memory, now: float) -> tuple[Query, ...]:
@@ -193,13 +193,13 @@ class UCBAgent:
         Args:
             reply: An answer, or a failure.
         """
-        if reply.query.source != REWARD and reply.query.id in self._unheard:
-            self._unheard[reply.query.id] -= len(reply.rows)
-            if self._unheard[reply.query.id] <= 0:
-                del self._unheard[reply.query.id]
+        if reply.query.source != REWARD and reply.query.id in self._unanswered:
+            self._unanswered[reply.query.id] -= len(reply.rows)
+            if self._unanswered[reply.query.id] <= 0:
+                del self._unanswered[reply.query.id]
         if isinstance(reply, Answer):
             if self._keeps_all:
-                self._heard.append(reply)
+                self._answers.append(reply)
             if self._memory is not None:
                 self._learn(self._memory, reply)
 
@@ -231,20 +231,22 @@ class UCBAgent:
     def _revise(self) -> None:
         """Find the prior when there is enough to find it from, and again when it is time."""
         fitting = self._model.fitting
-        own = [answer for answer in self._heard if answer.query.source == REWARD]
+        own = [answer for answer in self._answers if answer.query.source == REWARD]
         if self._memory is None:
             due = True
         else:
             due = fitting.every is not None and self._round % fitting.every == 0
         if due and len(own) >= fitting.plays:
             newest = join_answers(own[-max(200, fitting.plays) :])
-            self._memory = self._start_memory(find_prior(self._model, newest, self._rng, anew=True))
+            self._memory = self._start_memory(
+                find_prior(self._model, newest, self._rng, refit=True)
+            )
             for point in self._past:
                 self._memory.record_play(point)
-            for answer in self._heard:
+            for answer in self._answers:
                 self._learn(self._memory, answer)
             if not self._keeps_all:
-                self._heard.clear()
+                self._answers.clear()
                 self._past.clear()
 
     def _start_memory(self, found: PriorParameters) -> Memory:

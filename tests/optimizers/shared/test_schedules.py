@@ -1,4 +1,4 @@
-"""How many queries a round gets."""
+"""How many points are asked about in a round."""
 
 from math import log
 
