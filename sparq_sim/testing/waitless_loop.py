@@ -34,7 +34,7 @@ class WaitlessLoop(asyncio.SelectorEventLoop):
         return self._moment
 
     def skip(self, seconds: float) -> None:
-        """Let time pass at once, as while a slow thread computes; a thread may call it.
+        """Pass time at once, as while a slow thread computes; a thread may call it.
 
         Args:
             seconds: How much, in virtual time.
