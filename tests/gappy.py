@@ -23,7 +23,7 @@ class Gappy(Environment):
 
 
 class GappyLandscape:
-    cells = 4
+    cell_count = 4
     domain = Box(0.0, 1.0)
 
     def rewards(self, points: Points, time: float) -> Values:

@@ -9,7 +9,7 @@ from pydantic import Field, PositiveInt
 from sparq_sim.errors import PluginError
 from sparq_sim.fields import Amount
 from sparq_sim.messages import Estimate, Query
-from sparq_sim.plugin.contract import Answering, Briefing, Expert, WithCells, World
+from sparq_sim.plugin.contract import Answering, Briefing, Expert, WithCellCount, World
 from sparq_sim.simulation.clock.protocol import Gate
 
 __all__ = ["Simulator"]
@@ -53,11 +53,9 @@ class _SimulatorAtWork:
                 landscape = world.coarse(self._model.resolution)
             except ValueError as error:
                 raise PluginError(f"simulator: {error}; leave it out, or ask another") from error
-            if not isinstance(landscape, WithCells):
-                raise PluginError(
-                    "simulator: the coarse landscape does not say how many `cells` it computes"
-                )
-            self._begun = landscape.cells, world.clock.gate(self._model.processors)
+            if not isinstance(landscape, WithCellCount):
+                raise PluginError("simulator: the coarse landscape has no `cell_count`")
+            self._begun = landscape.cell_count, world.clock.gate(self._model.processors)
         return self._begun
 
     async def answer(self, query: Query, world: World) -> Estimate:

@@ -107,7 +107,7 @@ class ComputedLandscape:
         resolution: The share of the full resolution, above 0 and at most 1.
     """
 
-    cells = 1
+    cell_count = 1
     """How much there is to compute for a point: one simulation."""
 
     def __init__(

@@ -293,7 +293,7 @@ class InterpolatedLandscape:
         self._mesh, self._frames = compute(resolution)
         self._interval = interval
         self.domain = self._mesh.domain
-        self.cells = math.prod(self._mesh.shape)
+        self.cell_count = math.prod(self._mesh.shape)
         """How many places are computed in each snapshot."""
         self._best: dict[float, tuple[Point, float]] = {}
         self._latest: tuple[float, State] = math.nan, np.empty(0)

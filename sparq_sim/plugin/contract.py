@@ -17,7 +17,7 @@ from sparq_sim.plugin.environment import (
     Environment,
     Landscape,
     Observing,
-    WithCells,
+    WithCellCount,
     WithGaps,
 )
 from sparq_sim.plugin.expert import Answering, Broadcasting, Expert, MaybeManaged, World
@@ -42,7 +42,7 @@ __all__ = [
     "Observing",
     "Optimizer",
     "SourceTerms",
-    "WithCells",
+    "WithCellCount",
     "WithGaps",
     "World",
     "round_at",

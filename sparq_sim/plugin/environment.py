@@ -1,7 +1,7 @@
 """Environment: the base of environments, and what the landscape that one starts must be and may be.
 
-A landscape must have what the protocol `Landscape` has. It may also have the methods of
-`Observing`, `WithGaps`, `Coarsening` and `WithCells`, each of which is used where it is defined.
+A landscape must have what the protocol `Landscape` has. It may also have what
+`Observing`, `WithGaps`, `Coarsening` and `WithCellCount` have, each used where it is defined.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Domain
 from sparq_sim.plugin.model import Model
 
-__all__ = ["Coarsening", "Environment", "Landscape", "Observing", "WithCells", "WithGaps"]
+__all__ = ["Coarsening", "Environment", "Landscape", "Observing", "WithCellCount", "WithGaps"]
 
 
 @runtime_checkable
@@ -24,7 +24,7 @@ class Landscape(Protocol):
     """A started environment: the reward as a pure function of points and time.
 
     The same points and time always give the same reward, whatever was asked before and in
-    whatever order. A landscape may also be `Observing`, `WithGaps`, `Coarsening` or `WithCells`.
+    whatever order. It may also be `Observing`, `WithGaps`, `Coarsening` or `WithCellCount`.
     """
 
     @property
@@ -100,12 +100,12 @@ class Coarsening(Protocol):
 
 
 @runtime_checkable
-class WithCells(Protocol):
+class WithCellCount(Protocol):
     """A landscape that states how much there is to compute, on which a simulator's time depends."""
 
     @property
-    def cells(self) -> int:
-        """How many cells are computed in each step; at least 1."""
+    def cell_count(self) -> int:
+        """How many cells, or places, are computed in each step; at least 1."""
 
 
 class Environment(Model):

@@ -23,7 +23,7 @@ from sparq_sim.plugin.environment import (
     Environment,
     Landscape,
     Observing,
-    WithCells,
+    WithCellCount,
     WithGaps,
 )
 from sparq_sim.plugin.expert import Answering, Broadcasting, Expert
@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 _CLOSE = 0.82
-"""How alike two names must be for one to be a misspelling: "anwser" is, "calls" is not "cells"."""
+"""How alike two names must be for one to be a misspelling: "anwser" is, "asked" is not "ask"."""
 
 
 class NearMissWarning(UserWarning):
@@ -89,7 +89,7 @@ def _read_hooks(required: type, *optional: type) -> tuple[Hook, ...]:
     )
 
 
-LANDSCAPE_HOOKS = _read_hooks(Landscape, Observing, WithGaps, Coarsening, WithCells)
+LANDSCAPE_HOOKS = _read_hooks(Landscape, Observing, WithGaps, Coarsening, WithCellCount)
 """By which a started environment is used."""
 EXPERT_HOOKS = _read_hooks(Answering, Broadcasting)
 """By which a started expert is used."""

@@ -218,9 +218,9 @@ def test_the_error_of_the_coarse_world_falls_at_second_order() -> None:
 
 def test_the_coarse_world_says_how_many_cells_it_computes() -> None:
     landscape = started(SMALL)
-    assert landscape.cells == 256
-    assert landscape.coarse(0.5).cells == 64
-    assert landscape.coarse(0.01).cells == 16
+    assert landscape.cell_count == 256
+    assert landscape.coarse(0.5).cell_count == 64
+    assert landscape.coarse(0.01).cell_count == 16
     assert landscape.coarse(0.5) is landscape.coarse(0.5)
     assert landscape.coarse(1.0) is landscape
 

@@ -137,7 +137,7 @@ def test_the_error_of_the_coarse_rod_falls_at_second_order() -> None:
         for share in (1 / 16, 1 / 8, 1 / 4)
     ]
     assert (orders(errors) > 1.8).all(), orders(errors)
-    assert landscape.coarse(1 / 16).cells == 32
+    assert landscape.coarse(1 / 16).cell_count == 32
 
 
 @pytest.mark.parametrize(

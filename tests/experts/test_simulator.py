@@ -90,7 +90,7 @@ def test_an_environment_that_cannot_be_computed_coarsely_is_refused_at_once() ->
 
 
 def test_a_coarse_model_that_does_not_count_its_cells_is_refused() -> None:
-    with pytest.raises(PluginError, match="does not say how many `cells` it computes"):
+    with pytest.raises(PluginError, match="has no `cell_count`"):
         play(Uniform(), Countless(), Rules(rounds=3), experts={"expert": Simulator()})
 
 

@@ -270,7 +270,7 @@ def test_the_coarse_world_has_fewer_places_and_a_larger_error(world: Environment
         for share in (0.25, 0.5, 1.0)
     ]
     assert errors[0] > errors[1] > errors[2] == 0.0
-    assert landscape.coarse(0.5).cells < 0.3 * landscape.cells
+    assert landscape.coarse(0.5).cell_count < 0.3 * landscape.cell_count
 
 
 def test_what_is_computed_where_it_is_asked_gets_the_resolution() -> None:

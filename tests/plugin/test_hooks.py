@@ -37,7 +37,7 @@ from sparq_sim.plugin.contract import (
     Coarsening,
     Landscape,
     Observing,
-    WithCells,
+    WithCellCount,
     WithGaps,
 )
 from sparq_sim.plugin.hooks import (
@@ -126,7 +126,7 @@ class Lazy(Ground):
 
 
 class Halved(Ground):
-    cells = 2.5
+    cell_count = 2.5
 
 
 class Timeless(Ground):
@@ -152,7 +152,7 @@ class Delegating:
         (Named, r"coarse must be callable as `def coarse\(self, resolution\)`: too many"),
         (Switched, r"observe must be a method: `def observe\(.*rng\)`, not True"),
         (Lazy, r"observe must be a method that is not async: `def observe\("),
-        (Halved, "cells must be a whole number above 0, not 2.5"),
+        (Halved, "cell_count must be a whole number above 0, not 2.5"),
         (Timeless, r"rewards must be callable as `def rewards\(self, points, time\)`: too many"),
         (Delegating, "available must be defined, not found by __getattr__"),
     ],
@@ -359,8 +359,8 @@ class Coarser(Ground):
         return self
 
 
-class Cels(Ground):
-    cels = 64
+class CellCounts(Ground):
+    cell_counts = 64
 
 
 class Brodcast(Answers):
@@ -386,7 +386,7 @@ class Anwser(Expert):
         ("ground", Obsrve, "obsrve", "observe"),
         ("ground", Availible, "availible", "available"),
         ("ground", Coarser, "coarser", "coarse"),
-        ("ground", Cels, "cels", "cells"),
+        ("ground", CellCounts, "cell_counts", "cell_count"),
         ("ground", lambda: SharedLandscape(Obsrve()), "obsrve", "observe"),
         ("source", Brodcast, "brodcast", "broadcast"),
         ("source", Anwser, "anwser", "answer"),
@@ -464,7 +464,7 @@ class Everything(GappyLandscape):
         return self.rewards(points, time)
 
 
-@pytest.mark.parametrize("hook", [Observing, WithGaps, Coarsening, WithCells])
+@pytest.mark.parametrize("hook", [Observing, WithGaps, Coarsening, WithCellCount])
 def test_a_shared_landscape_has_the_hooks_of_its_landscape(hook: type) -> None:
     assert isinstance(SharedLandscape(Everything()), hook)
     assert not isinstance(SharedLandscape(Ground()), hook)
@@ -481,6 +481,6 @@ def test_a_coarse_landscape_as_experts_see_it_has_its_cells_and_no_other_hook() 
             seen.append(world.coarse(0.5))
 
     played(GappyLandscape, source=Looking)
-    assert isinstance(seen[0], WithCells)
+    assert isinstance(seen[0], WithCellCount)
     assert not isinstance(seen[0], Observing | WithGaps | Coarsening)
     assert isinstance(Looking(), Broadcasting)

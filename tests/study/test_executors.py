@@ -308,7 +308,7 @@ def test_the_best_of_a_time_is_found_once_for_all_optimizers(
 def test_a_shared_landscape_has_all_that_the_landscape_has() -> None:
     landscape = GappyLandscape()
     shared = SharedLandscape(landscape)
-    assert shared.cells == landscape.cells
+    assert shared.cell_count == landscape.cell_count
     assert shared.available == landscape.available
     assert not hasattr(shared, "observe")
 

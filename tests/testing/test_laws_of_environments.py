@@ -166,7 +166,7 @@ def test_an_environment_that_breaks_a_law_is_told_which(
 class Hooked(Ground):
     """Has every hook, and each is sound."""
 
-    cells = 8
+    cell_count = 8
 
     def observe(self, points: Points, time: float, rng: Generator) -> Values:
         return self.rewards(points, time) + rng.normal(size=len(points))
@@ -247,7 +247,7 @@ class CoarseModest(Hooked):
 
 
 class NoCells(Hooked):
-    cells = 0
+    cell_count = 0
 
 
 class Curt(Hooked):
@@ -279,7 +279,7 @@ def test_sound_hooks_pass() -> None:
         (CoarseElsewhere, "coarse: has the domain of the landscape; seen: Box"),
         (CoarseUpright, r"coarse: rewards of 9 points have shape \(9,\); seen: "),
         (CoarseModest, "coarse: no point beats best; seen: "),
-        (NoCells, "cells is a whole number above 0; seen: cells must be .*, not 0"),
+        (NoCells, "cell_count is a whole number above 0; seen: cell_count must be .*, not 0"),
         (Curt, r"observe can be called with \(points, time, rng\); seen: observe must be callable"),
         (Availible, r"no name is that of a hook misspelt; .* did you mean 'available'\?"),
     ],
@@ -300,13 +300,13 @@ class ThreeBroken(Hooked):
     def available(self, points: Points) -> NDArray[np.bool_]:  # type: ignore[override] # on purpose
         return np.ones(len(points), dtype=bool)
 
-    cells = "many"  # type: ignore[assignment] # on purpose
+    cell_count = "many"  # type: ignore[assignment] # on purpose
 
 
 def test_of_three_broken_hooks_each_is_named_and_all_else_is_sound() -> None:
     assert broken(environment_laws(Grounded(ground=ThreeBroken))) == [
         "available can be called with (points, time)",
-        "cells is a whole number above 0",
+        "cell_count is a whole number above 0",
         "observations of 9 points have shape (9,)",
     ]
 
@@ -314,8 +314,8 @@ def test_of_three_broken_hooks_each_is_named_and_all_else_is_sound() -> None:
 def test_hooks_that_are_not_there_have_no_laws() -> None:
     names = {law.name for law in environment_laws(Grounded(ground=Ground))}
     more = {law.name for law in environment_laws(Grounded(ground=Hooked))} - names
-    assert all(re.search("available|observ|coarse|cells", name) for name in more)
-    assert not any(re.search("available|observ|coarse|cells", name) for name in names)
+    assert all(re.search("available|observ|coarse|cell_count", name) for name in more)
+    assert not any(re.search("available|observ|coarse|cell_count", name) for name in names)
 
 
 def test_a_landscape_that_starts_later_has_the_laws_of_its_hooks_all_the_same() -> None:

@@ -30,7 +30,7 @@ class Broken(Environment):
 
 class Landscape:
     domain = Box(0.0, 1.0)
-    cells = "many"
+    cell_count = "many"
 
     def rewards(self, points, time):
         return -points[:, 0]
@@ -104,7 +104,7 @@ def test_of_three_broken_hooks_each_is_named_and_what_rests_on_them_is_skipped(
     seen = outcomes(run_laws(pytester, "test_world = laws(Broken())", "-v"))
     assert [name for name, outcome in seen.items() if outcome == "FAILED"] == [
         "test_world[available can be called with (points, time)]",
-        "test_world[cells is a whole number above 0]",
+        "test_world[cell_count is a whole number above 0]",
         "test_world[observations of 9 points have shape (9,)]",
     ]
     skipped = [name for name, outcome in seen.items() if outcome == "SKIPPED"]

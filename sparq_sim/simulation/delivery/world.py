@@ -15,7 +15,7 @@ from sparq_sim.arrays import Point, Points, Values, all_rows
 from sparq_sim.domain import Domain
 from sparq_sim.errors import Unavailable, did_you_mean
 from sparq_sim.messages import AGENT_NAME, NO_READING, Estimate, Query, Reply
-from sparq_sim.plugin.environment import Landscape, WithCells
+from sparq_sim.plugin.environment import Landscape, WithCellCount
 from sparq_sim.simulation.clock.lent import LentClock
 from sparq_sim.simulation.clock.protocol import Clock
 from sparq_sim.simulation.delivery.link import name_asker
@@ -226,8 +226,8 @@ class _KnownLandscape:
     def __init__(self, landscape: Landscape, world: QueryWorld) -> None:
         self._landscape = landscape
         self._world = world
-        if isinstance(landscape, WithCells):
-            self.cells = landscape.cells
+        if isinstance(landscape, WithCellCount):
+            self.cell_count = landscape.cell_count
 
     def __getattr__(self, name: str) -> Any:
         """Return what else the landscape has."""
