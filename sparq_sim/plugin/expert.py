@@ -205,7 +205,12 @@ class Answering(Protocol):
     """A started expert; it may also be `Broadcasting`."""
 
     async def answer(self, query: Query, world: World) -> Estimate:
-        """Return an estimate of the reward at the query's points; see `Expert.answer`."""
+        """Return an estimate of the reward at the query's points; see `Expert.answer`.
+
+        Args:
+            query: What is asked: `query.points` is (n, d).
+            world: The clock, chance and rewards that may be used.
+        """
 
 
 @runtime_checkable
