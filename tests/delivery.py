@@ -34,7 +34,7 @@ def context_on(
         Streams(seed),
         landscape,
         recorder=recorder,
-        to_agent=hear or recorder.keep,
+        to_agent=hear or recorder.records.append,
         budget=budget or Budget(),
     )
 

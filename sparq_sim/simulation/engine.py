@@ -168,7 +168,7 @@ class Engine:
             wall=self._wall,
             notes=notes or {},
         )
-        self._recorder.turn(turn)
+        self._recorder.turns.append(turn)
         if self._watch is not None:
             self._watch(turn)
 
@@ -257,7 +257,7 @@ class Engine:
 
     def _hear(self, record: Record) -> None:
         """Take what became of a question of the agent's, or what a source sends it."""
-        self._recorder.keep(record)
+        self._recorder.records.append(record)
         if record.heard:
             self._inbox.append(record)
             if self._stir is not None:

@@ -17,7 +17,7 @@ __all__ = ["Recorder"]
 
 
 class Recorder:
-    """Writes a trace down as the play goes on.
+    """Writes a trace down as the play goes on: rounds into `turns`, replies into `records`.
 
     Args:
         coordinates: The names of the coordinates of a point, which become columns.
@@ -31,19 +31,12 @@ class Recorder:
         columns = _round_columns([], ()).keys() | _reply_columns([], set(), ()).keys()
         if taken := [c for c in coordinates if c in columns or c.startswith(NOTE)]:
             raise ValueError(f"traces have a column {taken[0]!r}; call the coordinate otherwise")
-        self._turns: list[Turn] = []
+        self.turns: list[Turn] = []
+        """What happened in each round."""
         self.records: list[Record] = []
         """What became of each request, in the order in which it was known."""
         self.superseded: set[Record] = set()
         """Records of attempts that another attempt follows, so that nobody hears of them."""
-
-    def turn(self, turn: Turn) -> None:
-        """Append a round."""
-        self._turns.append(turn)
-
-    def keep(self, record: Record) -> None:
-        """Append what became of a request."""
-        self.records.append(record)
 
     def keep_superseded(self, record: Record) -> None:
         """Append what became of an attempt that another attempt follows."""
@@ -58,7 +51,7 @@ class Recorder:
             spent: What was spent in all.
         """
         return Trace(
-            rounds=_round_columns(self._turns, self._coordinates),
+            rounds=_round_columns(self.turns, self._coordinates),
             replies=_reply_columns(self.records, self.superseded, self._coordinates),
             coordinates=self._coordinates,
             ended=ended,

@@ -69,7 +69,7 @@ def lost(asked: Query, rows: Sequence[int], arrived_at: float = 2.0) -> Record:
 def traced(turns: Sequence[Turn] = (), records: Sequence[Record] = ()) -> Trace:
     recorder = Recorder(EAST_NORTH)
     for one in turns:
-        recorder.turn(one)
+        recorder.turns.append(one)
     for record in records:
-        recorder.keep(record)
+        recorder.records.append(record)
     return recorder.trace(ended="horizon", spent=1.5)

@@ -139,9 +139,9 @@ def test_a_trace_does_not_depend_on_the_order_of_recording(
 
 def test_what_was_written_is_not_changed_by_what_comes_after() -> None:
     recorder = Recorder(EAST_NORTH)
-    recorder.turn(turn(1))
+    recorder.turns.append(turn(1))
     early = recorder.trace(ended="", spent=0.0)
-    recorder.turn(turn(2))
+    recorder.turns.append(turn(2))
     assert (len(early), len(recorder.trace(ended="", spent=0.0))) == (1, 2)
 
 

@@ -16,7 +16,7 @@ from sparq_sim.simulation.channel.channel import Channel
 from sparq_sim.simulation.clock.protocol import DEADLINE
 from sparq_sim.simulation.delivery.context import PlayContext
 from sparq_sim.simulation.delivery.draws import SourceDraws
-from sparq_sim.simulation.delivery.request import Drawn, Question, Request
+from sparq_sim.simulation.delivery.request import Question, Request
 from sparq_sim.simulation.delivery.service import Service
 from sparq_sim.simulation.delivery.world import QueryWorld
 from sparq_sim.simulation.records import Fate
@@ -62,16 +62,9 @@ class Connection:
 
     def ask(self, question: Question) -> None:
         """Draw, charge and send the requests for a *question*."""
-        for drawn in self.draw(question):
-            self.send(Request(question, drawn, self.context.round, drawn.cost))
-
-    def draw(self, question: Question, *, split: bool | None = None) -> list[Drawn]:
-        """Draw what the requests for a *question* meet; they *split* as its channel does."""
-        split = self.channel.split if split is None else split
-        try:
-            return self.draws[question.path].draw(question, self.context.round, split=split)
-        except HookError as error:
-            raise HookError(f"the channel to {self.name!r}: {error}") from error
+        number = self.context.round
+        for drawn in self.draws[question.path].draw(question, number):
+            self.send(Request(question, drawn, number, drawn.cost))
 
     def send(self, request: Request) -> None:
         """Charge a *request* and put it to the source, now; what cannot be is refused."""
@@ -95,8 +88,9 @@ class Connection:
         """Make the request for a *query* that the source opened itself, of the agent."""
         rows = all_rows(len(query.points))
         question = Question(query, rows, self.context.to_agent, self.name, self.name)
-        (drawn,) = self.draw(question, split=False)
-        return Request(question, drawn, self.context.round, drawn.cost)
+        number = self.context.round
+        (drawn,) = self.draws[self.name].draw(question, number)
+        return Request(question, drawn, number, drawn.cost)
 
     def own_world(self) -> QueryWorld:
         """Return what the source may use while it sends of its own accord."""

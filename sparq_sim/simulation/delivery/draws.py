@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.random import Generator, Philox
 
+from sparq_sim.errors import HookError
 from sparq_sim.messages import AGENT_NAME, Query
 from sparq_sim.simulation.channel.channel import Channel
 from sparq_sim.simulation.channel.draws import Constant, Draw
@@ -39,7 +40,11 @@ class SourceDraws(dict[str, "QueryDraws"]):
 
     def __missing__(self, path: str) -> QueryDraws:
         name = self._name if path == AGENT_NAME else f"{path}>{self._name}"
-        draws = self[path] = QueryDraws(name, self._channel, self._streams, self._loss_chance)
+        # What a source sends of its own accord is one request, whatever it tells of.
+        split = self._channel.split and path != self._name
+        draws = self[path] = QueryDraws(
+            name, self._channel, self._streams, self._loss_chance, split=split
+        )
         return draws
 
 
@@ -52,7 +57,13 @@ class QueryDraws:
     """
 
     def __init__(
-        self, name: str, channel: Channel, streams: Streams, loss_chance: Callable[[], float]
+        self,
+        name: str,
+        channel: Channel,
+        streams: Streams,
+        loss_chance: Callable[[], float],
+        *,
+        split: bool,
     ) -> None:
         """Prepare the streams.
 
@@ -61,11 +72,13 @@ class QueryDraws:
             channel: What is drawn.
             streams: All the chance of the play.
             loss_chance: Returns the probability that an answer asked for now is lost.
+            split: Whether each row of a question is a request of its own.
         """
         self._name = name
         self._channel = channel
         self._streams = streams
         self._loss_chance = loss_chance
+        self._split = split
         self._by_effect: dict[str, RoundStream] = {}
         self._round = 0
         self._made = 0  # In this round.
@@ -79,59 +92,66 @@ class QueryDraws:
         self._noiseless = channel.noise.silent
         self._shares = np.cumsum([fault.share for fault in channel.faults])
 
-    def draw(self, question: Question, number: int, *, split: bool) -> list[Drawn]:
+    def draw(self, question: Question, number: int) -> list[Drawn]:
         """Draw for the first attempt at a question.
 
         Args:
             question: What is asked.
             number: The round of now.
-            split: Whether each row is a request of its own.
 
         Returns:
-            What each request meets: one for each row where the channel splits, else one.
+            What each request meets: one for each row if they are split, else one.
+
+        Raises:
+            HookError: A part of the channel, of a user's own, gives what cannot be used.
         """
-        channel, rows, query = self._channel, question.rows, question.query
+        channel, split, rows, query = self._channel, self._split, question.rows, question.query
         size = len(rows)
         count = size if split else 1
-        subquery = _about(query, rows)
-        cost, service, transit = self._cost, self._service, self._transit
-        costs = [cost] * count if cost is not None else self._each("cost", number, count)
-        services = (
-            [service] * count if service is not None else self._each("service", number, count)
-        )
-        transits = (
-            [transit] * count if transit is not None else self._each("transit", number, count)
-        )
-        if self._cost_counts_points:
-            costs = _add(costs, self._each("cost_per_point", number, size))
-        if self._service_counts_points:
-            services = _add(services, self._each("service_per_point", number, size))
-        lost = None
-        if not self._lossless:
-            lost = (self._stream("loss", number).random(count) < self._loss_chance()).tolist()
-        units = None
-        if not self._noiseless:
-            units = channel.noise.units(self._stream("noise", number), size)
-        faults = self._faults(self._stream("faults", number), count) if channel.faults else None
+        subquery = query if size == len(query.points) else _about(query, rows)
+        try:
+            cost, service, transit = self._cost, self._service, self._transit
+            costs = [cost] * count if cost is not None else self._each("cost", number, count)
+            services = (
+                [service] * count if service is not None else self._each("service", number, count)
+            )
+            transits = (
+                [transit] * count if transit is not None else self._each("transit", number, count)
+            )
+            if self._cost_counts_points:
+                costs = _add(costs, self._each("cost_per_point", number, size))
+            if self._service_counts_points:
+                services = _add(services, self._each("service_per_point", number, size))
+            lost = None
+            if not self._lossless:
+                lost = (self._stream("loss", number).random(count) < self._loss_chance()).tolist()
+            units = None
+            if not self._noiseless:
+                units = channel.noise.units(self._stream("noise", number), size)
+            faults = self._faults(self._stream("faults", number), count) if channel.faults else None
+        except HookError as error:
+            raise HookError(f"the channel to {query.source!r}: {error}") from error
         if number != self._round:
             self._round, self._made = number, 0
         first = self._made
         self._made += count
-        # By position: keywords would double the time that this takes.
-        return [
-            Drawn(
+        drawn: list[Drawn] = []
+        for i in range(count):
+            fault = None if faults is None else faults[i]
+            # By position: keywords would double the time that this takes.
+            each = Drawn(
                 rows[i : i + 1] if split else rows,
                 subquery.row(i) if split else subquery,
                 (number, first + i),
                 costs[i],
                 services[i],
                 transits[i],
-                (lost is not None and lost[i]) or (faults is not None and _loses(faults[i])),
+                (lost is not None and lost[i]) or (fault is not None and fault.loses),
                 units[i : i + 1] if split and units is not None else units,
-                None if faults is None else faults[i],
+                fault,
             )
-            for i in range(count)
-        ]
+            drawn.append(each)
+        return drawn
 
     def draw_again(self, before: Request, rows: Rows) -> Drawn:
         """Draw for one more attempt at *rows*, after the attempt *before*."""
@@ -148,8 +168,9 @@ class QueryDraws:
         lost = bool(rng.random() < self._loss_chance())
         units = None if self._noiseless else channel.noise.units(rng, size)
         fault = self._faults(rng, 1)[0] if channel.faults else None
-        subquery = _about(before.question.query, rows)
-        lost = lost or _loses(fault)
+        query = before.question.query
+        subquery = query if size == len(query.points) else _about(query, rows)
+        lost = lost or (fault is not None and fault.loses)
         return Drawn(rows, subquery, origin, cost, service, transit, lost, units, fault)
 
     def generator(self, request: Request) -> Generator:
@@ -188,13 +209,7 @@ def _constant(draw: Draw) -> float | None:
 
 def _about(query: Query, rows: Rows) -> Query:
     """Return the query about some of its points."""
-    if len(rows) == len(query.points):
-        return query
     return Query(query.id, query.source, query.points[rows], query.asked_at)
-
-
-def _loses(fault: FaultModel | None) -> bool:
-    return fault is not None and fault.loses
 
 
 def _add(of_requests: list[float], of_points: list[float]) -> list[float]:

@@ -98,7 +98,9 @@ def _measured(given: Estimate, count: int, now: float) -> Measured | str:
     shape = () if stds is None else stds.shape
     if values.shape != (count,) or shape not in ((count,), ()):
         return f"gave values {values.shape} and stds {shape}; expected ({count},)"
-    notes = {str(name): float(number) for name, number in given.notes.items()}
+    notes: Notes = {}
+    if given.notes != {}:
+        notes = {str(name): float(number) for name, number in given.notes.items()}
     measured_at = now if given.measured_at is None else float(given.measured_at)
     if not 0 <= measured_at <= now:
         return f"measured at {measured_at}; expected a moment from 0 to now, which is {now}"

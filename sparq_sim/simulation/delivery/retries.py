@@ -52,10 +52,11 @@ class Retrying:
     def ask(self, question: Question) -> None:
         """Send the first attempt at each request for the *question*."""
         clock, timeout = self._context.clock, self._policy.timeout
-        for drawn in self._connection.draw(question):
+        number = self._context.round
+        for drawn in self._connection.draws[question.path].draw(question, number):
             attempts = _Attempts(question)
             inner = question.told_to(partial(self._take, attempts))
-            attempts.last = Request(inner, drawn, self._context.round, drawn.cost)
+            attempts.last = Request(inner, drawn, number, drawn.cost)
             if timeout < inf:
                 clock.call_at(clock.now + timeout, self._expiry(attempts), DEADLINE)
             self._carrier.send(attempts.last)
