@@ -18,8 +18,6 @@ from sparq_sim.fields import Amount
 from sparq_sim.plugin.contract import Environment, Landscape
 
 __all__ = [
-    "FUNCTIONS",
-    "ReferenceFunction",
     "Shifting",
     "ShiftingLandscape",
     "ackley",
@@ -88,7 +86,7 @@ class ShiftingLandscape:
     """
 
     def __init__(self, model: Shifting, rng: Generator) -> None:
-        given = FUNCTIONS[model.function]
+        given = _FUNCTIONS[model.function]
         count = model.dimensions or 2 if model.function == "ackley" else len(given.optimum)
         # What is given for one coordinate of Ackley's function holds for all.
         lower, upper, optimum = (
@@ -153,7 +151,7 @@ def _rotate(unit: Points, angle: float) -> Points:
 
 
 @dataclass(frozen=True)
-class ReferenceFunction:
+class _ReferenceFunction:
     """A function to be minimised, on its box; bounds of one number hold for all coordinates."""
 
     formula: Callable[[Points], Values]
@@ -219,8 +217,8 @@ _CENTRES = 1e-4 * np.array(
     ]
 )
 
-FUNCTIONS: Mapping[str, ReferenceFunction] = {
-    "branin": ReferenceFunction(
+_FUNCTIONS: Mapping[str, _ReferenceFunction] = {
+    "branin": _ReferenceFunction(
         branin,
         lower=(-5.0, 0.0),
         upper=(10.0, 15.0),
@@ -228,7 +226,7 @@ FUNCTIONS: Mapping[str, ReferenceFunction] = {
         lowest=5 / (4 * pi),
         highest=float(branin(np.array([[-5.0, 0.0]]))[0]),
     ),
-    "ackley": ReferenceFunction(
+    "ackley": _ReferenceFunction(
         ackley,
         lower=(-2.5,),
         upper=(7.5,),
@@ -237,7 +235,7 @@ FUNCTIONS: Mapping[str, ReferenceFunction] = {
         # In the far corner both terms are at their highest: cos(15 pi) = -1.
         highest=20 + e - 20 * exp(-1.5) - exp(-1.0),
     ),
-    "hartmann": ReferenceFunction(
+    "hartmann": _ReferenceFunction(
         hartmann,
         lower=(0.0,) * 6,
         upper=(1.0,) * 6,

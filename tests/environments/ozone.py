@@ -12,7 +12,7 @@ BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data" / NAME
 
 
 def ozone_file() -> Path:
-    """Give the file that SPARQ_OZONE names, or the one beside the checkout; or skip the test."""
+    """Return the file that SPARQ_OZONE names, or the one beside the checkout; or skip the test."""
     named = os.environ.get("SPARQ_OZONE")
     file = Path(named) if named else BESIDE
     if not file.is_file():

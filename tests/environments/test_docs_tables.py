@@ -18,14 +18,14 @@ CHEAP = ("synthetic", "markov-gp", "sensor-network", "rod")
 
 
 def rows(text: str) -> dict[str, list[str]]:
-    """Give the cells of each row of a table in Markdown, by the first."""
+    """Return the cells of each row of a table in Markdown, by the first."""
     lines = [line for line in text.splitlines() if line.startswith("|")][2:]
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     return {first: others for first, *others in cells}
 
 
 def on_the_page(name: str) -> dict[str, list[str]]:
-    """Give the rows between the marks of a table."""
+    """Return the rows between the marks of a table."""
     return rows(PAGE.split(f"<!-- {name} table -->")[1].split("<!-- end -->")[0])
 
 

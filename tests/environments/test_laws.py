@@ -128,14 +128,14 @@ def latest(world: Environment) -> float:
 
 
 def seen(world: Environment, seed: int) -> list[list[float]]:
-    """Give the rewards of a few points at a few times."""
+    """Return the rewards of a few points at a few times."""
     landscape = world.start(stream(seed))
     points = landscape.domain.cover(20)
     return [landscape.rewards(points, time).tolist() for time in (0.0, 3.5, 17.0)]
 
 
 def climbed(landscape: Landscape, starts: Points, time: float) -> float:
-    """Give the highest reward that climbs reach, and from the first start one without slopes."""
+    """Return the highest reward that climbs reach, and from the first start one without slopes."""
     domain = landscape.domain
     assert isinstance(domain, Box)
 

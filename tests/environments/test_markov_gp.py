@@ -59,7 +59,7 @@ def matern(order: float, r: Matrix) -> Matrix:
 
 
 def expected_covariance(world: MarkovGP, points: Points) -> Matrix:
-    """Give k(x, x') (1 - epsilon)^(|t - t'| / 2) of all TIMES and points, by our own formulas."""
+    """Return k(x, x') (1 - epsilon)^(|t - t'| / 2) of all TIMES and points, by our own formulas."""
     r = np.linalg.norm((points[:, None] - points[None]) / world.kernel.length_scale, axis=2)
     match world.kernel:
         case Matern12():

@@ -33,12 +33,12 @@ def rng(seed: int = 0) -> Generator:
 
 
 def started(world: OnlineTuning, seed: int = 1) -> tuple[OnlineTuningLandscape, _Stream]:
-    """Give the landscape, and its stream apart from it."""
+    """Return the landscape, and its stream apart from it."""
     return OnlineTuningLandscape(world, rng(seed)), _Stream(world, rng(seed))
 
 
 def history(world: OnlineTuning, stream: _Stream, time: float) -> tuple[Matrix, Values, Values]:
-    """Give all pairs that a learner has at *time*, and the age of each in whole steps."""
+    """Return all pairs that a learner has at *time*, and the age of each in whole steps."""
     steps = [step for step in range(-1010, 130) if time - 10 * world.half_lives[1] <= step < time]
     blocks = {number: stream.draw_pairs(number) for number in {step // 256 for step in steps}}
     inputs = np.concatenate([blocks[step // 256][0][step % 256] for step in steps])

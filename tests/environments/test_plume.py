@@ -67,7 +67,7 @@ def orders(errors: list[float]) -> Values:
 
 
 def puff(cells: int, *, wind: tuple[float, float], step: float) -> float:
-    """Give the mean error of a Gaussian puff, carried and spread for 10 clock units."""
+    """Return the mean error of a Gaussian puff, carried and spread for 10 clock units."""
     model = Plume(
         cells=cells,
         diffusion=0.01,

@@ -48,13 +48,13 @@ def started(world: RKHSWalk, seed: int = 0) -> RKHSLandscape:
 
 @lru_cache
 def known(world: RKHSWalk) -> RKHSLandscape:
-    """Give the landscape that many tests ask, in no order."""
+    """Return the landscape that many tests ask, in no order."""
     return started(world)
 
 
 @lru_cache
 def walked(world: RKHSWalk) -> Matrix:
-    """Give the coefficients of rounds 1 to 10,001."""
+    """Return the coefficients of rounds 1 to 10,001."""
     return path(known(world))
 
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from scipy.optimize import minimize
 
 from sparq_environments.shifting import (
-    FUNCTIONS,
+    _FUNCTIONS,
     Shifting,
     ShiftingLandscape,
     ackley,
@@ -63,8 +63,8 @@ def test_rewards_reach_from_0_to_1_and_best_is_1_at_all_times(
 
 def test_branin_has_its_three_known_optima() -> None:
     assert branin(np.array(BRANIN_OPTIMA)) == pytest.approx([0.397887] * 3, abs=1e-6)
-    assert FUNCTIONS["branin"].lowest == pytest.approx(0.397887, abs=1e-6)
-    assert FUNCTIONS["branin"].highest == pytest.approx(308.129, abs=1e-3)
+    assert _FUNCTIONS["branin"].lowest == pytest.approx(0.397887, abs=1e-6)
+    assert _FUNCTIONS["branin"].highest == pytest.approx(308.129, abs=1e-3)
 
 
 def test_ackley_is_0_at_0() -> None:
@@ -73,13 +73,13 @@ def test_ackley_is_0_at_0() -> None:
 
 def test_hartmann_has_its_known_optimum() -> None:
     assert hartmann(np.array([HARTMANN_OPTIMUM])) == pytest.approx([-3.32237], abs=1e-5)
-    assert FUNCTIONS["hartmann"].optimum == pytest.approx(HARTMANN_OPTIMUM, abs=1e-6)
-    assert FUNCTIONS["hartmann"].lowest == pytest.approx(-3.32237, abs=1e-5)
+    assert _FUNCTIONS["hartmann"].optimum == pytest.approx(HARTMANN_OPTIMUM, abs=1e-6)
+    assert _FUNCTIONS["hartmann"].lowest == pytest.approx(-3.32237, abs=1e-5)
 
 
 @pytest.mark.parametrize(("name", "count"), [("branin", 2), ("ackley", 2), ("hartmann", 6)])
 def test_no_search_in_its_own_box_leaves_the_stated_range(name: str, count: int) -> None:
-    known = FUNCTIONS[name]
+    known = _FUNCTIONS[name]
     bounds = [(known.lower[0], known.upper[0])] * count
     if name == "branin":
         bounds = list(zip(known.lower, known.upper, strict=True))

@@ -25,7 +25,7 @@ def column(values: Values) -> State:
 
 
 def orders(errors: list[float]) -> Values:
-    """Give the order between refinements that double the cells."""
+    """Return the order between refinements that double the cells."""
     falls: Values = -np.diff(np.log2(errors))
     return falls
 

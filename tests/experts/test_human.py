@@ -28,7 +28,7 @@ def at_work(human: Human, moment: float) -> bool:
 
 
 def worked(human: Human, start: float, end: float, parts: int = 20_000) -> float:
-    """Give the working time between two moments, by looking at many of them."""
+    """Return the working time between two moments, by looking at many of them."""
     moments = start + (np.arange(parts) + 0.5) * (end - start) / parts
     hours, dates = moments % human.day, moments // human.day
     there = (dates % 7 < human.workdays) & (hours >= human.opens) & (hours < human.closes)

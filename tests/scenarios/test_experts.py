@@ -44,7 +44,7 @@ def test_each_study_is_sound_and_begins_to_play(name: str) -> None:
 
 
 def regrets(scenario: Scenario) -> dict[float, Spread]:
-    """Give average regrets by transit."""
+    """Return average regrets by transit."""
     return {
         float(str(values[TRANSIT])): spread(
             average_regret(setting.play("sparq-gp-ucb", each))[-1]
@@ -82,7 +82,7 @@ def test_the_delay_study_finds_the_regrets_of_another_implementation() -> None:
 
 
 def block(language: str, opening: str) -> str:
-    """Give the fenced block of the guide whose first line has *opening*."""
+    """Return the fenced block of the guide whose first line has *opening*."""
     fenced: Mapping[str, str] = {
         text.splitlines()[0]: text
         for text in re.findall(rf"```{language}\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)
