@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from benchmarks.compare import Pair, Row, at_most, growth, main
 from sparq_environments.function import from_function
-from sparq_environments.markov_gp import FeatureLandscape, GridLandscape, MarkovGP
-from sparq_environments.moving_peaks import MovingPeaks, MovingPeaksLandscape
+from sparq_environments.markov_gp import MarkovGP, _FeatureLandscape, _GridLandscape
+from sparq_environments.moving_peaks import MovingPeaks, _MovingPeaksLandscape
 from sparq_environments.plume import Plume
 from sparq_environments.rkhs_walk import RKHSLandscape, RKHSWalk
 from sparq_environments.shifting import Shifting, branin
-from sparq_environments.switching import Switching, SwitchingLandscape
+from sparq_environments.switching import Switching, _SwitchingLandscape
 from sparq_environments.synthetic import Synthetic
 from sparq_sim.arrays import Points, Values
 from sparq_sim.domain import Box
@@ -66,14 +66,14 @@ def walk_formula(landscape: RKHSLandscape) -> Formula:
     return lambda points: compute_gaussians(points, landscape.centres, 0.2) @ coefficients
 
 
-def grid_formula(landscape: GridLandscape) -> Formula:
+def grid_formula(landscape: _GridLandscape) -> Formula:
     """Interpolate between the nodes."""
     nodes = landscape._grid[:, 0]
     values = landscape._at_nodes(7)
     return lambda points: np.interp(points[:, 0], nodes, values)
 
 
-def feature_formula(landscape: FeatureLandscape) -> Formula:
+def feature_formula(landscape: _FeatureLandscape) -> Formula:
     """Sum the waves."""
     frequencies = landscape._frequencies
     cosines, sines = landscape._amplitudes(7)
@@ -85,7 +85,7 @@ def feature_formula(landscape: FeatureLandscape) -> Formula:
     return waves
 
 
-def peaks_formula(landscape: MovingPeaksLandscape) -> Formula:
+def peaks_formula(landscape: _MovingPeaksLandscape) -> Formula:
     """Take the highest cone."""
     places, heights, widths = landscape.peaks(7.0)
 
@@ -96,7 +96,7 @@ def peaks_formula(landscape: MovingPeaksLandscape) -> Formula:
     return cones
 
 
-def switching_formula(landscape: SwitchingLandscape) -> Formula:
+def switching_formula(landscape: _SwitchingLandscape) -> Formula:
     """Sum the bumps of the current function."""
     centres, heights = landscape._centres[0], landscape._heights[0]
     return lambda points: compute_gaussians(points, centres, 0.15) @ heights

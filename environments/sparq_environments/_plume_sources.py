@@ -167,6 +167,15 @@ class Always(Schedule):
         return self
 
     def time_on(self, begin: float, end: float) -> float:
+        """Return for how long the source is on between two times.
+
+        Args:
+            begin: The earlier time, in clock units.
+            end: The later time, in clock units.
+
+        Returns:
+            A duration, in clock units.
+        """
         return end - begin
 
 
@@ -186,6 +195,15 @@ class Cycle(Schedule):
         return self.model_copy(update={"phase": rng.random()}) if self.phase is None else self
 
     def time_on(self, begin: float, end: float) -> float:
+        """Return for how long the source is on between two times.
+
+        Args:
+            begin: The earlier time, in clock units.
+            end: The later time, in clock units.
+
+        Returns:
+            A duration, in clock units.
+        """
         return self._until(end) - self._until(begin)
 
     def _until(self, time: float) -> float:

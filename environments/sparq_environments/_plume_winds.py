@@ -65,6 +65,15 @@ class Steady(Wind):
         return self
 
     def travel(self, begin: float, end: float) -> tuple[float, float]:
+        """Return how far the air moves between two times.
+
+        Args:
+            begin: The earlier time, in clock units.
+            end: The later time, in clock units.
+
+        Returns:
+            The distance along each coordinate, in length units.
+        """
         return self.velocity[0] * (end - begin), self.velocity[1] * (end - begin)
 
 
@@ -87,6 +96,15 @@ class Rotating(Wind):
         return self.model_copy(update={"phase": rng.random()}) if self.phase is None else self
 
     def travel(self, begin: float, end: float) -> tuple[float, float]:
+        """Return how far the air moves between two times.
+
+        Args:
+            begin: The earlier time, in clock units.
+            end: The later time, in clock units.
+
+        Returns:
+            The distance along each coordinate, in length units.
+        """
         # The integral of the velocity is a chord of the circle that the air moves on.
         radius = self.speed * self.cycle / (2.0 * math.pi)
         first, last = (

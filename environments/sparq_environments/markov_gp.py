@@ -11,8 +11,8 @@ import numpy as np
 from numpy.random import Generator
 from pydantic import Field, PositiveInt, model_validator
 
-from sparq_environments._kernel_environment import AnyStationary, KernelEnvironment
 from sparq_environments._markov_chain import MarkovChain
+from sparq_environments.kernel_environment import AnyStationary, KernelEnvironment
 from sparq_sim.arrays import Matrix, Point, Points, Values, freeze_array
 from sparq_sim.domain import Box
 from sparq_sim.fields import Probability
@@ -27,7 +27,7 @@ from sparq_sim.gp.kernels import (
 from sparq_sim.landscapes.optima import OptimumSearch
 from sparq_sim.plugin.contract import Landscape
 
-__all__ = ["FeatureLandscape", "GridLandscape", "MarkovGP"]
+__all__ = ["MarkovGP"]
 
 _NODES = 4096  # nodes that a grid may have: a rough kernel needs a matrix of their square
 _KEPT = 8  # grids of values that are kept in memory
@@ -92,8 +92,8 @@ class MarkovGP(KernelEnvironment):
 
     def start(self, rng: Generator) -> Landscape:
         if self.features is None:
-            return GridLandscape(self, rng)
-        return FeatureLandscape(self, rng, features=self.features)
+            return _GridLandscape(self, rng)
+        return _FeatureLandscape(self, rng, features=self.features)
 
 
 class _Forgetting:
@@ -113,7 +113,7 @@ def _start_weights(count: int, epsilon: float, rng: Generator) -> MarkovChain:
     return MarkovChain(rng.standard_normal(count), _Forgetting(epsilon), rng)
 
 
-class GridLandscape:
+class _GridLandscape:
     """The landscape of a process that is drawn on a grid.
 
     Args:
@@ -177,7 +177,7 @@ def _compute_root(
     return freeze_array(Features.of(kernel, Box(lower, upper).grid(nodes)).matrix)
 
 
-class FeatureLandscape:
+class _FeatureLandscape:
     """The landscape of a process that is drawn by random Fourier features.
 
     Args:

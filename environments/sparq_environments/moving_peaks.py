@@ -16,9 +16,7 @@ from sparq_sim.domain import Box
 from sparq_sim.fields import Amount, Positive, Probability
 from sparq_sim.plugin.contract import Environment, Landscape
 
-__all__ = ["MovingPeaks", "MovingPeaksLandscape", "Peaks"]
-
-_Range = tuple[PositiveFloat, PositiveFloat]
+__all__ = ["MovingPeaks"]
 
 _BLOCK = 256  # changes that are drawn together
 
@@ -55,9 +53,9 @@ class MovingPeaks(Environment):
     """How many peaks there are."""
     shape: Literal["cone", "hill"] = "cone"
     """The shape of a peak: a `cone` or a `hill`."""
-    heights: _Range = (30.0, 70.0)
+    heights: tuple[PositiveFloat, PositiveFloat] = (30.0, 70.0)
     """The lowest and the highest height H, in reward units."""
-    widths: _Range | None = None
+    widths: tuple[PositiveFloat, PositiveFloat] | None = None
     """The smallest and the largest W; a large W makes a narrow peak. By default 1 to 12 for cones,
     in reward units per unit of length, and 0.0001 to 0.2 for hills, per squared unit of length."""
     every: Positive = 10.0
@@ -83,10 +81,10 @@ class MovingPeaks(Environment):
         return self
 
     def start(self, rng: Generator) -> Landscape:
-        return MovingPeaksLandscape(self, rng)
+        return _MovingPeaksLandscape(self, rng)
 
 
-class Peaks(NamedTuple):
+class _Peaks(NamedTuple):
     """The peaks at one time, or their walk before it is reflected at the bounds."""
 
     places: NDArray[np.float64]
@@ -98,14 +96,14 @@ class Peaks(NamedTuple):
 
 
 class _Checkpoint(NamedTuple):
-    peaks: Peaks
+    peaks: _Peaks
     directions: NDArray[np.float64]
 
 
-class MovingPeaksLandscape:
+class _MovingPeaksLandscape:
     """The landscape of moving peaks.
 
-    Peaks walk without bounds, and are reflected at the bounds when they are read; for steps whose
+    _Peaks walk without bounds, and are reflected at the bounds when they are read; for steps whose
     distribution is symmetric this is the same as reflecting each step. The walk is computed in
     blocks of 256 changes, each with its own generator, from the state that the block before ended
     in.
@@ -123,7 +121,7 @@ class MovingPeaksLandscape:
         severity = model.width_severity
         self._width_severity = (1.0 if cones else 0.01) if severity is None else severity
         self._key = rng.integers(2**64, size=2, dtype=np.uint64)
-        first = Peaks(
+        first = _Peaks(
             self.domain.sample(rng, model.peaks),
             rng.uniform(*model.heights, model.peaks),
             rng.uniform(*self._widths, model.peaks),
@@ -151,7 +149,7 @@ class MovingPeaksLandscape:
         highest = int(heights.argmax())
         return places[highest], float(heights[highest])
 
-    def peaks(self, time: float) -> Peaks:
+    def peaks(self, time: float) -> _Peaks:
         """Return all peaks as they are at *time* (clock units)."""
         model = self._model
         changes, part = divmod(time / model.every, 1.0)
@@ -163,19 +161,19 @@ class MovingPeaksLandscape:
                 here + part * (values[row + 1] - here)
                 for here, values in zip(now, block, strict=True)
             ]
-        return Peaks(
+        return _Peaks(
             reflect(now[0], 0.0, model.side),
             reflect(now[1], *model.heights),
             reflect(now[2], *self._widths),
         )
 
-    def _walk(self, number: int) -> Peaks:
+    def _walk(self, number: int) -> _Peaks:
         """Return the unbounded walk of a block: before its first change and after each of them."""
         while len(self._checkpoints) <= number:
             self._walk_from(len(self._checkpoints) - 1)
         return self._walk_from(number)
 
-    def _walk_from(self, number: int) -> Peaks:
+    def _walk_from(self, number: int) -> _Peaks:
         model = self._model
         (places, heights, widths), directions = self._checkpoints[number]
         rng = Generator(Philox(key=self._key, counter=[0, 0, number, 0]))
@@ -189,13 +187,13 @@ class MovingPeaksLandscape:
                 lost = (mixed**2).sum(axis=1, keepdims=True) < 1e-24
                 directions = turns[row] = _normalize(np.where(lost, direction, mixed))
         steps = rng.standard_normal((2, _BLOCK, model.peaks))
-        block = Peaks(
+        block = _Peaks(
             _accumulate(places, model.move_length * turns),
             _accumulate(heights, model.height_severity * steps[0]),
             _accumulate(widths, self._width_severity * steps[1]),
         )
         if len(self._checkpoints) == number + 1:
-            end = Peaks(*(values[-1].copy() for values in block))
+            end = _Peaks(*(values[-1].copy() for values in block))
             self._checkpoints.append(_Checkpoint(end, turns[-1].copy()))
         return block
 

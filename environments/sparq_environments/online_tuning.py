@@ -17,7 +17,7 @@ from sparq_sim.domain import Box
 from sparq_sim.landscapes.optima import OptimumSearch
 from sparq_sim.plugin.contract import Environment, Landscape
 
-__all__ = ["OnlineTuning", "OnlineTuningLandscape"]
+__all__ = ["OnlineTuning"]
 
 _Finite = Annotated[float, Field(allow_inf_nan=False)]
 
@@ -88,10 +88,10 @@ class OnlineTuning(Environment):
         return given
 
     def start(self, rng: Generator) -> Landscape:
-        return OnlineTuningLandscape(self, rng)
+        return _OnlineTuningLandscape(self, rng)
 
 
-class OnlineTuningLandscape:
+class _OnlineTuningLandscape:
     """The landscape of hyper-parameters; what the learner knows is kept for the latest 64 times.
 
     Args:

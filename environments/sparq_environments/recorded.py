@@ -174,10 +174,33 @@ class RecordedLandscape:
         return len(self._values)
 
     def rewards(self, points: Points, time: float) -> Values:
+        """Return the value of each site at a time, exactly.
+
+        Args:
+            points: Sites, (n, 2).
+            time: The time, in clock units.
+
+        Returns:
+            The values, (n,), whether they were read or filled in.
+
+        Raises:
+            ReadingError: The record has no such time.
+        """
         values: Values = self._values[self._step(time), self.domain.index(points)]
         return values
 
     def best(self, time: float) -> tuple[Point, float]:
+        """Return the first site with the highest value at a time.
+
+        Args:
+            time: The time, in clock units.
+
+        Returns:
+            The site, (2,), and its value.
+
+        Raises:
+            ReadingError: The record has no such time.
+        """
         step = self._step(time)
         site = self._best[step]
         return self.domain.points[site], float(self._values[step, site])

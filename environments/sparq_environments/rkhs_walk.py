@@ -10,8 +10,8 @@ import numpy as np
 from numpy.random import Generator
 from pydantic import Field, PositiveInt
 
-from sparq_environments._kernel_environment import KernelEnvironment
 from sparq_environments._markov_chain import MarkovChain
+from sparq_environments.kernel_environment import KernelEnvironment
 from sparq_sim.arrays import Matrix, Point, Points, Values
 from sparq_sim.fields import Positive
 from sparq_sim.gp.kernels import (
@@ -119,6 +119,15 @@ class RKHSLandscape:
         )
 
     def rewards(self, points: Points, time: float) -> Values:
+        """Return f_t at each point.
+
+        Args:
+            points: The points, (n, d).
+            time: The time, in clock units.
+
+        Returns:
+            The rewards, (n,).
+        """
         return self._rewards(points, self._phase(time))
 
     def best(self, time: float) -> tuple[Point, float]:
@@ -127,11 +136,24 @@ class RKHSLandscape:
         It is searched for from the centres and, in two dimensions or more, from an even cover of up
         to 16,384 points. It may be missed where (1 + width / length scale)^d exceeds about 800 and
         centres lie close to each other.
+
+        Args:
+            time: The time, in clock units.
+
+        Returns:
+            The point, (d,), and its reward.
         """
         return self._optima.best(self._phase(time))
 
     def coefficients(self, time: float) -> Values:
-        """Return the coefficients a(t) at *time* (clock units), one for each centre, (m,)."""
+        """Return the coefficients a(t).
+
+        Args:
+            time: The time, in clock units.
+
+        Returns:
+            One coefficient for each centre, (m,).
+        """
         return self._coefficients(self._phase(time))
 
     def _phase(self, time: float) -> float:

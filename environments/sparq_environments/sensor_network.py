@@ -14,7 +14,7 @@ from sparq_sim.domain import Sites
 from sparq_sim.fields import Probability
 from sparq_sim.plugin.contract import Environment
 
-__all__ = ["SensorNetwork", "SensorNetworkLandscape"]
+__all__ = ["SensorNetwork"]
 
 # Invented: a town by the sea, another inland, and the country around, with about as many pairs of
 # sites at each distance as in the network that the field is calibrated to.
@@ -107,11 +107,11 @@ class SensorNetwork(Environment):
     """The unit to which values are rounded, in ppb, as monitors report them, so that ties occur; 0
     for no rounding."""
 
-    def start(self, rng: Generator) -> SensorNetworkLandscape:
-        return SensorNetworkLandscape(self, rng)
+    def start(self, rng: Generator) -> _SensorNetworkLandscape:
+        return _SensorNetworkLandscape(self, rng)
 
 
-class SensorNetworkLandscape:
+class _SensorNetworkLandscape:
     """The landscape of a network; days are drawn in blocks, each from its own part of a stream.
 
     Args:

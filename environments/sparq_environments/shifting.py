@@ -17,13 +17,7 @@ from sparq_sim.domain import Box
 from sparq_sim.fields import Amount
 from sparq_sim.plugin.contract import Environment, Landscape
 
-__all__ = [
-    "Shifting",
-    "ShiftingLandscape",
-    "ackley",
-    "branin",
-    "hartmann",
-]
+__all__ = ["Shifting", "ackley", "branin", "hartmann"]
 
 
 class Shifting(Environment):
@@ -74,10 +68,10 @@ class Shifting(Environment):
         return self
 
     def start(self, rng: Generator) -> Landscape:
-        return ShiftingLandscape(self, rng)
+        return _ShiftingLandscape(self, rng)
 
 
-class ShiftingLandscape:
+class _ShiftingLandscape:
     """The landscape of a test function that moves.
 
     Args:
@@ -169,9 +163,15 @@ class _ReferenceFunction:
 
 
 def branin(points: Points) -> Values:
-    """Compute Branin's function at points (n, 2).
+    """Compute Branin's function.
 
-    (y - 5.1 x^2 / (4 pi^2) + 5 x / pi - 6)^2 + 10 (1 - 1 / (8 pi)) cos x + 10
+        (y - 5.1 x^2 / (4 pi^2) + 5 x / pi - 6)^2 + 10 (1 - 1 / (8 pi)) cos x + 10
+
+    Args:
+        points: The points (x, y), (n, 2).
+
+    Returns:
+        The values, (n,).
     """
     x, y = points.T
     valley = y - 5.1 / (4 * pi**2) * x**2 + 5 / pi * x - 6
@@ -180,9 +180,15 @@ def branin(points: Points) -> Values:
 
 
 def ackley(points: Points) -> Values:
-    """Compute Ackley's function at points (n, d).
+    """Compute Ackley's function.
 
-    20 + e - 20 exp(-0.2 sqrt(mean x_i^2)) - exp(mean cos(2 pi x_i))
+        20 + e - 20 exp(-0.2 sqrt(mean x_i^2)) - exp(mean cos(2 pi x_i))
+
+    Args:
+        points: The points, (n, d).
+
+    Returns:
+        The values, (n,).
     """
     far = np.sqrt((points**2).mean(axis=1))
     values: Values = 20 + e - 20 * np.exp(-0.2 * far) - np.exp(np.cos(2 * pi * points).mean(axis=1))
@@ -190,9 +196,15 @@ def ackley(points: Points) -> Values:
 
 
 def hartmann(points: Points) -> Values:
-    """Compute Hartmann's function at points (n, 6).
+    """Compute Hartmann's function in six dimensions.
 
-    - sum_i a_i exp(- sum_j A_ij (x_j - P_ij)^2)
+        - sum_i a_i exp(- sum_j A_ij (x_j - P_ij)^2)
+
+    Args:
+        points: The points, (n, 6).
+
+    Returns:
+        The values, (n,).
     """
     squares = (points[:, None, :] - _CENTRES) ** 2
     values: Values = -np.exp(-(squares * _STEEPNESS).sum(axis=2)) @ _HEIGHTS

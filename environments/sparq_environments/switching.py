@@ -19,7 +19,7 @@ from sparq_sim.landscapes.optima import OptimumSearch
 from sparq_sim.plugin.contract import Environment, Landscape
 from sparq_sim.simulation.channel.draws import AnyDraw, Constant, Draw
 
-__all__ = ["Switching", "SwitchingLandscape"]
+__all__ = ["Switching"]
 
 _BLOCK = 256  # spells that are drawn together
 _SHORTEST = 0.001  # expected length of a spell, so that finding one does not take for ever
@@ -65,10 +65,10 @@ class Switching(Environment):
         return dwell
 
     def start(self, rng: Generator) -> Landscape:
-        return SwitchingLandscape(self, rng)
+        return _SwitchingLandscape(self, rng)
 
 
-class SwitchingLandscape:
+class _SwitchingLandscape:
     """The landscape of functions that replace each other.
 
     Args:

@@ -11,7 +11,7 @@ from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box
 from sparq_sim.plugin.contract import Environment, Landscape
 
-__all__ = ["Synthetic", "SyntheticLandscape"]
+__all__ = ["Synthetic"]
 
 
 class Synthetic(Environment):
@@ -26,10 +26,10 @@ class Synthetic(Environment):
     level_evaluations = 5_000_000
 
     def start(self, rng: Generator) -> Landscape:
-        return SyntheticLandscape()
+        return _SyntheticLandscape()
 
 
-class SyntheticLandscape:
+class _SyntheticLandscape:
     """The landscape of the function; the best point is computed once for each time."""
 
     domain = Box(-50.0, 50.0, ["x"])

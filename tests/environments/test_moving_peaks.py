@@ -11,7 +11,7 @@ from numpy.random import Generator, Philox
 from pydantic import ValidationError
 from scipy import stats
 
-from sparq_environments.moving_peaks import MovingPeaks, MovingPeaksLandscape
+from sparq_environments.moving_peaks import MovingPeaks, _MovingPeaksLandscape
 from sparq_sim.landscapes.drift import measure_drift
 
 moments = st.floats(0, 20_000)
@@ -21,8 +21,8 @@ def stream(seed: int = 0) -> Generator:
     return Generator(Philox(key=seed))
 
 
-def started(seed: int = 0, **fields: Any) -> MovingPeaksLandscape:
-    return MovingPeaksLandscape(MovingPeaks(**fields), stream(seed))
+def started(seed: int = 0, **fields: Any) -> _MovingPeaksLandscape:
+    return _MovingPeaksLandscape(MovingPeaks(**fields), stream(seed))
 
 
 # What peaks look like

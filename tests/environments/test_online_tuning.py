@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.optimize import minimize
 from sklearn.linear_model import Ridge
 
-from sparq_environments.online_tuning import OnlineTuning, OnlineTuningLandscape, _Stream
+from sparq_environments.online_tuning import OnlineTuning, _OnlineTuningLandscape, _Stream
 from sparq_sim import Rules, play
 from sparq_sim.arrays import Matrix, Point, Values
 from sparq_sim.optimizers.uniform import Uniform
@@ -32,9 +32,9 @@ def rng(seed: int = 0) -> Generator:
     return Generator(Philox(key=seed))
 
 
-def started(world: OnlineTuning, seed: int = 1) -> tuple[OnlineTuningLandscape, _Stream]:
+def started(world: OnlineTuning, seed: int = 1) -> tuple[_OnlineTuningLandscape, _Stream]:
     """Return the landscape, and its stream apart from it."""
-    return OnlineTuningLandscape(world, rng(seed)), _Stream(world, rng(seed))
+    return _OnlineTuningLandscape(world, rng(seed)), _Stream(world, rng(seed))
 
 
 def history(world: OnlineTuning, stream: _Stream, time: float) -> tuple[Matrix, Values, Values]:

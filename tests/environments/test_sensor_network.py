@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from reproduce import ozone_table
 from sparq_environments.recorded import Recorded
-from sparq_environments.sensor_network import _BLOCK, _KEPT, SensorNetwork, SensorNetworkLandscape
+from sparq_environments.sensor_network import _BLOCK, _KEPT, SensorNetwork, _SensorNetworkLandscape
 from sparq_sim.arrays import Matrix
 from tests.environments.ozone import ozone_file
 
@@ -40,11 +40,11 @@ REAL = {
 """Measured on the ozone readings of 28 monitors around New York, 2016 and 2017."""
 
 
-def begin(seed: int = 0, **changes: float) -> SensorNetworkLandscape:
+def begin(seed: int = 0, **changes: float) -> _SensorNetworkLandscape:
     return SensorNetwork.model_validate(changes).start(Generator(Philox(key=seed)))
 
 
-def days(landscape: SensorNetworkLandscape, first: int, last: int) -> Matrix:
+def days(landscape: _SensorNetworkLandscape, first: int, last: int) -> Matrix:
     points = landscape.domain.points
     return np.stack([landscape.rewards(points, float(day)) for day in range(first, last)])
 

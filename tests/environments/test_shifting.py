@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 from sparq_environments.shifting import (
     _FUNCTIONS,
     Shifting,
-    ShiftingLandscape,
+    _ShiftingLandscape,
     ackley,
     branin,
     hartmann,
@@ -40,8 +40,8 @@ def stream(seed: int = 0) -> Generator:
     return Generator(Philox(key=seed))
 
 
-def started(seed: int = 0, **fields: Any) -> ShiftingLandscape:
-    return ShiftingLandscape(Shifting(**fields), stream(seed))
+def started(seed: int = 0, **fields: Any) -> _ShiftingLandscape:
+    return _ShiftingLandscape(Shifting(**fields), stream(seed))
 
 
 @each_kind

@@ -8,7 +8,7 @@ import pytest
 from numpy.random import Generator, Philox
 from pydantic import ValidationError
 
-from sparq_environments.switching import Switching, SwitchingLandscape
+from sparq_environments.switching import Switching, _SwitchingLandscape
 from sparq_sim.landscapes.drift import measure_drift
 
 
@@ -16,11 +16,11 @@ def stream(seed: int = 0) -> Generator:
     return Generator(Philox(key=seed))
 
 
-def started(seed: int = 0, **fields: Any) -> SwitchingLandscape:
-    return SwitchingLandscape(Switching(**fields), stream(seed))
+def started(seed: int = 0, **fields: Any) -> _SwitchingLandscape:
+    return _SwitchingLandscape(Switching(**fields), stream(seed))
 
 
-def in_force(landscape: SwitchingLandscape, times: np.ndarray[Any, Any]) -> list[int]:
+def in_force(landscape: _SwitchingLandscape, times: np.ndarray[Any, Any]) -> list[int]:
     return [landscape.function(float(time)) for time in times]
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparq_environments.synthetic import SyntheticLandscape
+from sparq_environments.synthetic import _SyntheticLandscape
 from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box, Domain, Sites
 from sparq_sim.errors import SparqError
@@ -35,7 +35,7 @@ class Jumping(Tilting):
 
 
 def test_the_papers_function_drifts_as_was_measured() -> None:
-    found = measure_drift(SyntheticLandscape(), np.arange(0.0, 501.0))
+    found = measure_drift(_SyntheticLandscape(), np.arange(0.0, 501.0))
     assert found.largest == pytest.approx(0.0957, abs=5e-5)
     assert found.mean == pytest.approx(0.061, abs=5e-4)
     assert found.budget == pytest.approx(30.4, abs=0.05)
@@ -78,4 +78,4 @@ def test_a_jump_counts_in_full_in_the_step_that_it_falls_into() -> None:
 @pytest.mark.parametrize("times", [[], [1.0], [1.0, 1.0], [2.0, 1.0], [1.0, float("nan")]])
 def test_times_that_do_not_pass_are_refused(times: Sequence[float]) -> None:
     with pytest.raises(SparqError, match="two times or more, each later"):
-        measure_drift(SyntheticLandscape(), times)
+        measure_drift(_SyntheticLandscape(), times)

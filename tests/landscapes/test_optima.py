@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.random import Generator, Philox
 from scipy.optimize import minimize_scalar
 
-from sparq_environments.synthetic import SyntheticLandscape
+from sparq_environments.synthetic import _SyntheticLandscape
 from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box
 from sparq_sim.landscapes.optima import OptimumSearch
@@ -157,7 +157,7 @@ def test_a_summit_is_found_once_and_whatever_was_asked_before(box: Box) -> None:
 @settings(max_examples=60, deadline=None)
 @given(time=st.floats(0, 20_000))
 def test_the_papers_function_has_its_best_where_two_other_searches_find_it(time: float) -> None:
-    landscape = SyntheticLandscape()
+    landscape = _SyntheticLandscape()
     _, value = landscape.best(time)
     grid = np.linspace(-50.0, 50.0, 20_001)
     near = grid[landscape.rewards(grid[:, None], time).argmax()]
