@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import distribution
-from inspect import cleandoc, getsource, isclass, isfunction
+from inspect import cleandoc, getsource, isclass, isfunction, unwrap
 from itertools import pairwise
 from pkgutil import walk_packages
 from typing import Any
@@ -67,8 +67,8 @@ class Entry:
 
     @property
     def value(self) -> Any:
-        """What it names."""
-        return getattr(import_module(self.module), self.name)
+        """What it names; of a function that is cached or otherwise wrapped, the function itself."""
+        return unwrap(getattr(import_module(self.module), self.name))
 
     @property
     def path(self) -> str:
