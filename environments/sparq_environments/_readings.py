@@ -6,18 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from math import inf, isfinite, nan
+from math import inf, nan
 from pathlib import Path
 
 from sparq_environments._file_rows import (
     ReadingError,
-    normalize_header,
     parse_american_day,
     parse_day,
     parse_time,
-    read_csv_rows,
-    read_parquet_rows,
 )
+from sparq_environments._sheet import Sheet
 from sparq_sim.errors import did_you_mean
 
 __all__ = ["Choice", "Reading", "Readings", "read"]
@@ -150,29 +148,17 @@ def _add(reading: Reading, readings: Readings) -> None:
 
 
 class _File:
-    """One file: the meaning of its columns, and how its cells are read."""
+    """One file: what its columns mean, and which of its readings are kept."""
 
     def __init__(self, file: Path, choice: Choice, seen: Mapping[str, set[str]]) -> None:
-        self._file = file
+        self._sheet = Sheet(file)
         self._choice = choice
         self._seen = seen
-        self._rows = (
-            read_parquet_rows(file)
-            if file.suffix.lower() in (".parquet", ".pq")
-            else read_csv_rows(file)
-        )
-        try:
-            self._line, self._header = next(self._rows)
-        except StopIteration:
-            raise ReadingError(f"{file}: the file is empty; expected a header") from None
-        self._columns = {
-            normalize_header(name): i for i, name in reversed([*enumerate(self._header)])
-        }
         self._parse_time: Callable[[str], float]
-        epa = {"site id", "site latitude", "aqs parameter code"} & self._columns.keys()
-        self._take = self._epa() if epa else self._tidy()
+        epa = {"site id", "site latitude", "aqs parameter code"} & self._sheet.columns.keys()
+        self._take = self._take_epa() if epa else self._take_tidy()
         self._wanted = [
-            (what, frozenset(name.lower() for name in wanted), self._column(what))
+            (what, frozenset(name.lower() for name in wanted), self._sheet.find_column(what))
             for what, wanted in (("state", choice.states), ("county", choice.counties))
             if wanted
         ]
@@ -182,16 +168,11 @@ class _File:
         """Yield the readings that are kept, and count the repairs."""
         if readings.clock not in ("", self._clock):
             raise ReadingError(
-                f"{self._file}, line 1, column {self._clock!r}: other files count time by "
+                f"{self._sheet.file}, line 1, column {self._clock!r}: other files count time by "
                 f"{readings.clock!r}; give all of them the same column"
             )
         readings.clock = self._clock
-        for line, cells in self._rows:
-            self._line = line
-            if not any(cells):
-                continue
-            if len(cells) != len(self._header):
-                raise self._error("", f"{len(cells)} cells for {len(self._header)} columns")
+        for cells in self._sheet.rows():
             if not all(self._is_wanted(*each, cells) for each in self._wanted):
                 continue
             reading = self._take(cells)
@@ -208,144 +189,102 @@ class _File:
 
     # The two formats: each finds its columns once and returns a function that reads a row.
 
-    def _epa(self) -> Callable[[list[str]], Reading]:
-        date_, site, latitude, longitude, units = (self._column(name) for name in _EPA)
-        value = self._epa_value()
-        rank = self._columns.get("poc")
+    def _take_epa(self) -> Callable[[list[str]], Reading]:
+        sheet = self._sheet
+        date_, site, latitude, longitude, units = (sheet.find_column(name) for name in _EPA)
+        value = self._find_pollutant()
+        rank = sheet.columns.get("poc")
         self._clock, self._parse_time = "date", parse_american_day
 
         def take(cells: list[str]) -> Reading:
             factor = _UNITS.get(cells[units].lower())
             if factor is None:
-                raise self._error(
-                    self._header[units], f"{cells[units]!r} is none of {', '.join(_UNITS)}"
-                )
+                raise sheet.error(units, f"{cells[units]!r} is none of {', '.join(_UNITS)}")
             return Reading(
-                site=self._text(cells, site),
-                place=(self._number(cells, latitude, 90), self._number(cells, longitude, 180)),
-                time=self._time(cells, date_),
-                value=self._value(cells, value, factor),
+                site=sheet.read_text(cells, site),
+                place=self._read_place(cells, latitude, longitude),
+                time=self._read_time(cells, date_),
+                value=self._read_value(cells, value, factor),
                 observed=True,
-                rank=0 if rank is None else int(self._number(cells, rank)),
-                source=self._source,
+                rank=0 if rank is None else int(sheet.read_number(cells, rank)),
+                source=sheet.source,
             )
 
         return take
 
-    def _epa_value(self) -> int:
-        """Find the column of the pollutant, by its name."""
-        found = [
-            name for name in self._columns if name.startswith("daily ") and "concentration" in name
-        ]
+    def _find_pollutant(self) -> int:
+        """Return the column of the pollutant, which is found by its name."""
+        pollutant, columns = self._choice.pollutant, self._sheet.columns
+        found = [name for name in columns if name.startswith("daily ") and "concentration" in name]
         if not found:
-            raise self._missing(f"Daily Max 8-hour {self._choice.pollutant} Concentration")
-        column = self._columns[found[0]]
-        if self._choice.pollutant.lower() not in found[0].split():
-            raise self._error(
-                self._header[column],
-                f"holds no {self._choice.pollutant}; take the file out, or set pollutant",
+            raise self._sheet.missing(f"Daily Max 8-hour {pollutant} Concentration")
+        column = columns[found[0]]
+        if pollutant.lower() not in found[0].split():
+            raise self._sheet.error(
+                column, f"holds no {pollutant}; take the file out, or set pollutant"
             )
         return column
 
-    def _tidy(self) -> Callable[[list[str]], Reading]:
-        timed = "date" not in self._columns and "time" in self._columns
+    def _take_tidy(self) -> Callable[[list[str]], Reading]:
+        sheet = self._sheet
+        timed = "date" not in sheet.columns and "time" in sheet.columns
         time, site, latitude, longitude, value = (
-            self._column(name) for name in (("time" if timed else "date"), *_TIDY[1:])
+            sheet.find_column(name) for name in (("time" if timed else "date"), *_TIDY[1:])
         )
-        observed = self._columns.get("observed")
+        observed = sheet.columns.get("observed")
         self._clock, self._parse_time = "date", parse_day
         if timed:
             self._clock, self._parse_time = "time", parse_time
 
         def take(cells: list[str]) -> Reading:
             return Reading(
-                site=self._text(cells, site),
-                place=(self._number(cells, latitude, 90), self._number(cells, longitude, 180)),
-                time=self._time(cells, time),
-                value=self._value(cells, value, 1.0),
-                observed=observed is None or self._flag(cells, observed),
+                site=sheet.read_text(cells, site),
+                place=self._read_place(cells, latitude, longitude),
+                time=self._read_time(cells, time),
+                value=self._read_value(cells, value, 1.0),
+                observed=observed is None or sheet.read_flag(cells, observed),
                 rank=0,
-                source=self._source,
+                source=sheet.source,
             )
 
         return take
 
     # Cells
 
-    def _text(self, cells: list[str], column: int) -> str:
-        if not cells[column]:
-            raise self._error(self._header[column], "is empty; every row names its site")
-        return cells[column]
+    def _read_place(self, cells: list[str], latitude: int, longitude: int) -> tuple[float, float]:
+        read = self._sheet.read_number
+        return read(cells, latitude, 90), read(cells, longitude, 180)
 
-    def _number(self, cells: list[str], column: int, most: float = inf) -> float:
-        try:
-            number = float(cells[column])
-        except ValueError:
-            number = nan
-        if not (isfinite(number) and abs(number) <= most):
-            up_to = f" from {-most:g} to {most:g}" if most < inf else ""
-            raise self._error(self._header[column], f"{cells[column]!r} is not a number{up_to}")
-        return number
-
-    def _value(self, cells: list[str], column: int, factor: float) -> float:
+    def _read_value(self, cells: list[str], column: int, factor: float) -> float:
         if cells[column].lower() in _EMPTY:
             return nan
         # Rounded, so that 0.041 ppm is 41 ppb and ties stay ties.
-        value = round(factor * self._number(cells, column), 9)
+        value = round(factor * self._sheet.read_number(cells, column), 9)
         low, high = self._choice.limits
         if not low <= value <= high:
-            raise self._error(
-                self._header[column],
+            raise self._sheet.error(
+                column,
                 f"{cells[column]} is {value:g}, beyond {low:g} to {high:g}; take the row out if "
                 "it is wrong (or its unit), or widen limits",
             )
         return value
 
-    def _flag(self, cells: list[str], column: int) -> bool:
-        flags = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
-        flag = flags.get(cells[column].lower())
-        if flag is None:
-            raise self._error(self._header[column], f"{cells[column]!r} is neither 0 nor 1")
-        return flag
-
-    def _time(self, cells: list[str], column: int) -> float:
+    def _read_time(self, cells: list[str], column: int) -> float:
         try:
             time = self._parse_time(cells[column])
         except ValueError as error:
-            raise self._error(self._header[column], str(error)) from None
+            raise self._sheet.error(column, str(error)) from None
         years = self._choice.years
         if years:
             if self._clock != "date":
-                raise self._error(self._header[column], "tells no year; leave years out")
+                raise self._sheet.error(column, "tells no year; leave years out")
             if (year := date.fromordinal(int(time)).year) not in years:
                 told = ", ".join(map(str, years))
-                raise self._error(
-                    self._header[column],
+                raise self._sheet.error(
+                    column,
                     f"{cells[column]} is of {year}, not of {told}; take the file out, or set years",
                 )
         return time
-
-    # Places in the file, and errors that name them
-
-    @property
-    def _source(self) -> str:
-        return f"{self._file}, line {self._line}"
-
-    def _column(self, name: str) -> int:
-        if name not in self._columns:
-            raise self._missing(name)
-        return self._columns[name]
-
-    def _missing(self, name: str) -> ReadingError:
-        return ReadingError(
-            f"{self._file}, line 1: column {name!r} is missing; there are: "
-            f"{', '.join(self._header)}. Expected EPA's daily CSV, or a tidy file with date or "
-            "time, site, lat, lon, value"
-        )
-
-    def _error(self, column: str, what: str) -> ReadingError:
-        where = f", column {column!r}" if column else ""
-        return ReadingError(f"{self._source}{where}: {what}")
 
 
 def _join(files: tuple[Path, ...]) -> str:
