@@ -33,7 +33,11 @@ def freeze_array(numbers: ArrayLike) -> NDArray[np.float64]:
 
 
 def all_finite(array: NDArray[np.float64]) -> bool:
-    """Return whether *array* holds neither NaN nor infinity."""
+    """Return whether an array holds neither NaN nor infinity.
+
+    Args:
+        array: Of any shape.
+    """
     if array.size == 1:
         return isfinite(array.item())
     # To count takes half the time of `all` where arrays are small, as they are here.
@@ -45,6 +49,9 @@ def all_rows(count: int) -> NDArray[np.intp]:
     """Return the numbers 0, 1, ..., *count* - 1, as an array that nobody can change.
 
     All messages with that many rows share it.
+
+    Args:
+        count: How many.
     """
     numbers = np.arange(count)
     numbers.setflags(write=False)

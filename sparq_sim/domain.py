@@ -55,7 +55,11 @@ class Box:
         return len(self.lower)
 
     def contains(self, points: Points) -> NDArray[np.bool_]:
-        """Return for each row of *points* (n, d) whether it lies in the box: (n,)."""
+        """Return for each row of *points* whether it lies in the box: (n,).
+
+        Args:
+            points: Where: (n, d).
+        """
         within = (points >= self.lower) & (points <= self.upper)
         return np.asarray(within.all(axis=-1), dtype=bool)
 
@@ -181,7 +185,11 @@ class Sites:
         return int(self.points.shape[1])
 
     def contains(self, points: Points) -> NDArray[np.bool_]:
-        """Return for each row of *points* (n, d) whether it is a site: (n,)."""
+        """Return for each row of *points* whether it is a site: (n,).
+
+        Args:
+            points: Where: (n, d).
+        """
         return np.array([row.tobytes() in self._rows for row in points + 0.0], dtype=bool)
 
     def index(self, points: ArrayLike) -> NDArray[np.intp]:
@@ -225,11 +233,19 @@ class Sites:
         return self.points[rng.integers(len(self.points), size=count)]
 
     def grid(self, per_dimension: int = 0) -> Points:
-        """Return all sites, whatever *per_dimension* is: (n, d)."""
+        """Return all sites: (n, d).
+
+        Args:
+            per_dimension: Ignored; it is there as for a `Box`.
+        """
         return self.points
 
     def cover(self, count: int = 0) -> Points:
-        """Return all sites, whatever *count* is: (n, d)."""
+        """Return all sites: (n, d).
+
+        Args:
+            count: Ignored; it is there as for a `Box`.
+        """
         return self.points
 
 

@@ -92,5 +92,8 @@ def visible(text: str) -> str:
     """Return *text* with a mark in place of each character that is not shown.
 
     Such characters could hide or reorder other text in a terminal or in a browser.
+
+    Args:
+        text: Of any origin.
     """
     return _UNSEEN.sub("\ufffd", text)

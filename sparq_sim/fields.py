@@ -43,12 +43,20 @@ NOT_FINITE = ("inf", "-inf", "nan")
 
 
 def is_number(given: Any) -> bool:
-    """Return whether *given* is a number; true and false are none."""
+    """Return whether a value is a number; true and false are none.
+
+    Args:
+        given: Any value.
+    """
     return isinstance(given, int | float) and not isinstance(given, bool)
 
 
 def is_whole(given: Any) -> bool:
-    """Return whether *given* is a whole number, of Python or of numpy; true and false are none."""
+    """Return whether a value is a whole number, of Python or of numpy; true and false are none.
+
+    Args:
+        given: Any value.
+    """
     return isinstance(given, int | np.integer) and not isinstance(given, bool)
 
 

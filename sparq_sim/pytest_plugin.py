@@ -13,7 +13,11 @@ if TYPE_CHECKING:
 
 
 def pytest_generate_tests(metafunc: Metafunc) -> None:
-    """Run a test of laws once for each of them, under its name."""
+    """Run a test of laws once for each of them, under its name.
+
+    Args:
+        metafunc: What pytest knows of a test function.
+    """
     laws = getattr(metafunc.function, "sparq_laws", None)
     if laws is not None:
         found = list(laws())

@@ -125,7 +125,12 @@ class ComputedLandscape:
         return self._model.simulate_checked(points, time, self._resolution)
 
     def simulate(self, points: Points, time: float) -> Values:
-        """Return the same as `rewards`, as nothing is interpolated."""
+        """Return the same as `rewards`, as nothing is interpolated.
+
+        Args:
+            points: Where: (n, d).
+            time: When, in clock units.
+        """
         return self.rewards(points, time)
 
     def best(self, time: float) -> tuple[Point, float]:

@@ -97,7 +97,11 @@ class OptimumSearch:
         return self._domain.cover(self._size)
 
     def best(self, time: float) -> tuple[Point, float]:
-        """Return the highest point at *time*, in clock units, and its reward."""
+        """Return the highest point at *time*, and its reward.
+
+        Args:
+            time: When, in clock units.
+        """
         found = self._found.get(time)
         if found is None:
             point = (

@@ -83,7 +83,11 @@ class Mesh(Protocol):
         """The places, in the order of the flat values: (n, d)."""
 
     def point(self, number: int) -> Point:
-        """Return the place with this *number* in the flat values."""
+        """Return the place with this number: (d,).
+
+        Args:
+            number: Its place in the flat values, from 0.
+        """
 
     def sample(self, values: State, points: Points) -> Values:
         """Return the value at each row of *points*: (n,).

@@ -44,7 +44,11 @@ def read_field_docs(model: type[BaseModel]) -> dict[str, str]:
 
 
 def read_summary(model: type) -> str:
-    """Return the first paragraph of the docstring of a class, on one line."""
+    """Return the first paragraph of the docstring of a class, on one line.
+
+    Args:
+        model: The class; without a docstring, that of its base counts.
+    """
     return " ".join((getdoc(model) or "").partition("\n\n")[0].split())
 
 

@@ -85,7 +85,11 @@ def find_origins(plugins: Iterable[Plugin]) -> list[Origin]:
 
 
 def qualified_name(plugin: Plugin) -> str:
-    """Return the full name of a class or function, as "lab.experts:Sage"."""
+    """Return the full name of a class or function, as "lab.experts:Sage".
+
+    Args:
+        plugin: The class or function.
+    """
     return f"{name_module(plugin.__module__)}:{plugin.__qualname__}"
 
 

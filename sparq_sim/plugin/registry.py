@@ -90,7 +90,11 @@ class Family(NamedTuple):
 
 @cache
 def find_family(kind: AnyKind) -> Family:
-    """Return the base and the bundled classes of a *kind*, as "draw"."""
+    """Return the base and the bundled classes of a kind.
+
+    Args:
+        kind: As "expert" or "draw".
+    """
     home = EntryPoint(kind, _HOMES[kind], _GROUP_OF[kind]).load()
     base, *annotations = get_args(home) or (home,)
     return Family(base, annotations[0].bundled if annotations else {})
@@ -110,7 +114,11 @@ def list_names(kind: AnyKind) -> list[str]:
 
 
 def list_installed(kind: AnyKind) -> list[str]:
-    """Return the names that entry points give to plug-ins of a *kind*, sorted."""
+    """Return the names that entry points give to plug-ins of a kind, sorted.
+
+    Args:
+        kind: As "expert" or "draw".
+    """
     return sorted({entry.name for entry in _entries(kind)})
 
 
@@ -180,7 +188,11 @@ def _claimed(kind: AnyKind, path: tuple[str, ...]) -> frozenset[str]:
 
 @lru_cache(maxsize=1024)
 def kind_of(model: type) -> AnyKind | None:
-    """Return the kind of a class, as "expert"; None for a class that is no plug-in and no part."""
+    """Return the kind of a class, as "expert"; None where it is no plug-in and no part.
+
+    Args:
+        model: The class.
+    """
     for kind, home in _HOMES.items():
         # A class that derives from a base has loaded the module of that base.
         if home.partition(":")[0] in sys.modules and issubclass(model, find_family(kind).base):
@@ -190,7 +202,11 @@ def kind_of(model: type) -> AnyKind | None:
 
 @lru_cache(maxsize=1024)
 def name_of(plugin: type[Model]) -> str:
-    """Return the name of a plug-in or part, as `load` takes it; without one, `module:Class`."""
+    """Return the name of a plug-in or part, as `load` takes it; without one, `module:Class`.
+
+    Args:
+        plugin: Its class.
+    """
     path = qualified_name(plugin)
     if (kind := kind_of(plugin)) is None:
         return path

@@ -80,12 +80,20 @@ class Source:
 
 
 def is_core(thing: Plugin) -> bool:
-    """Return whether a class or function is defined in sparq_sim itself."""
+    """Return whether a class or function is defined in sparq_sim itself.
+
+    Args:
+        thing: The class or function.
+    """
     return thing.__module__.partition(".")[0] == _HOME
 
 
 def name_module(module: str) -> str:
-    """Return the name that *module* has in the main process: in a worker, a script has another."""
+    """Return the name that a module has in the main process: in a worker, a script has another.
+
+    Args:
+        module: Its name in this process.
+    """
     return "__main__" if module == "__mp_main__" else module
 
 
@@ -127,7 +135,11 @@ def _affects_results(path: str) -> bool:
 
 
 def hash_plugin(plugin: Plugin) -> Source:
-    """Return the source of a class or function: its files, or else its compiled functions."""
+    """Return the source of a class or function: its files, or else its compiled functions.
+
+    Args:
+        plugin: The class or function.
+    """
     if is_core(plugin):
         return Source(CORE, hash_core())
     return _hash_module_once(plugin.__module__) or _hash_code(plugin) or Source("version", None)

@@ -115,10 +115,18 @@ def make_law(
 
 
 def full_name(model: Model) -> str:
-    """Return the module and the class of a *model*, as "my_package.experts.Lagged"."""
+    """Return the module and the class of a model, as "my_package.experts.Lagged".
+
+    Args:
+        model: A plug-in or a part of one.
+    """
     return f"{type(model).__module__}.{type(model).__name__}"
 
 
 def make_rng(seed: int) -> Generator:
-    """Return a new generator of random numbers with this *seed*."""
+    """Return a new generator of random numbers.
+
+    Args:
+        seed: An equal one gives equal numbers.
+    """
     return Generator(Philox(key=seed))
