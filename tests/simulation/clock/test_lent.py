@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from sparq_sim import Channel, Estimate, Expert, Query, Rules, World, play, play_live
 from sparq_sim.errors import PluginError
 from sparq_sim.simulation.clock.lent import LentClock, NotAwaitedWarning
-from sparq_sim.simulation.clock.protocol import Clock
+from sparq_sim.simulation.clock.protocol import ARRIVAL, DEADLINE, Clock
 from sparq_sim.testing import Asker, Slope, WaitlessLoop
 from tests.conftest import Run
 
@@ -40,6 +42,34 @@ def test_a_wait_that_nobody_awaits_is_counted(run: Run) -> None:
         return lent.now, lent.forgotten
 
     assert run(main) == (0, 2)
+
+
+def test_a_lent_clock_hands_all_else_to_the_clock_as_it_is() -> None:
+    clock = Mock()
+    lent = LentClock(clock, "somebody")
+
+    def think(now: float) -> float:
+        return now
+
+    work = Mock()
+    given: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+        ("call_at", (3.0, print, DEADLINE), {}),
+        ("signal", (), {}),
+        ("start", (work,), {}),
+        ("gate", (2,), {}),
+        ("compute", (think, 3.0), {"still": True}),
+        ("follow", (print,), {}),
+        ("watch", (work, "somebody else"), {}),
+    ]
+    for name, arguments, named in given:
+        answered = getattr(lent, name)(*arguments, **named)
+        getattr(clock, name).assert_called_once_with(*arguments, **named)
+        if name != "call_at":
+            assert answered is getattr(clock, name).return_value
+    lent.call_at(4.0, print)
+    clock.call_at.assert_called_with(4.0, print, ARRIVAL)
+    lent.compute(think, 4.0)
+    clock.compute.assert_called_with(think, 4.0, still=False)
 
 
 class Forgetful(Expert):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparq_sim.simulation.clock.protocol import AGENT, ARRIVAL, DEADLINE, Clock
+from sparq_sim.simulation.clock.protocol import AGENT, ARRIVAL, DEADLINE, Clock, Order
 from tests.conftest import Run, on_live_clock, on_sim_clock
 
 moments = st.floats(0, 1e6, allow_nan=False)
@@ -90,6 +90,28 @@ def test_a_moment_that_has_come_is_not_waited_for(run: Run) -> None:
         return clock.now
 
     assert run(main) == 3
+
+
+@pytest.mark.parametrize(
+    ("order", "log"), [(ARRIVAL, ["waits", "stirs"]), (AGENT, ["stirs", "waits"])]
+)
+def test_to_wait_for_now_lets_others_go_first_only_by_a_later_order(
+    run: Run, order: Order, log: list[str]
+) -> None:
+    async def main(clock: Clock) -> list[str]:
+        seen: list[str] = []
+
+        async def stir() -> None:
+            seen.append("stirs")
+
+        await clock.sleep(1)
+        clock.start(stir())
+        await clock.until(1, order)
+        seen.append("waits")
+        await clock.sleep(1)
+        return seen
+
+    assert run(main) == log
 
 
 @pytest.mark.parametrize("duration", [-1.0, float("nan")])
