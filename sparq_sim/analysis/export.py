@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sparq_sim.analysis.summary import AnalysisError, finite, summary
 from sparq_sim.study.results import Results
-from sparq_sim.study.store import Kind, canonical
+from sparq_sim.study.store import TableName, canonical
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["export"]
 
 
-def export(study: Results, path: Path | str, what: Kind | Literal["summary"] = "summary") -> None:
+def export(
+    study: Results, path: Path | str, what: TableName | Literal["summary"] = "summary"
+) -> None:
     """Write the summary, the rounds or the replies of a study to a file.
 
     Args:
@@ -44,7 +46,7 @@ def export(study: Results, path: Path | str, what: Kind | Literal["summary"] = "
         ) from error
 
 
-def _table(study: Results, what: Kind | Literal["summary"]) -> pa.Table:
+def _table(study: Results, what: TableName | Literal["summary"]) -> pa.Table:
     import pyarrow as pa
 
     if what != "summary":

@@ -27,13 +27,14 @@ def reproduce(file: PlayFile, allow_import: AllowImport = False) -> None:
     """
     from sparq_sim.scenario.model import Scenario
 
-    told = _read_play(file).provenance
+    stored = _read_play(file).provenance
+    play, known = stored.play, stored.summary.digest
     scenario = Scenario.from_fingerprint(
-        told["play"], seed=told["seed"], name=told["optimizer"], allow_import=allow_import
+        stored.fingerprint, seed=play.seed, name=play.optimizer, allow_import=allow_import
     )
-    digest = scenario.play(told["optimizer"], told["replication"]).digest()
-    if digest != told["digest"]:
-        typer.echo(f"{file}: differs; stored {told['digest']}, played now {digest}", err=True)
+    digest = scenario.play(play.optimizer, play.replication).digest()
+    if digest != known:
+        typer.echo(f"{file}: differs; stored {known}, played now {digest}", err=True)
         raise typer.Exit(1)
     typer.echo(f"{file}: identical, {digest}")
 
@@ -52,7 +53,8 @@ def diff(a: PlayFile, b: PlayFile) -> None:
 
 
 def _read_play(file: Path) -> StoredPlay:
-    from sparq_sim.study import store
+    from sparq_sim.study.store import FolderStore
+    from sparq_sim.study.store.protocol import read_play
 
     remedy = "give one from the folder `rounds` of a study"
     if not file.is_file():
@@ -60,4 +62,4 @@ def _read_play(file: Path) -> StoredPlay:
     home = file.absolute().parent
     if home.name != "rounds" or file.suffix != ".parquet":
         raise SparqError(f"{file} is not a stored play; {remedy}")
-    return store.read(home.parent, file.stem)
+    return read_play(FolderStore(home.parent), file.stem)

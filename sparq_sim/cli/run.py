@@ -65,6 +65,7 @@ def run(
     from sparq_sim.report.progress import show_level_progress, show_progress
     from sparq_sim.report.terminal import legend, summary_table
     from sparq_sim.study.executors import Terminated, terminable
+    from sparq_sim.study.store import FolderStore
     from sparq_sim.study.study import Study
 
     loaded = load_scenario(scenario, overrides, allow_import=allow_import, check_data=True)
@@ -76,7 +77,8 @@ def run(
         with show_progress(console) as watch, terminable():
             done = study.run(make_executor(executor, jobs), watch=watch)
     except KeyboardInterrupt as stop:
-        study.store.prepare()  # Workers that were killed may have left files that are not whole.
+        # Workers that were killed may have left files that are not whole.
+        FolderStore(folder).prepare()
         message = f"Stopped. Finished plays are in {folder}; run the same command to continue."
         typer.echo(message, err=True)
         raise typer.Exit(143 if isinstance(stop, Terminated) else 130) from None

@@ -18,10 +18,10 @@ from sparq_sim.report import words
 from sparq_sim.report.data import ChartData, ReportData, series_order
 from sparq_sim.report.words import Winner
 from sparq_sim.simulation.references import References
-from sparq_sim.study import store
 from sparq_sim.study.results import Results
 from sparq_sim.study.settings import Setting, agree, fullest
-from sparq_sim.study.store import Provenance, StoredSummary
+from sparq_sim.study.store import Provenance, StoredSummary, canonical
+from sparq_sim.study.store.layout import SCENARIO
 
 if TYPE_CHECKING:
     from sparq_sim.report.replay import Replay
@@ -56,7 +56,7 @@ def gather(
     planned = study.plays()
     curves = read_curves(study, most_points=MOST_POINTS)
     if curves.unreadable:
-        study.store.survey(verify=curves.unreadable)
+        study.verify(curves.unreadable)
     found = curves.found
     plays = described or [_as_described(each) for each in curves.provenances]
     optimizers = list(dict.fromkeys(str(each["optimizer"]) for each in plays))
@@ -108,11 +108,11 @@ def _replays(study: Results, order: Sequence[str], *, allow_import: bool) -> Seq
 
 def _ordered_summaries(study: Results, settings: Sequence[Setting]) -> list[Summary]:
     """Return the rows by settings, and the best first in each."""
-    places = {store.canonical(dict(setting)): place for place, setting in enumerate(settings)}
+    places = {canonical(dict(setting)): place for place, setting in enumerate(settings)}
     return sorted(
         summary(study),
         key=lambda row: (
-            places.get(store.canonical(dict(row.setting)), -1),
+            places.get(canonical(dict(row.setting)), -1),
             row.average_regret.mean,
         ),
     )
@@ -131,7 +131,7 @@ def _choose(settings: Sequence[Setting], most: int) -> list[Setting]:
 def _described(study: Results) -> list[dict[str, Any]]:
     """Read what the folder says was to be played; nothing where it says nothing."""
     try:
-        plays = json.loads((study.folder / store.SCENARIO).read_bytes())["plays"]
+        plays = json.loads((study.folder / SCENARIO).read_bytes())["plays"]
         names = ("optimizer", "setting", "seed", "replications", "play")
         return [
             {name: each[name] for name in names} | {"levels": each.get("levels", True)}
@@ -142,7 +142,13 @@ def _described(study: Results) -> list[dict[str, Any]]:
 
 
 def _as_described(told: Provenance) -> dict[str, Any]:
-    return {name: told[name] for name in ("optimizer", "setting", "seed", "play")}
+    play = told.play
+    return {
+        "optimizer": play.optimizer,
+        "setting": play.setting,
+        "seed": play.seed,
+        "play": told.fingerprint,
+    }
 
 
 def _planned(described: Sequence[Mapping[str, Any]]) -> int:
@@ -153,7 +159,7 @@ def _swept_values(plays: Sequence[Mapping[str, Any]]) -> dict[str, list[object]]
     values: dict[str, dict[str, object]] = {}
     for play in plays:
         for path, value in play["setting"].items():
-            values.setdefault(path, {})[store.canonical(value)] = value
+            values.setdefault(path, {})[canonical(value)] = value
     return {path: list(found.values()) for path, found in values.items()}
 
 
@@ -178,7 +184,7 @@ def _levels(
         if not (charted and play.get("levels", True)):
             continue
         fields = ("environment", "period", "rounds", "horizon")
-        world = store.canonical([play["seed"], *(play["play"].get(name) for name in fields)])
+        world = canonical([play["seed"], *(play["play"].get(name) for name in fields)])
         if world not in worlds:
             worlds[world] = None
             try:
@@ -219,8 +225,8 @@ def _winners(
             pair = best.optimizer, after.optimizer
             if pair not in known:
                 known[pair] = compare_optimizers(study, *pair)
-            both = store.canonical({**after.setting, **best.setting})
-            alike = [d for d in known[pair] if store.canonical(dict(d.setting)) == both]
+            both = canonical({**after.setting, **best.setting})
+            alike = [d for d in known[pair] if canonical(dict(d.setting)) == both]
             difference = alike[0] if alike else None
         winners.append(Winner(setting, best, after, difference))
     return winners
@@ -232,14 +238,14 @@ def _winners(
 def _machines(provenances: Sequence[Provenance]) -> list[dict[str, str]]:
     unique = {}
     for each in provenances:
-        blas = [" ".join(str(v) for v in pool.values() if v) for pool in each.get("blas", ())]
+        blas = [" ".join(str(v) for v in pool.values() if v) for pool in each.machine.blas]
         machine = {
-            "Versions": ", ".join(f"{k} {v}" for k, v in each.get("versions", {}).items()),
+            "Versions": ", ".join(f"{k} {v}" for k, v in each.machine.versions.items()),
             "BLAS": ", ".join(blas) or "unknown",
-            "CPU": str(each.get("cpu", "unknown")),
-            "Platform": str(each.get("platform", "unknown")),
+            "CPU": each.machine.cpu or "unknown",
+            "Platform": each.machine.platform or "unknown",
         }
-        unique[store.canonical(machine)] = machine
+        unique[canonical(machine)] = machine
     return list(unique.values())
 
 
@@ -248,7 +254,7 @@ def _plugins(provenances: Sequence[Provenance]) -> list[str]:
         {
             f"{plugin['class']} ({plugin['distribution'] or 'a script'} {plugin['version'] or ''})"
             for each in provenances
-            for plugin in each.get("plugins", ())
+            for plugin in each.plugins
         }
     )
 

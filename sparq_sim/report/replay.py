@@ -220,7 +220,6 @@ class _Projector:
 
     def _play(self, found: StoredSummary, title: str, settings: int) -> Replay:
         stored = self._study.read(found.key)
-        told = stored.provenance
         played = find_play(stored.trace, allow_import=self._allow_import)
         rounds = len(stored.trace)
         frames = np.unique(np.linspace(0, rounds - 1, min(rounds, self._frames)).round())
@@ -228,7 +227,7 @@ class _Projector:
         notes = [f"Seed {found.seed}, replication {found.replication}."]
         if settings > 1:
             notes.append(f"One of {settings} settings of the sweep.")
-        if film.trace.digest() != told["digest"]:
+        if film.trace.digest() != found.digest:
             title = f"{title}, not as stored"
             notes.append(
                 "Played again, it is not the play that was stored, as happens with another "

@@ -9,11 +9,11 @@ from urllib.parse import quote
 
 from sparq_sim.errors import PluginError, ScenarioError, did_you_mean
 from sparq_sim.scenario.model import Scenario
-from sparq_sim.study import store
 from sparq_sim.study.holdings import replaced
 from sparq_sim.study.results import Results
 from sparq_sim.study.settings import in_words
 from sparq_sim.study.store import Label, Setting, StoredSummary, StoreError
+from sparq_sim.study.store.keys import list_plugins, name_family
 from sparq_sim.study.study import Study
 
 
@@ -68,14 +68,14 @@ def without(study: Study | Results, expert: str, *, allow_import: bool = False) 
         title=f"{study.title} without {expert}".strip(),
     )
     if refused:
-        made.store.notes.append(f"not played without the expert {expert!r}: {told}")
+        made.notes.append(f"not played without the expert {expert!r}: {told}")
     if others:
-        made.store.notes.append(
+        made.notes.append(
             f"{others} finished plays of other seeds are left out: without the expert {expert!r}, "
             f"seed {rows[0][0].seed} alone is played, of which there are most"
         )
     if why := _outdated(results, rows, scenarios):
-        made.store.notes.append(
+        made.notes.append(
             f"the plays in {study.folder} are by other code than those without {expert!r} "
             f"({why}); run the study again to compare like with like"
         )
@@ -132,7 +132,7 @@ def _scenarios(
     made = []
     for plays in rows:
         scenario = own.get(plays[0].label) or Scenario.from_fingerprint(
-            results.provenance(plays[0].key)["play"],
+            results.provenance(plays[0].play).fingerprint,
             seed=plays[0].seed,
             name=plays[0].optimizer,
             allow_import=allow_import,
@@ -147,9 +147,9 @@ def _outdated(
 ) -> str:
     """Explain what has changed in the code since plays were finished, if anything has."""
     for (play, *_), scenario in zip(rows, scenarios, strict=True):
-        used = store.plugins_used(scenario, play.optimizer)
-        family = store.family(play.optimizer, scenario.fingerprint(play.optimizer), used)
+        used = list_plugins(scenario, play.optimizer)
+        family = name_family(play.optimizer, scenario.fingerprint(play.optimizer), used)
         if family != play.play.family:
-            told = results.provenance(play.key)
+            told = results.provenance(play.play)
             return replaced(told, scenario, play.optimizer) or "their fields are others now"
     return ""

@@ -38,8 +38,9 @@ from sparq_sim.plugin.hooks import LANDSCAPE_HOOKS
 from sparq_sim.simulation.delivery.programs import kill_all
 from sparq_sim.simulation.lifetime import Resources, close_all, run_at_once
 from sparq_sim.simulation.randomness import Streams
-from sparq_sim.study import store
-from sparq_sim.study.store import PlayId
+from sparq_sim.study.store import FolderStore, PlayFiles, PlayId, encode
+from sparq_sim.study.store.keys import list_plugins, name_code
+from sparq_sim.study.store.provenance import describe_play
 
 if TYPE_CHECKING:
     from sparq_sim.scenario.model import Scenario
@@ -136,7 +137,7 @@ class Outcome:
     """Why it is not done."""
     warnings: tuple[str, ...] = ()
     """What was warned of while it was played."""
-    files: store.Files | None = None
+    files: PlayFiles | None = None
     """The finished play, where the worker has not written it."""
 
 
@@ -148,7 +149,7 @@ class Work:
     """Tasks that share a landscape, together; executors take them out."""
     pack: Callable[[Sequence[Task]], Batch]
     """Makes what a worker is sent."""
-    home: store.Store | None
+    home: FolderStore | None
     """Where plays are written, if that is a folder; otherwise outcomes carry their files."""
 
     def __len__(self) -> int:
@@ -224,7 +225,7 @@ def perform(batch: Batch) -> list[Outcome]:
     """
     home = None
     if batch.folder is not None and (Path(batch.folder) / batch.mark).exists():
-        home = store.Store(batch.folder)
+        home = FolderStore(batch.folder)
     try:
         return [_receive(step, home) for step in batch.steps]
     finally:
@@ -232,7 +233,7 @@ def perform(batch: Batch) -> list[Outcome]:
             _close_landscapes()
 
 
-def _receive(step: Step, home: store.Store | None) -> Outcome:
+def _receive(step: Step, home: FolderStore | None) -> Outcome:
     try:
         scenario = _unpack(step.scenario)
     except Exception as error:
@@ -240,7 +241,7 @@ def _receive(step: Step, home: store.Store | None) -> Outcome:
     return _compute(Task(step.play, scenario, step.code), home)
 
 
-def _compute(task: Task, home: store.Store | None) -> Outcome:
+def _compute(task: Task, home: FolderStore | None) -> Outcome:
     play, scenario = task.play, task.scenario
     if home and (found := home.peek(play.key, scenario.record)):
         return Outcome(
@@ -252,12 +253,12 @@ def _compute(task: Task, home: store.Store | None) -> Outcome:
     began = perf_counter()
     warned: list[str] = []
     try:
-        if store.code(store.plugins_used(scenario, play.optimizer)) != task.code:
+        if name_code(list_plugins(scenario, play.optimizer)) != task.code:
             raise ExecutorError(OTHER_CODE)
         with _noting(warned):
             landscape = _landscape(scenario.environment, scenario.seed, play.replication)
             trace = scenario.play(play.optimizer, play.replication, landscape=landscape)
-        told = store.provenance(
+        provenance = describe_play(
             scenario,
             play.optimizer,
             play.replication,
@@ -266,12 +267,12 @@ def _compute(task: Task, home: store.Store | None) -> Outcome:
             identity=play.scenario,
             warnings=warned,
         )
-        if told["key"] != play.key:
-            if not told["play"].get("unwritten"):
-                raise ExecutorError(_other_files(told["play"].get("contents", ())))
+        if provenance.play.key != play.key:
+            if not provenance.fingerprint.get("unwritten"):
+                raise ExecutorError(_other_files(provenance.fingerprint.get("contents", ())))
             # A function is written as its address, which is another in each process.
-            told |= {"key": play.key, "family": play.family}
-        files = store.encode(trace, told)
+            provenance = provenance.with_play(play)
+        files = encode(trace, provenance)
     except ExecutorError:
         raise
     except Exception as error:
@@ -283,12 +284,12 @@ def _compute(task: Task, home: store.Store | None) -> Outcome:
             warnings=tuple(warned),
         )
     if home:
-        home.put(files)
+        home.keep(files)
     return Outcome(
         play,
         "done",
         perf_counter() - began,
-        average_regret=told["measures"]["average_regret"],
+        average_regret=provenance.summary.measures["average_regret"],
         warnings=tuple(warned),
         files=None if home else files,
     )

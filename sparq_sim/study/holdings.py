@@ -19,16 +19,9 @@ from sparq_sim.scenario.tables import (
     join_path,
     remove_paths,
 )
-from sparq_sim.study.store import (
-    SCENARIO,
-    Provenance,
-    Store,
-    StoreError,
-    canonical,
-    check_format,
-    models_used,
-    plugins_used,
-)
+from sparq_sim.study.store import FolderStore, Provenance, StoreError, canonical
+from sparq_sim.study.store.keys import check_format, list_models, list_plugins
+from sparq_sim.study.store.layout import SCENARIO
 
 if TYPE_CHECKING:
     from sparq_sim.scenario.model import Scenario
@@ -200,7 +193,7 @@ class Holding:
         }
 
 
-def read_holdings(home: Store) -> list[Holding]:
+def read_holdings(home: FolderStore) -> list[Holding]:
     """Read which scenarios a folder is said to hold, the one last run first.
 
     Args:
@@ -216,24 +209,27 @@ def read_holdings(home: Store) -> list[Holding]:
         described: dict[str, Any] = json.loads(path.read_bytes())
         held = [Holding.read(each) for each in (described, *described.get("others", ()))]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        home.set_aside(path, f"it cannot be read ({type(error).__name__}: {error})")
+        home.layout.set_aside(path, f"it cannot be read ({type(error).__name__}: {error})")
         return []
     check_format(described.get("format"), f"{path} tells of plays")
     return held
 
 
-def infer_holdings(home: Store) -> list[Holding]:
+def infer_holdings(home: FolderStore) -> list[Holding]:
     """Return the scenarios of which there are plays in a folder that is not described.
 
     Args:
         home: The folder.
     """
-    firsts = {each.play.family: key for key, each in home.survey().items()}
+    firsts = {each.play.family: key for key, each in home.finished().items()}
     held: dict[str, list[Provenance]] = {}
     for key in firsts.values():
-        told = home.provenance(key)
-        held.setdefault(told.get("scenario", ""), []).append(told)
-    return [Holding(name, plays[0]["title"], plays) for name, plays in held.items()]
+        provenance = home.provenance(key)
+        held.setdefault(provenance.play.scenario, []).append(provenance)
+    return [
+        Holding(name, plays[0].title, [each.to_json() for each in plays])
+        for name, plays in held.items()
+    ]
 
 
 def admit(folder: Path, held: Sequence[Holding], new: Holding, *, into: bool) -> list[Holding]:
@@ -286,15 +282,16 @@ def replaced(told: Provenance, scenario: Scenario, optimizer: str) -> str | None
         optimizer: The name of the one that plays.
     """
     here = scenario.fingerprint(optimizer)
-    if found := difference(told["play"], here):
+    if found := difference(told.fingerprint, here):
         return found.told(optimizer) if found.of_optimizer else None
-    version = told["versions"]["sparq-sim"]
+    version = told.machine.versions["sparq-sim"]
     if version != sparq_sim.__version__:
         return f"sparq-sim was {version} then and is {sparq_sim.__version__} now"
-    if "core" not in told:  # By 0.1.0, which knew installed plug-ins by their versions alone.
+    # Early versions knew installed plug-ins by their versions alone.
+    if told.machine.core is None:
         return "the source of the code that played them was not noted then"
-    changed = ["the source of sparq-sim"] if told["core"] != hash_core() else []
-    changed += _changed(told["plugins"], scenario, optimizer)
+    changed = ["the source of sparq-sim"] if told.machine.core != hash_core() else []
+    changed += _changed(told.plugins, scenario, optimizer)
     if changed:
         return f"{' and '.join(changed)} {'has' if len(changed) == 1 else 'have'} changed since"
     unwritten = ", ".join(here.get("unwritten", ())) or "their code"
@@ -307,7 +304,7 @@ def _changed(before: Sequence[Mapping[str, Any]], scenario: Scenario, optimizer:
     called = _called(scenario, optimizer)
     sources: dict[str, list[str]] = {}
     versions: dict[str, None] = {}
-    for now in plugins_used(scenario, optimizer):
+    for now in list_plugins(scenario, optimizer):
         old = then.get(now["class"], now)
         if now["covers"] == CORE:
             continue
@@ -328,6 +325,6 @@ def _called(scenario: Scenario, optimizer: str) -> dict[str, str]:
     """Return what users call the plug-ins of a scenario, by class."""
     return {
         qualified_name(model): f"{kind} {name_of(model)!r}"
-        for model in models_used(scenario, optimizer)
+        for model in list_models(scenario, optimizer)
         if isinstance(model, type) and (kind := kind_of(model)) is not None
     }

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from sparq_sim.scenario.model import Scenario
-from sparq_sim.study import store
 from sparq_sim.study.executors import Task
 from sparq_sim.study.holdings import Holding
-from sparq_sim.study.store import Label, PlayId, Setting, StoredSummary
+from sparq_sim.study.store import Label, PlayId, Setting, StoredSummary, canonical
+from sparq_sim.study.store.keys import list_plugins, name_code, name_family, name_play
 
 __all__ = ["Plan", "Recipe"]
 
@@ -41,7 +41,7 @@ class Recipe:
         """
         for replication in range(self.scenario.replications):
             yield PlayId(
-                key=store.key(self.family, self.scenario.seed, replication),
+                key=name_play(self.family, self.scenario.seed, replication),
                 family=self.family,
                 optimizer=self.optimizer,
                 setting=self.setting,
@@ -84,9 +84,9 @@ class Plan:
         for values, variant in _comparable(settings):
             for optimizer in variant.optimizers:
                 fingerprint = variant.fingerprint(optimizer)
-                used = store.plugins_used(variant, optimizer)
-                family = store.family(optimizer, fingerprint, used)
-                like = optimizer, family, store.code(used), variant.seed
+                used = list_plugins(variant, optimizer)
+                family = name_family(optimizer, fingerprint, used)
+                like = optimizer, family, name_code(used), variant.seed
                 kin.setdefault(like, []).append((values, variant))
         recipes: dict[Label, Recipe] = {}
         for (optimizer, family, code, _), variants in kin.items():
@@ -96,11 +96,11 @@ class Plan:
                 for path, value in first.items()
                 if all(path in values and values[path] == value for values in others)
             }
-            if (optimizer, store.canonical(same)) in recipes:
+            if (optimizer, canonical(same)) in recipes:
                 same = dict(first)
             chosen = max((variant for _, variant in variants), key=lambda each: each.replications)
             recipe = Recipe(chosen, optimizer, family, code, identity, same)
-            recipes[optimizer, store.canonical(same)] = recipe
+            recipes[optimizer, canonical(same)] = recipe
         return cls(identity, title, recipes)
 
     def plays(self) -> list[PlayId]:
@@ -172,4 +172,4 @@ def _cast(column: Sequence[object]) -> Callable[[Any], object]:
         return kinds.pop()
     if kinds <= {int, float}:
         return float
-    return lambda value: value if isinstance(value, str) else store.canonical(value)
+    return lambda value: value if isinstance(value, str) else canonical(value)

@@ -7,19 +7,24 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from sparq_sim.study import store
 from sparq_sim.study.holdings import read_holdings
 from sparq_sim.study.progress import WarningCount, count_plays
 from sparq_sim.study.store import (
-    Kind,
+    FolderStore,
     Label,
     PlayId,
+    PlayStore,
     Provenance,
-    Store,
     StoredPlay,
     StoredSummary,
     StoreError,
+    TableName,
+    canonical,
 )
+from sparq_sim.study.store.codec import TABLES, join_tables, read_metadata
+from sparq_sim.study.store.folder import compact
+from sparq_sim.study.store.layout import SCENARIO
+from sparq_sim.study.store.protocol import read_play
 
 __all__ = ["Results"]
 
@@ -31,7 +36,7 @@ class Results:
     meanwhile, here or by others, is seen at the next call.
     """
 
-    def __init__(self, home: Store, plays: Sequence[PlayId], *, title: str = "") -> None:
+    def __init__(self, home: PlayStore, plays: Sequence[PlayId], *, title: str = "") -> None:
         """Return the results of some plays.
 
         Args:
@@ -58,15 +63,15 @@ class Results:
             StoreError: There is no finished play, the folder cannot be read, or nothing says which
                 of the plays in it belong together.
         """
-        home = Store(folder)
+        home = FolderStore(folder)
         described = read_holdings(home)
-        found = home.survey()
+        found = home.finished()
         if not found and not (begun and described):
             raise StoreError(f"there is no finished play in {home.folder}")
         families = {play["family"] for held in described[:1] for play in held.plays}
         if not families and _are_mixed(found.values()):
             raise StoreError(
-                f"{home.folder} holds plays of several scenarios, and no {store.SCENARIO} says "
+                f"{home.folder} holds plays of several scenarios, and no {SCENARIO} says "
                 "which belong together: run the scenario there, or keep them in folders apart"
             )
         chosen = [
@@ -85,12 +90,18 @@ class Results:
     @property
     def folder(self) -> Path:
         """The folder that the plays are in."""
-        return self.store.folder
+        return self._folder.folder
+
+    @property
+    def _folder(self) -> FolderStore:
+        if not isinstance(self.store, FolderStore):
+            raise StoreError(f"the plays are kept in {self.store}, which is no folder")
+        return self.store
 
     @property
     def notes(self) -> Sequence[str]:
         """What a user should be told of the folder: files set aside, plays left out."""
-        return tuple(self.store.notes)
+        return tuple(self.store.notes) if isinstance(self.store, FolderStore) else ()
 
     @property
     def warnings(self) -> Sequence[str]:
@@ -106,7 +117,7 @@ class Results:
 
     def finished(self) -> list[StoredSummary]:
         """List what is known of the finished plays without reading their rounds."""
-        found = self.store.survey()
+        found = self.store.finished()
         return [found[play.key] for play in self._plays if play.key in found]
 
     def read(self, play: PlayId | str) -> StoredPlay:
@@ -118,7 +129,7 @@ class Results:
         Raises:
             StoreError: It is not there, or its files are damaged.
         """
-        return self.store.read(play if isinstance(play, str) else play.key)
+        return read_play(self.store, play if isinstance(play, str) else play.key)
 
     def provenance(self, play: PlayId | str) -> Provenance:
         """Read what a play was, how it ended, and with what it was computed.
@@ -129,9 +140,11 @@ class Results:
         Raises:
             StoreError: It is not there, or its files are damaged.
         """
-        return self.store.provenance(play if isinstance(play, str) else play.key)
+        key = play if isinstance(play, str) else play.key
+        table = self.store.load(key, "rounds")
+        return Provenance.from_json(read_metadata(table.schema.metadata))
 
-    def table(self, what: Kind = "rounds") -> pa.Table:
+    def table(self, what: TableName = "rounds") -> pa.Table:
         """Return the rounds or the replies of all finished plays as one Arrow table.
 
         Args:
@@ -140,16 +153,15 @@ class Results:
         Raises:
             StoreError: No play is finished, replies were not recorded, or a file is damaged.
         """
-        if what not in store.KINDS:
-            raise StoreError(f"there is no table {what!r}; there are: {', '.join(store.KINDS)}")
+        if what not in TABLES:
+            raise StoreError(f"there is no table {what!r}; there are: {', '.join(TABLES)}")
         finished = self.finished()
         if what == "replies" and any(each.record != "full" for each in finished):
             raise StoreError("replies were not recorded; run the scenario with record = 'full'")
-        tables = [self.store.table(what, each.key) for each in finished]
+        tables = [self.store.load(each.key, what) for each in finished]
         if not tables:
-            raise StoreError(f"there is no finished play in {self.folder}")
-        schema = store.unified([table.schema for table in tables])
-        return pa.concat_tables([store.conformed(table, schema) for table in tables])
+            raise StoreError(f"there is no finished play in {self.store}")
+        return join_tables(tables)
 
     def compact(self) -> None:
         """Merge the many small files into one of rounds and one of replies.
@@ -157,10 +169,21 @@ class Results:
         Raises:
             StoreError: A file cannot be read or written.
         """
-        self.store.compact()
+        compact(self._folder)
+
+    def verify(self, keys: Iterable[str]) -> None:
+        """Read plays of a folder in full, and set aside those that are damaged.
+
+        Args:
+            keys: Those of the plays.
+
+        Raises:
+            StoreError: A file cannot be moved, or the plays are in no folder.
+        """
+        self._folder.finished(verify=keys)
 
 
-def note_left_out(home: Store, count: int) -> None:
+def note_left_out(home: FolderStore, count: int) -> None:
     """Note how many plays of a folder do not belong to a study, if there are any.
 
     Args:
@@ -187,7 +210,7 @@ def _order(play: PlayId) -> tuple[str, tuple[tuple[str, bool, float, str], ...],
     values = tuple(
         (path, False, float(value), "")
         if isinstance(value, int | float)
-        else (path, True, 0.0, store.canonical(value))
+        else (path, True, 0.0, canonical(value))
         for path, value in sorted(play.setting.items())
     )
     return play.optimizer, values, play.seed, play.replication

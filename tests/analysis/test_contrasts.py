@@ -351,7 +351,7 @@ def test_who_needs_an_expert_is_left_out_or_refused(advised: Results) -> None:
 def test_other_code_than_that_of_the_plays_is_noted(
     advised: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("store", "holdings"):
+    for module in ("store.keys", "holdings"):
         monkeypatch.setattr(f"sparq_sim.study.{module}.hash_core", lambda: "another")
     *_, note = without(advised, "liar").notes
     assert "are by other code than those without 'liar' (the source of sparq-sim has" in note

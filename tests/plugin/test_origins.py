@@ -18,7 +18,7 @@ from sparq_sim.plugin import origins, sources
 from sparq_sim.plugin.adaptors import from_function
 from sparq_sim.plugin.origins import Origin
 from sparq_sim.plugin.sources import NOT_COMPUTING
-from sparq_sim.study import store
+from sparq_sim.study.store.keys import list_plugins
 from tests.commands import run
 from tests.project.test_contracts import loaded_after
 from tests.study.test_store import scenario
@@ -255,7 +255,7 @@ class Sage(Draw):
 
 
 def test_a_function_that_a_plug_in_has_for_a_field_takes_part() -> None:
-    used = store.plugins_used(scenario(experts={"f": from_function(in_a_field)}), "uniform")
+    used = list_plugins(scenario(experts={"f": from_function(in_a_field)}), "uniform")
     (found,) = (each for each in used if each["class"] == f"{__name__}:in_a_field")
     assert found["covers"] == f"package {__package__}"
 

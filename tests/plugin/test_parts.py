@@ -14,7 +14,6 @@ import pytest
 from numpy.random import Generator
 from pydantic import TypeAdapter, ValidationError
 
-import sparq_sim
 from sparq_sim import Channel, Rules, Scenario, play, play_live
 from sparq_sim.arrays import Matrix, Points, Values
 from sparq_sim.cli.catalogue import KINDS, Listing
@@ -33,14 +32,14 @@ from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.optimizers.sw_gp_ucb import SWGPUCB
 from sparq_sim.plugin import registry as plugins
 from sparq_sim.plugin.contract import Briefing, Expert, Model, World
-from sparq_sim.plugin.sources import hash_core
 from sparq_sim.report.words import describe_scenario as tell
 from sparq_sim.scenario.schema import build_schema
 from sparq_sim.simulation.channel.draws import AnyDraw, Draw, Gamma
 from sparq_sim.simulation.channel.faults import AnyFault, Fault, FaultModel
 from sparq_sim.simulation.channel.noise import AnyLoss, AnyNoise, Chances, Loss, Noise
 from sparq_sim.study.holdings import replaced
-from sparq_sim.study.store import plugins_used
+from sparq_sim.study.store.keys import list_plugins
+from sparq_sim.study.store.provenance import describe_play
 from sparq_sim.testing import Asker, Slope, Teller, WaitlessLoop
 from tests.plugin.test_registry import Site
 
@@ -618,7 +617,7 @@ def test_a_play_is_known_by_the_source_of_its_parts() -> None:
         experts={"teller": (Teller(), Channel(loss=Fridays()))},
         optimizers={"sparq": SparQGPUCB(kernel=Linear() + SquaredExponential())},
     )
-    used = {each["class"]: each for each in plugins_used(scenario, "sparq")}
+    used = {each["class"]: each for each in list_plugins(scenario, "sparq")}
     for part in ("Weibull", "Sawtooth", "Fridays", "Linear"):
         assert used[f"{HERE}:{part}"]["source"]
 
@@ -628,15 +627,10 @@ def test_a_part_whose_source_has_changed_is_named(site: Site) -> None:
     scenario = made(feedback=Channel(noise=Sawtooth()))
     before = [
         {**each, "source": "other"} if each["class"] == f"{HERE}:Sawtooth" else each
-        for each in plugins_used(scenario, "uniform")
+        for each in list_plugins(scenario, "uniform")
     ]
-    told = {
-        "play": scenario.fingerprint("uniform"),
-        "versions": {"sparq-sim": sparq_sim.__version__},
-        "core": hash_core(),
-        "plugins": before,
-    }
-    reason = replaced(told, scenario, "uniform")
+    played = describe_play(scenario, "uniform", 0, scenario.play("uniform"), setting={})
+    reason = replaced(replace(played, plugins=before), scenario, "uniform")
     assert reason is not None
     assert reason.startswith("the source of noise 'sawtooth' (")
 

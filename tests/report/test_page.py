@@ -21,7 +21,8 @@ from sparq_sim.report.html.page import render
 from sparq_sim.study.executors import InProcess
 from sparq_sim.study.progress import Progress
 from sparq_sim.study.results import Results
-from sparq_sim.study.store import SCENARIO, StoreError
+from sparq_sim.study.store import StoreError
+from sparq_sim.study.store.layout import SCENARIO
 from sparq_sim.study.study import Study
 from tests.report.conftest import HOSTILE, only, played, poisoned, scenario
 from tests.study.test_store import flip, truncate

@@ -30,7 +30,7 @@ from sparq_sim import (
 )
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.simulation.trace import Columns, Trace, first_difference
-from sparq_sim.study import store
+from sparq_sim.study.store import FORMAT, keys, provenance
 from sparq_sim.testing import Asker, Slope, Teller
 from tests.simulation.recording import EAST_NORTH, answered, query, traced, turn
 
@@ -289,7 +289,8 @@ def test_a_table_of_a_study_is_not_taken_for_a_trace(tmp_path: Path, trace: Trac
 def test_a_trace_of_a_newer_format_is_refused(
     tmp_path: Path, trace: Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "FORMAT", store.FORMAT + 1)
+    for module in (keys, provenance):
+        monkeypatch.setattr(module, "FORMAT", FORMAT + 1)
     trace.save(tmp_path / "play.zip")
     monkeypatch.undo()
     with pytest.raises(SparqError, match=r"play\.zip: .* of format 3, .* use the version that"):

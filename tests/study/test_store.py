@@ -16,9 +16,13 @@ import pytest
 from sparq_sim.analysis.summary import summary
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.simulation.trace import WALL
-from sparq_sim.study import store
 from sparq_sim.study.results import Results
-from sparq_sim.study.store import Store, StoreError
+from sparq_sim.study.store import FORMAT, FolderStore, StoreError, encode, keys
+from sparq_sim.study.store.files import temporary_name
+from sparq_sim.study.store.folder import compact
+from sparq_sim.study.store.keys import list_plugins, name_family, name_play
+from sparq_sim.study.store.protocol import read_play
+from sparq_sim.study.store.provenance import describe_play
 
 
 def scenario(**fields: Any) -> Scenario:
@@ -40,11 +44,11 @@ def stored(
     """Play and store; give the key and the digest."""
     played = scenario(**fields)
     trace = played.play(optimizer, replication)
-    told = store.provenance(played, optimizer, replication, trace, setting={"a.b": 1.5})
-    home = Store(folder)
+    told = describe_play(played, optimizer, replication, trace, setting={"a.b": 1.5})
+    home = FolderStore(folder)
     home.prepare()
-    home.put(store.encode(trace, told))
-    return told["key"], trace.digest()
+    home.keep(encode(trace, told))
+    return told.play.key, trace.digest()
 
 
 # There and back
@@ -53,11 +57,11 @@ def stored(
 @pytest.mark.parametrize("record", ["rounds", "full"])
 def test_a_play_comes_back_to_the_last_bit(tmp_path: Path, record: str) -> None:
     key, digest = stored(tmp_path, 3, record=record)
-    again = store.read(tmp_path, key)
+    again = read_play(FolderStore(tmp_path), key)
     trace = scenario().play("sparq-gp-ucb", 3)
     for name in trace.rounds.keys() - {WALL}:
         np.testing.assert_array_equal(again.trace.rounds[name], trace.rounds[name])
-    assert again.provenance["digest"] == digest
+    assert again.provenance.summary.digest == digest
     assert (again.trace.digest() == digest) == (record == "full")
     assert (tmp_path / "replies" / f"{key}.parquet").exists() == (record == "full")
 
@@ -68,10 +72,10 @@ def test_odd_numbers_come_back_to_the_last_bit(tmp_path: Path) -> None:
     odd = np.array([-0.0, 0.0, np.nan, -np.nan, np.inf, -np.inf, 5e-324] + [0.1] * 18)
     odd[3] = np.array([0x7FF8_0000_0000_0007]).view(float)[0]
     trace.rounds["reward"][:] = odd
-    told = store.provenance(played, "uniform", 0, trace, setting={})
-    Store(tmp_path).prepare()
-    Store(tmp_path).put(store.encode(trace, told))
-    again = store.read(tmp_path, told["key"]).trace
+    told = describe_play(played, "uniform", 0, trace, setting={})
+    FolderStore(tmp_path).prepare()
+    FolderStore(tmp_path).keep(encode(trace, told))
+    again = read_play(FolderStore(tmp_path), told.play.key).trace
     assert again.rounds["reward"].tobytes() == odd.tobytes()
     assert again.digest() == trace.digest()
 
@@ -98,36 +102,36 @@ def test_every_row_tells_its_scenario_optimizer_setting_seed_and_replication(
 def test_a_coordinate_called_as_a_column_of_labels_is_refused(name: str) -> None:
     played = scenario()
     trace = played.play("uniform")
-    told = store.provenance(played, "uniform", 0, trace, setting={"a.b": 1.5})
+    told = describe_play(played, "uniform", 0, trace, setting={"a.b": 1.5})
     trace = replace(trace, rounds={**trace.rounds, name: trace.rounds["reward"]})
     with pytest.raises(StoreError, match=f"two columns would be called '{name}'"):
-        store.encode(trace, told)
+        encode(trace, told)
 
 
 def test_provenance_tells_what_was_played_and_with_what(tmp_path: Path) -> None:
     key, _ = stored(tmp_path, 1)
-    told = store.read(tmp_path, key).provenance
-    assert told["play"] == json.loads(json.dumps(scenario().fingerprint("sparq-gp-ucb")))
-    assert (told["seed"], told["replication"], told["format"]) == (0, 1, store.FORMAT)
-    assert {"python", "numpy", "sparq-sim"} <= told["versions"].keys()
-    assert told["cpu"]
-    assert {each["class"].split(":")[1] for each in told["plugins"]} >= {"Synthetic", "Truth"}
-    assert all(each["distribution"] == "sparq-sim" for each in told["plugins"])
+    told = read_play(FolderStore(tmp_path), key).provenance
+    assert told.fingerprint == json.loads(json.dumps(scenario().fingerprint("sparq-gp-ucb")))
+    assert (told.play.seed, told.play.replication) == (0, 1)
+    assert {"python", "numpy", "sparq-sim"} <= told.machine.versions.keys()
+    assert told.machine.cpu
+    assert {each["class"].split(":")[1] for each in told.plugins} >= {"Synthetic", "Truth"}
+    assert all(each["distribution"] == "sparq-sim" for each in told.plugins)
 
 
 def test_keys_differ_by_all_that_makes_another_play() -> None:
-    plugins = store.plugins_used(scenario(), "uniform")
+    plugins = list_plugins(scenario(), "uniform")
     told = scenario().fingerprint("uniform")
-    one = store.family("uniform", told, plugins)
-    assert one == store.family("uniform", scenario().fingerprint("uniform"), plugins)
+    one = name_family("uniform", told, plugins)
+    assert one == name_family("uniform", scenario().fingerprint("uniform"), plugins)
     others = {
-        store.family("another", told, plugins),
-        store.family("uniform", scenario(rounds=26).fingerprint("uniform"), plugins),
-        store.family("uniform", told, plugins[:1]),
-        store.family("uniform", told, [{**plugins[0], "version": "9"}]),
+        name_family("another", told, plugins),
+        name_family("uniform", scenario(rounds=26).fingerprint("uniform"), plugins),
+        name_family("uniform", told, plugins[:1]),
+        name_family("uniform", told, [{**plugins[0], "version": "9"}]),
     }
     assert len(others | {one}) == 5
-    assert len({store.key(one, 0, 0), store.key(one, 0, 1), store.key(one, 1, 0)}) == 3
+    assert len({name_play(one, 0, 0), name_play(one, 0, 1), name_play(one, 1, 0)}) == 3
 
 
 # What does not belong there
@@ -170,10 +174,10 @@ def test_an_unfit_file_is_named_and_set_aside(
     path = tmp_path / kind / f"{key}.parquet"
     damage(path)
     spoilt = path.read_bytes()
-    home = Store(tmp_path)
+    home = FolderStore(tmp_path)
     with pytest.raises(StoreError, match=key):
-        home.read(key)
-    assert home.survey(verify=[key, good]).keys() == {good}
+        read_play(home, key)
+    assert home.finished(verify=[key, good]).keys() == {good}
     assert any(str(path) in note for note in home.notes)
     kept = [each.read_bytes() for each in (tmp_path / "set-aside").iterdir()]
     assert spoilt in kept
@@ -184,8 +188,8 @@ def test_foreign_files_are_set_aside_unharmed_and_under_names_of_their_own(tmp_p
     for _ in range(2):
         (tmp_path / "rounds" / "diary.txt").write_text("dear diary")
         (tmp_path / "rounds" / "folder.parquet").mkdir()
-        home = Store(tmp_path)
-        assert home.survey().keys() == {key}
+        home = FolderStore(tmp_path)
+        assert home.finished().keys() == {key}
         assert "diary.txt" in home.notes[0]
     aside = sorted((tmp_path / "set-aside").iterdir())
     assert len(aside) == 4
@@ -196,8 +200,8 @@ def test_a_file_under_another_play_s_name_is_set_aside(tmp_path: Path) -> None:
     key, _ = stored(tmp_path)
     other = tmp_path / "rounds" / f"{'0' * 32}.parquet"
     other.write_bytes((tmp_path / "rounds" / f"{key}.parquet").read_bytes())
-    home = Store(tmp_path)
-    assert home.survey().keys() == {key}
+    home = FolderStore(tmp_path)
+    assert home.finished().keys() == {key}
     assert "not the one it is called after" in home.notes[0]
 
 
@@ -205,9 +209,9 @@ def test_another_format_is_refused_and_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key, _ = stored(tmp_path)
-    monkeypatch.setattr(store, "FORMAT", store.FORMAT + 1)
+    monkeypatch.setattr(keys, "FORMAT", FORMAT + 1)
     with pytest.raises(StoreError, match=rf"{key}.*format 2.*reads format 3.*another folder"):
-        Store(tmp_path).survey()
+        FolderStore(tmp_path).finished()
     assert (tmp_path / "rounds" / f"{key}.parquet").exists()
 
 
@@ -216,7 +220,7 @@ def test_a_study_of_before_reads_as_those_of_now(of_before: Path) -> None:
     assert (study.title, study.notes) == ("of before", ())
     assert [row.setting["feedback.noise"] for row in summary(study)] == [0.1, 0.2, 0.3]
     for play in study.plays():
-        assert study.read(play).trace.digest() == study.read(play).provenance["rounds_digest"]
+        assert study.read(play).trace.digest() == study.read(play).provenance.contents.rounds_digest
     rows = study.table().select(["scenario", "setting", "seed", "round", "feedback.noise"])
     assert rows.slice(0, 1).to_pylist() == [
         {"scenario": "", "setting": '{"feedback.noise":0.1}', "seed": 0}
@@ -226,7 +230,7 @@ def test_a_study_of_before_reads_as_those_of_now(of_before: Path) -> None:
 
 def test_a_study_of_before_is_compacted_with_the_columns_of_now(of_before: Path) -> None:
     before = Results.open(of_before).table()
-    assert store.compact(of_before) == []
+    Results.open(of_before).compact()
     (file,) = (of_before / "rounds").iterdir()
     assert {"scenario", "setting", "seed"} <= set(pq.read_schema(file).names)
     assert Results.open(of_before).table().equals(before)
@@ -252,15 +256,15 @@ def test_trouble_with_the_disk_is_named_and_leaves_nothing_behind(
 def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "study").write_text("no folder")
     with pytest.raises(StoreError, match=r"study.*(NOTDIR|EXIST)"):
-        Store(tmp_path / "study").prepare()
+        FolderStore(tmp_path / "study").prepare()
     with pytest.raises(StoreError, match="not a folder"):
-        Store(tmp_path / "study").survey()
+        FolderStore(tmp_path / "study").finished()
 
 
 def test_leftovers_of_dead_writers_are_removed_and_of_living_ones_kept(tmp_path: Path) -> None:
-    home = Store(tmp_path)
+    home = FolderStore(tmp_path)
     home.prepare()
-    mine = store._part(tmp_path / "rounds" / "x.parquet")
+    mine = temporary_name(tmp_path / "rounds" / "x.parquet")
     dead = mine.with_name(mine.name.replace(f".{os.getpid()}.", ".4194305."))
     for path in (mine, dead):
         path.touch()
@@ -273,15 +277,16 @@ def test_leftovers_of_dead_writers_are_removed_and_of_living_ones_kept(tmp_path:
 
 def test_compacted_plays_read_as_before(tmp_path: Path) -> None:
     plays = [stored(tmp_path, r, name) for r in range(3) for name in ("uniform", "sparq-gp-ucb")]
-    tables = [Store(tmp_path).table("replies", key) for key, _ in plays]
-    assert store.compact(tmp_path) == []
+    tables = [FolderStore(tmp_path).load(key, "replies") for key, _ in plays]
+    compact(home := FolderStore(tmp_path))
+    assert home.notes == []
     assert [len(list((tmp_path / kind).iterdir())) for kind in ("rounds", "replies")] == [1, 1]
-    home = Store(tmp_path)
-    found = home.survey(verify=[key for key, _ in plays])
+    home = FolderStore(tmp_path)
+    found = home.finished(verify=[key for key, _ in plays])
     assert {key: found[key].digest for key in found} == dict(plays)
     for (key, digest), table in zip(plays, tables, strict=True):
-        assert home.read(key).trace.digest() == digest
-        again = home.table("replies", key)
+        assert read_play(home, key).trace.digest() == digest
+        again = home.load(key, "replies")
         assert again.schema == table.schema
         assert repr(again.to_pydict()) == repr(table.to_pydict())
     (file,) = (tmp_path / "rounds").iterdir()
@@ -291,11 +296,11 @@ def test_compacted_plays_read_as_before(tmp_path: Path) -> None:
 
 def test_compacting_again_takes_in_what_came_later_and_repeats_nothing(tmp_path: Path) -> None:
     plays = dict([stored(tmp_path, 0), stored(tmp_path, 1)])
-    store.compact(tmp_path)
+    compact(FolderStore(tmp_path))
     plays |= dict([stored(tmp_path, 1), stored(tmp_path, 2, record="rounds")])
-    store.compact(tmp_path)
-    store.compact(tmp_path)
-    found = Store(tmp_path).survey(verify=plays)
+    compact(FolderStore(tmp_path))
+    compact(FolderStore(tmp_path))
+    found = FolderStore(tmp_path).finished(verify=plays)
     assert {key: each.digest for key, each in found.items()} == plays
     (file,) = (tmp_path / "rounds").iterdir()
     assert len(pq.read_table(file)) == 3 * 25
@@ -303,9 +308,9 @@ def test_compacting_again_takes_in_what_came_later_and_repeats_nothing(tmp_path:
 
 def test_a_spoilt_compacted_file_is_set_aside(tmp_path: Path) -> None:
     key, _ = stored(tmp_path)
-    store.compact(tmp_path)
+    compact(FolderStore(tmp_path))
     (file,) = (tmp_path / "rounds").iterdir()
     flip(file)
-    home = Store(tmp_path)
-    assert home.survey(verify=[key]) == {}
+    home = FolderStore(tmp_path)
+    assert home.finished(verify=[key]) == {}
     assert file.name in home.notes[0]

@@ -30,11 +30,12 @@ from sparq_sim.plugin.contract import Agent, Briefing, Optimizer
 from sparq_sim.report.gather import gather
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.scenario.settings import apply_setting
-from sparq_sim.study import store
 from sparq_sim.study.executors import InProcess, Outcomes, Processes, Work
 from sparq_sim.study.progress import Progress
 from sparq_sim.study.results import Results
 from sparq_sim.study.store import StoreError
+from sparq_sim.study.store.files import temporary_name
+from sparq_sim.study.store.keys import name_play
 from sparq_sim.study.study import Study
 from tests.commands import run
 from tests.conftest import PATIENCE, wait_until
@@ -226,7 +227,7 @@ def test_the_table_has_a_row_a_round_and_a_play_can_be_read_back(tmp_path: Path)
     assert len(table) == 16 * 25
     assert {"optimizer", "replication", "feedback.noise", "regret"} <= set(table.column_names)
     play, results = study.plays()[-1], study.results
-    assert results.read(play).trace.digest() == results.read(play.key).provenance["digest"]
+    assert results.read(play).trace.digest() == results.read(play.key).provenance.summary.digest
     with pytest.raises(StoreError, match="there are: rounds, replies"):
         study.results.table("turns")  # type: ignore[arg-type]
 
@@ -401,7 +402,9 @@ def test_what_is_warned_of_in_this_process_is_noted_and_not_printed(
     assert len(study.run(InProcess()).notes) == 2
     assert not recwarn
     (play,) = study.plays()
-    assert study.results.read(play).provenance["warnings"][0].startswith("expected more than 0.")
+    assert (
+        study.results.read(play).provenance.summary.warnings[0].startswith("expected more than 0.")
+    )
 
 
 def test_a_play_that_fails_is_told_with_what_it_warned_of(tmp_path: Path) -> None:
@@ -647,7 +650,7 @@ def test_sigterm_ends_the_command_in_good_order(
         (
             folder
             / "rounds"
-            / store._part(Path("x")).name.replace(str(os.getpid()), str(workers[0]))
+            / temporary_name(Path("x")).name.replace(str(os.getpid()), str(workers[0]))
         ).touch()
         whom(coordinator.pid, signal.SIGTERM)
         assert coordinator.stderr is not None
@@ -691,4 +694,4 @@ def test_the_store_is_not_loaded_with_the_package() -> None:
 
 def test_keys_are_those_of_the_store(tmp_path: Path) -> None:
     (play, *_) = Study(small(), tmp_path).plays()
-    assert play.key == store.key(play.family, play.seed, play.replication)
+    assert play.key == name_play(play.family, play.seed, play.replication)

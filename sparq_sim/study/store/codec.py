@@ -1,0 +1,377 @@
+"""Codec: plays as the bytes of Parquet files, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from sparq_sim.simulation.trace import Trace
+from sparq_sim.study.store.errors import StoreError, UnfitError, reading
+from sparq_sim.study.store.keys import PlayId, canonical, check_format
+from sparq_sim.study.store.provenance import Contents, Provenance, StoredSummary
+
+__all__ = [
+    "TABLES",
+    "PlayFiles",
+    "StoredPlay",
+    "TableName",
+    "conform",
+    "decode",
+    "describe_table",
+    "encode",
+    "from_bytes",
+    "join_tables",
+    "label_columns",
+    "label_table",
+    "load_table",
+    "make_play",
+    "make_trace",
+    "open_writer",
+    "read_metadata",
+    "summarize",
+    "to_bytes",
+    "to_table",
+    "unify_schemas",
+]
+
+TableName: TypeAlias = Literal["rounds", "replies"]
+"""What there are tables of."""
+TABLES: tuple[TableName, TableName] = ("rounds", "replies")
+
+_META = b"sparq_sim"
+
+
+@dataclass(frozen=True)
+class PlayFiles:
+    """A finished play as the bytes of its files."""
+
+    key: str
+    """The key of the play."""
+    rounds: bytes
+    """The Parquet file of its rounds."""
+    replies: bytes | None
+    """The Parquet file of its replies; None where they were not recorded."""
+
+
+@dataclass(frozen=True)
+class StoredPlay:
+    """A play read back."""
+
+    trace: Trace
+    """What happened; where only rounds were recorded, it has no columns of replies."""
+    provenance: Provenance
+    """What was played, and with what."""
+
+
+# Plays
+
+
+def encode(trace: Trace, provenance: Provenance) -> PlayFiles:
+    """Return a play as Parquet, its provenance in the metadata.
+
+    Args:
+        trace: What happened.
+        provenance: What was played.
+
+    Raises:
+        StoreError: A column of the trace is called as one that tells plays apart.
+    """
+    labels = label_columns(provenance.play)
+    if clash := sorted(labels.keys() & (trace.rounds.keys() | trace.replies.keys())):
+        raise StoreError(f"two columns would be called {clash[0]!r}; rename the coordinate")
+    metadata = provenance.to_json()
+
+    def packed(columns: Mapping[str, NDArray[Any]]) -> bytes:
+        table = label_table(to_table(columns), provenance.play)
+        return to_bytes(describe_table(table, metadata))
+
+    full = provenance.summary.record == "full"
+    return PlayFiles(
+        provenance.play.key,
+        rounds=packed(trace.rounds),
+        replies=packed(trace.replies) if full else None,
+    )
+
+
+def decode(files: PlayFiles) -> StoredPlay:
+    """Return the play that its files hold.
+
+    Args:
+        files: What `encode` has returned.
+
+    Raises:
+        UnfitError: They are damaged.
+    """
+    return make_play(load_table(files, "rounds"), lambda: load_table(files, "replies"))
+
+
+def summarize(files: PlayFiles) -> StoredSummary:
+    """Return what is known of a play without decoding its rounds.
+
+    Args:
+        files: What `encode` has returned.
+
+    Raises:
+        UnfitError: They are damaged.
+    """
+    with reading("it cannot be read"):
+        schema = pq.read_schema(pa.BufferReader(files.rounds))
+        return StoredSummary.from_json(read_metadata(schema.metadata))
+
+
+def load_table(files: PlayFiles, name: TableName) -> pa.Table:
+    """Return one table of a play, with its provenance in the metadata.
+
+    Args:
+        files: What `encode` has returned.
+        name: Which table.
+
+    Raises:
+        UnfitError: The file is damaged, or there is none.
+    """
+    content = files.rounds if name == "rounds" else files.replies
+    if content is None:
+        raise UnfitError("its replies were not recorded")
+    with reading("it cannot be read"):
+        return from_bytes(content)
+
+
+def make_play(rounds: pa.Table, load_replies: Callable[[], pa.Table]) -> StoredPlay:
+    """Return the play that its tables hold.
+
+    Args:
+        rounds: The table of its rounds, with its provenance in the metadata.
+        load_replies: Returns that of its replies; called where they were recorded.
+
+    Raises:
+        UnfitError: The content is not as it was written.
+    """
+    metadata = read_metadata(rounds.schema.metadata)
+    with reading("its provenance is not whole"):
+        provenance = Provenance.from_json(metadata)
+    replies = load_replies() if provenance.summary.record == "full" else None
+    with reading("its provenance is not whole"):
+        trace = make_trace(rounds, replies, metadata)
+    return StoredPlay(trace, provenance)
+
+
+def make_trace(rounds: pa.Table, replies: pa.Table | None, metadata: Mapping[str, Any]) -> Trace:
+    """Return the trace that its tables hold.
+
+    Args:
+        rounds: The table of its rounds.
+        replies: That of its replies; without it, the trace has no columns of them.
+        metadata: Its provenance, as it is in the file.
+
+    Raises:
+        KeyError: The provenance lacks something.
+        UnfitError: The content does not match its digest.
+    """
+    contents = Contents.from_json(metadata)
+    trace = Trace(
+        rounds=_to_columns(rounds, contents.columns["rounds"]),
+        replies={} if replies is None else _to_columns(replies, contents.columns["replies"]),
+        coordinates=tuple(contents.coordinates),
+        ended=contents.ended,
+        spent=contents.spent,
+        provenance=metadata,
+    )
+    if trace.digest() != (contents.rounds_digest if replies is None else contents.digest):
+        raise UnfitError("its content does not match its digest")
+    return trace
+
+
+def _to_columns(table: pa.Table, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    return {name: _to_numpy(table.column(name)) for name in names}
+
+
+def _to_numpy(column: pa.ChunkedArray) -> NDArray[Any]:
+    if pa.types.is_string(column.type) or pa.types.is_dictionary(column.type):
+        return np.array(column.to_pylist(), dtype=np.str_)
+    array: NDArray[Any] = column.combine_chunks().to_numpy(zero_copy_only=False)
+    return array
+
+
+# Tables
+
+
+def to_table(columns: Mapping[str, NDArray[Any]]) -> pa.Table:
+    """Return columns of a trace as a table.
+
+    Args:
+        columns: By name, all of one length.
+    """
+    arrays = {
+        # The type of a column without rows cannot be guessed.
+        name: pa.array(column.tolist(), pa.string()) if column.dtype.kind == "U" else column
+        for name, column in columns.items()
+    }
+    return pa.table(arrays)
+
+
+def describe_table(table: pa.Table, metadata: Mapping[str, Any]) -> pa.Table:
+    """Return a table with a provenance in its metadata.
+
+    Args:
+        table: Any; metadata that it has are replaced.
+        metadata: The provenance, as JSON can write it.
+    """
+    return table.replace_schema_metadata({_META: canonical(metadata)})
+
+
+def read_metadata(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
+    """Return what the metadata of a file tell.
+
+    Args:
+        metadata: Those of its schema.
+
+    Raises:
+        UnfitError: It was not written by sparq-sim, or is damaged.
+        StoreError: It is of another format.
+    """
+    if _META not in (metadata or {}):
+        raise UnfitError("it was not written by sparq-sim")
+    with reading("its provenance cannot be read"):
+        data = json.loads((metadata or {})[_META])
+    if not isinstance(data, dict):
+        raise UnfitError("its provenance cannot be read")
+    check_format(data.get("format"), "it holds plays")
+    return data
+
+
+def label_columns(play: PlayId) -> dict[str, object]:
+    """Return what is the same in all rows of a play, and tells it from other plays, by column.
+
+    Args:
+        play: Which play.
+    """
+    return {
+        "scenario": play.scenario,
+        "optimizer": play.optimizer,
+        "setting": canonical(play.setting),
+        "seed": play.seed,
+        "replication": play.replication,
+        **play.setting,
+    }
+
+
+def label_table(table: pa.Table, play: PlayId) -> pa.Table:
+    """Return a table with the columns that tell a play from others before its own.
+
+    Args:
+        table: Of rounds or replies; labels that it has are kept.
+        play: Which play.
+    """
+    rows = len(table)
+    labels = {
+        name: table.column(name)
+        if name in table.column_names
+        else pa.array([value] * rows, _arrow_type(value))
+        for name, value in label_columns(play).items()
+    }
+    others = [name for name in table.column_names if name not in labels]
+    columns = labels | {name: table.column(name) for name in others}
+    return pa.table(columns).replace_schema_metadata(table.schema.metadata)
+
+
+def _arrow_type(value: object) -> pa.DataType:
+    match value:
+        case bool():
+            return pa.bool_()
+        case int():
+            return pa.int64()
+        case float():
+            return pa.float64()
+    return pa.string()
+
+
+def join_tables(tables: Sequence[pa.Table]) -> pa.Table:
+    """Return the rows of several tables as one, which has the columns of all.
+
+    Args:
+        tables: At least one.
+    """
+    schema = unify_schemas([table.schema for table in tables])
+    return pa.concat_tables([conform(table, schema) for table in tables])
+
+
+def unify_schemas(schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """Return the one schema that holds all columns; where types disagree, numbers or text.
+
+    Args:
+        schemas: Of several tables.
+    """
+    types: dict[str, pa.DataType] = {}
+    for schema in schemas:
+        for column in schema:
+            known = types.setdefault(column.name, column.type)
+            if known != column.type:
+                both = {known, column.type}
+                types[column.name] = (
+                    pa.float64() if both <= {pa.int64(), pa.float64()} else pa.string()
+                )
+    return pa.schema(types.items())
+
+
+def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return a table with the columns of a schema, empty where it has none.
+
+    Args:
+        table: Any whose columns are in the schema.
+        schema: As `unify_schemas` makes it.
+    """
+    columns = [
+        table.column(field.name).cast(field.type)
+        if field.name in table.column_names
+        else pa.nulls(len(table), field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema.remove_metadata())
+
+
+# Bytes
+
+
+def to_bytes(table: pa.Table) -> bytes:
+    """Return a table as a Parquet file.
+
+    Args:
+        table: With its metadata.
+    """
+    sink = pa.BufferOutputStream()
+    with open_writer(sink, table.schema) as writer:
+        writer.write_table(table)
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
+
+
+def from_bytes(content: bytes, columns: list[str] | None = None) -> pa.Table:
+    """Return the table that a Parquet file holds.
+
+    Args:
+        content: All of the file.
+        columns: Those to read; by default, all.
+    """
+    return pq.read_table(pa.BufferReader(content), columns=columns, page_checksum_verification=True)
+
+
+def open_writer(where: object, schema: pa.Schema) -> pq.ParquetWriter:
+    """Return a writer of Parquet, as all files of a store are written.
+
+    Args:
+        where: A path, or a stream of Arrow.
+        schema: The columns to be written, and the metadata.
+    """
+    # Dictionaries for text only: among numbers they would merge what differs in no more than
+    # the bits of a NaN, and a digest sees that.
+    text = [field.name for field in schema if pa.types.is_string(field.type)]
+    return pq.ParquetWriter(
+        where, schema, compression="zstd", use_dictionary=text or False, write_page_checksum=True
+    )

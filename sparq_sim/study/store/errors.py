@@ -1,0 +1,73 @@
+"""Errors of a store: a folder that cannot be used, and a file that is not fit to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from errno import errorcode
+from pathlib import Path
+
+import pyarrow as pa
+
+from sparq_sim.errors import SparqError
+
+__all__ = ["StoreError", "UnfitError", "reading", "using_disk"]
+
+
+class StoreError(SparqError):
+    """A study folder cannot be read or written."""
+
+
+class UnfitError(Exception):
+    """A file is foreign, truncated or corrupted; the message says how."""
+
+
+@contextmanager
+def using_disk(what: str, path: Path) -> Iterator[None]:
+    """Turn trouble with the disk into one sentence.
+
+    Args:
+        what: The verb: what is done to the file.
+        path: The file or folder.
+
+    Yields:
+        Nothing.
+
+    Raises:
+        StoreError: The system refused.
+    """
+    try:
+        yield
+    except OSError as error:
+        name = errorcode.get(error.errno or 0, type(error).__name__)
+        raise StoreError(
+            f"cannot {what} {path}: {name}, {error.strerror or error}; "
+            "free space, mend the permissions or choose another folder, and run again"
+        ) from error
+
+
+@contextmanager
+def reading(complaint: str) -> Iterator[None]:
+    """Turn trouble with the content of a file into an `UnfitError`.
+
+    Args:
+        complaint: What to say of the file.
+
+    Yields:
+        Nothing.
+
+    Raises:
+        UnfitError: The content is not as it was written.
+        StoreError: The system refused to read the file.
+    """
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        # Arrow's own complaints about content have no number; those of the system have one.
+        if isinstance(error, OSError) and error.errno is not None:
+            name = errorcode.get(error.errno, "")
+            raise StoreError(
+                f"cannot read {error.filename or 'a file'}: {name}, {error}"
+            ) from error
+        reason = next(iter(str(error).splitlines()), repr(error))
+        raise UnfitError(f"{complaint} ({reason})") from error

@@ -1,0 +1,106 @@
+"""Files that are there in full or not at all, even if the writer is killed or the power fails."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from pathlib import Path
+from uuid import uuid4
+
+from sparq_sim.study.store.errors import using_disk
+
+__all__ = ["remove_parts", "temporary_name", "whole_file", "write_whole"]
+
+_PART = re.compile(r"\..+\.(?P<host>[0-9a-f]{8})\.(?P<pid>\d+)\.[0-9a-f]{8}\.part")
+_HOST = blake2b(socket.gethostname().encode(), digest_size=4).hexdigest()
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that it is there in full or not at all, even if the power fails.
+
+    Args:
+        path: The file; one that is there is replaced.
+        content: All of it.
+
+    Raises:
+        StoreError: It cannot be written.
+    """
+    with whole_file(path) as part, open(part, "wb") as file:
+        file.write(content)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Write a file under a temporary name, and rename it when it is complete.
+
+    Args:
+        path: What the file is called in the end.
+
+    Yields:
+        The temporary name to write to; afterwards it is *path*, or gone.
+
+    Raises:
+        StoreError: It cannot be written.
+    """
+    part = temporary_name(path)
+    try:
+        with using_disk("write", path):
+            yield part
+            _sync(part)
+            os.replace(part, path)
+            _sync(path.parent)
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def temporary_name(path: Path) -> Path:
+    """Return a name beside a file by which its writer is known: the machine and the process.
+
+    Args:
+        path: What the file is to be called.
+    """
+    return path.with_name(f".{path.stem}.{_HOST}.{os.getpid()}.{uuid4().hex[:8]}.part")
+
+
+def remove_parts(folder: Path) -> None:
+    """Remove temporary files that killed writers of this machine have left behind.
+
+    Args:
+        folder: Where they are.
+
+    Raises:
+        StoreError: One of them cannot be removed.
+    """
+    for part in folder.glob(".*.part"):
+        if (match := _PART.fullmatch(part.name)) and _is_dead(match["host"], match["pid"]):
+            with using_disk("remove", part):
+                part.unlink(missing_ok=True)
+
+
+def _is_dead(host: str, pid: str) -> bool:
+    """Return whether a process of this machine is gone; that of another may be alive."""
+    if host != _HOST:
+        return False
+    try:
+        os.kill(int(pid), 0)
+        # In a container, nobody may be there to bury the dead.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+
+
+def _sync(path: Path) -> None:
+    if path.is_dir() and os.name == "nt":  # pragma: no cover - folders cannot be synced there
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,220 @@
+"""Layout: which files of a study's folder hold what, and where unfit ones are moved."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sparq_sim.study.store.archive import Archive
+from sparq_sim.study.store.codec import (
+    TABLES,
+    StoredPlay,
+    TableName,
+    from_bytes,
+    label_table,
+    make_play,
+    read_metadata,
+)
+from sparq_sim.study.store.errors import StoreError, UnfitError, reading, using_disk
+from sparq_sim.study.store.keys import PlayId
+from sparq_sim.study.store.provenance import StoredSummary
+
+__all__ = ["SCENARIO", "SET_ASIDE", "Layout", "check_name", "read_file_metadata"]
+
+SCENARIO = "scenario.json"
+"""The file that describes what a folder holds."""
+SET_ASIDE = "set-aside"
+"""The folder of what does not belong to the study."""
+
+_PLAY = re.compile(r"([0-9a-f]{32})\.parquet")
+_ARCHIVE = re.compile(r"compact-[0-9a-f]{16}\.parquet")
+
+
+class Layout:
+    """The files of a folder: `rounds/`, `replies/`, and `set-aside/` for what is unfit.
+
+    A play is a file in `rounds/`, and maybe one in `replies/`; or it is in an archive there.
+    Archives are known from the last time that they were looked for.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Name the files of a folder; nothing is read yet.
+
+        Args:
+            folder: It need not be there yet.
+        """
+        self.folder = folder
+        self.notes: list[str] = []
+        self.archives: dict[TableName, list[Archive]] = {name: [] for name in TABLES}
+
+    def path(self, name: TableName, key: str) -> Path:
+        """Return the file that a play has of its own.
+
+        Args:
+            name: Of its rounds, or of its replies.
+            key: Which play.
+        """
+        return self.folder / name / f"{key}.parquet"
+
+    def list_files(self, name: TableName) -> list[Path]:
+        """List the files that may be plays: all but archives and hidden ones.
+
+        Args:
+            name: Of rounds, or of replies.
+
+        Raises:
+            StoreError: The folder cannot be listed.
+        """
+        home = self.folder / name
+        with using_disk("list", home):
+            if self.folder.exists() and not self.folder.is_dir():
+                raise NotADirectoryError(20, "it is a file, not a folder")
+            names = sorted(os.listdir(home)) if home.is_dir() else []
+        plain = [home / each for each in names if not each.startswith(".")]
+        return [path for path in plain if not _ARCHIVE.fullmatch(path.name)]
+
+    def open_archives(self, name: TableName) -> list[Archive]:
+        """Open the archives there are; unfit ones are set aside.
+
+        Args:
+            name: Of rounds, or of replies.
+        """
+        home, archives = self.folder / name, []
+        for path in sorted(home.glob("compact-*.parquet")) if home.is_dir() else ():
+            try:
+                archives.append(Archive(path))
+            except UnfitError as unfit:
+                self.set_aside(path, str(unfit))
+        return archives
+
+    def is_archived(self, name: TableName, key: str) -> bool:
+        """Return whether a play is in an archive that is open.
+
+        Args:
+            name: Of rounds, or of replies.
+            key: Which play.
+        """
+        return any(key in archive for archive in self.archives[name])
+
+    def has_replies(self, key: str) -> bool:
+        """Return whether there are replies of a play.
+
+        Args:
+            key: Which play.
+        """
+        return self.path("replies", key).exists() or self.is_archived("replies", key)
+
+    def set_aside(self, path: Path, reason: str) -> None:
+        """Move a file out of the way, and note it.
+
+        Args:
+            path: The file.
+            reason: Why, for the note.
+
+        Raises:
+            StoreError: It cannot be moved.
+        """
+        name = self.move_aside(path)
+        self.notes.append(f"set aside {path} as {SET_ASIDE}/{name}: {reason}")
+
+    def move_aside(self, path: Path) -> str:
+        """Move a file out of the way, and return what it is called there.
+
+        Args:
+            path: The file.
+
+        Raises:
+            StoreError: It cannot be moved.
+        """
+        home = self.folder / SET_ASIDE
+        target = home / path.relative_to(self.folder).as_posix().replace("/", "-")
+        while target.exists():
+            target = target.with_name(f"{uuid4().hex[:4]}-{target.name}")
+        with using_disk("set aside", path):
+            home.mkdir(exist_ok=True)
+            os.replace(path, target)
+        return target.name
+
+    def load(self, name: TableName, key: str, columns: list[str] | None = None) -> pa.Table:
+        """Return a table of a play, with its provenance in the metadata.
+
+        Args:
+            name: Its rounds, or its replies.
+            key: Which play.
+            columns: Those to read; by default, all, with the labels that tell plays apart.
+
+        Raises:
+            UnfitError: It is not there, or damaged.
+        """
+        path = self.path(name, key)
+        if path.exists():
+            metadata = read_file_metadata(path)
+            with reading("it cannot be read"):
+                table = from_bytes(path.read_bytes(), columns)
+        else:
+            for archive in self.archives[name] or self.open_archives(name):
+                if key in archive:
+                    table, metadata = archive.table(key, name, columns), archive.metadata(key)
+                    break
+            else:
+                raise UnfitError("there is no such play")
+        return label_table(table, PlayId.from_json(metadata)) if columns is None else table
+
+    def read(self, key: str) -> StoredPlay:
+        """Return a play, checked in full.
+
+        Args:
+            key: Which play.
+
+        Raises:
+            UnfitError: It is not there, or not as it was written.
+        """
+        return make_play(self.load("rounds", key), lambda: self.load("replies", key))
+
+
+def check_name(path: Path) -> None:
+    """Refuse a file that is not called as a play.
+
+    Args:
+        path: The file.
+
+    Raises:
+        UnfitError: Its name is not a key.
+    """
+    if not _PLAY.fullmatch(path.name):
+        raise UnfitError("it is not a play")
+
+
+def read_file_metadata(path: Path) -> dict[str, Any]:
+    """Return the provenance in the file of one play, as JSON holds it.
+
+    Args:
+        path: The file, named by the key of its play.
+
+    Raises:
+        UnfitError: It is foreign, damaged, or of another play than its name says.
+        StoreError: It is of another format, or the system refuses to read it.
+    """
+    if not path.is_file():
+        raise UnfitError("it is not a file")
+    with reading("it cannot be read"):
+        schema = pq.read_schema(path)
+    try:
+        metadata = read_metadata(schema.metadata)
+    except StoreError as error:
+        raise StoreError(f"{path}: {error}") from error
+    if "key" not in metadata:
+        raise UnfitError("it holds many plays, being compacted; none can be read from it alone")
+    if metadata["key"] != path.stem:
+        raise UnfitError(f"it holds the play {metadata['key']}, not the one it is called after")
+    try:
+        StoredSummary.from_json(metadata)
+    except KeyError as error:
+        raise UnfitError(f"its provenance lacks {error}") from error
+    return metadata

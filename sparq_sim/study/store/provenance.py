@@ -1,0 +1,441 @@
+"""Provenance: what a play was, how it ended, and with what it was computed."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from math import isfinite, nan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from threadpoolctl import threadpool_info
+
+import sparq_sim
+from sparq_sim.plugin.sources import hash_core
+from sparq_sim.simulation import measures
+from sparq_sim.simulation.records import Fate
+from sparq_sim.simulation.trace import AS_PLANNED, WALL, Trace
+from sparq_sim.study.store.keys import (
+    FORMAT,
+    Label,
+    PlayId,
+    Setting,
+    canonical,
+    list_plugins,
+    name_family,
+    name_play,
+)
+
+if TYPE_CHECKING:
+    from sparq_sim.scenario.model import Scenario
+
+__all__ = [
+    "Contents",
+    "Machine",
+    "Provenance",
+    "StoredSummary",
+    "describe_play",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSummary:
+    """What is known of a finished play without reading its rounds."""
+
+    play: PlayId
+    """Which play it is."""
+    record: str
+    """What is stored: its "rounds", or "full", its replies as well."""
+    digest: str
+    """Of its trace, replies included."""
+    measures: Mapping[str, float | None]
+    """The numbers that a table of plays shows; None for those that are not finite."""
+    broken: Mapping[str, Mapping[str, Any]]
+    """By source, what was useless in its answers, if anything was."""
+    ended: str
+    """Why the play ended: by its "rounds", its "horizon", or something else."""
+    experts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """By expert, how many points it was asked about, and how many attempts had each fate."""
+    rounds_planned: int | None = None
+    """None where that is not known."""
+    warnings: Sequence[str] = ()
+    """What was warned of while it was played."""
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> StoredSummary:
+        """Return what a provenance says; what one of an older version lacks has its default.
+
+        Args:
+            data: The provenance as it is in the file.
+
+        Raises:
+            KeyError: Something is missing that files of all versions have.
+        """
+        return cls(
+            play=PlayId.from_json(data),
+            record=data["record"],
+            digest=data["digest"],
+            measures=data["measures"],
+            broken=data["broken"],
+            ended=data["ended"],
+            experts=data.get("experts", {}),
+            rounds_planned=data.get("rounds_planned"),
+            warnings=data.get("warnings", ()),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the summary as a provenance holds it."""
+        return {
+            **self.play.to_json(),
+            "record": self.record,
+            "digest": self.digest,
+            "measures": dict(self.measures),
+            "broken": dict(self.broken),
+            "ended": self.ended,
+            "experts": dict(self.experts),
+            "rounds_planned": self.rounds_planned,
+            "warnings": list(self.warnings),
+        }
+
+    @property
+    def key(self) -> str:
+        """The key of the play."""
+        return self.play.key
+
+    @property
+    def optimizer(self) -> str:
+        """The name of the optimizer that played."""
+        return self.play.optimizer
+
+    @property
+    def setting(self) -> Setting:
+        """The swept values that made a difference to the play."""
+        return self.play.setting
+
+    @property
+    def seed(self) -> int:
+        """The seed of the play."""
+        return self.play.seed
+
+    @property
+    def replication(self) -> int:
+        """The replication that was played, from 0."""
+        return self.play.replication
+
+    @property
+    def label(self) -> Label:
+        """The row of a table that the play belongs to."""
+        return self.play.label
+
+    @property
+    def ended_early(self) -> bool:
+        """Whether the play ended before its rounds or its horizon."""
+        return self.ended not in AS_PLANNED
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What is needed to make a trace of its tables."""
+
+    digest: str
+    """Of the whole trace."""
+    rounds_digest: str
+    """Of the trace without its replies."""
+    ended: str
+    """Why the play ended."""
+    spent: float
+    """In all."""
+    coordinates: Sequence[str]
+    """The names of the columns of a point."""
+    columns: Mapping[str, Sequence[str]]
+    """The names of the columns, by table."""
+
+    @classmethod
+    def of_trace(cls, trace: Trace) -> Contents:
+        """Return what is needed to make a trace again.
+
+        Args:
+            trace: The trace to be stored.
+        """
+        rounds_digest, digest = trace.digests()
+        return cls(
+            digest=digest,
+            rounds_digest=rounds_digest,
+            ended=trace.ended,
+            spent=trace.spent,
+            coordinates=list(trace.coordinates),
+            columns={"rounds": list(trace.rounds), "replies": list(trace.replies)},
+        )
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Contents:
+        """Return what a provenance says.
+
+        Args:
+            data: The provenance as it is in the file.
+
+        Raises:
+            KeyError: Something is missing.
+        """
+        return cls(
+            digest=data["digest"],
+            rounds_digest=data["rounds_digest"],
+            ended=data["ended"],
+            spent=data["spent"],
+            coordinates=data["coordinates"],
+            columns=data["columns"],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the contents as a provenance holds them, with the number of the format."""
+        return {
+            "format": FORMAT,
+            "digest": self.digest,
+            "rounds_digest": self.rounds_digest,
+            "ended": self.ended,
+            "spent": self.spent,
+            "coordinates": list(self.coordinates),
+            "columns": {name: list(columns) for name, columns in self.columns.items()},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """With what plays are computed: code, libraries and hardware."""
+
+    core: str | None
+    """Hashes the source of what plays in sparq-sim; None in files of early versions."""
+    versions: Mapping[str, str]
+    """By package, sparq-sim and Python included."""
+    blas: Sequence[Mapping[str, Any]]
+    """The libraries of linear algebra, with their versions and architectures."""
+    cpu: str | None
+    """The name of the processor; None where a file does not say."""
+    platform: str | None
+    """The operating system; None where a file does not say."""
+
+    @classmethod
+    def here(cls) -> Machine:
+        """Return with what plays are computed in this process."""
+        return replace(_machine(), core=hash_core())
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Machine:
+        """Return what a provenance says.
+
+        Args:
+            data: The provenance as it is in the file.
+        """
+        return cls(
+            core=data.get("core"),
+            versions=data.get("versions", {}),
+            blas=data.get("blas", ()),
+            cpu=data.get("cpu"),
+            platform=data.get("platform"),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the machine as a provenance holds it."""
+        return {
+            "core": self.core,
+            "versions": dict(self.versions),
+            "blas": [dict(each) for each in self.blas],
+            "cpu": self.cpu,
+            "platform": self.platform,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What a play was, how it ended, and with what it was computed: the metadata of its files."""
+
+    summary: StoredSummary
+    """Which play it is, and what it came to."""
+    contents: Contents
+    """What is needed to read its trace."""
+    machine: Machine
+    """With what it was computed."""
+    title: str
+    """Of the scenario."""
+    fingerprint: Mapping[str, Any]
+    """What was played, from which it can be played again; `play` in the file."""
+    plugins: Sequence[Mapping[str, Any]]
+    """The classes and functions that took part, and what their code is known by."""
+    further: Mapping[str, Any] = field(default_factory=dict)
+    """What a file of a later version says beyond that; it is kept when the file is rewritten."""
+    lacking: frozenset[str] = frozenset()
+    """What a file of an earlier version does not say; it is not made up when it is rewritten."""
+
+    @property
+    def play(self) -> PlayId:
+        """Which play it is."""
+        return self.summary.play
+
+    def with_play(self, play: PlayId) -> Provenance:
+        """Return the same provenance under another identity.
+
+        Args:
+            play: What the play is called instead.
+        """
+        return replace(self, summary=replace(self.summary, play=play))
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Provenance:
+        """Return the provenance that a file holds, whichever version has written it.
+
+        Args:
+            data: The provenance as it is in the file.
+
+        Raises:
+            KeyError: Something is missing that files of all versions have.
+        """
+        made = cls(
+            summary=StoredSummary.from_json(data),
+            contents=Contents.from_json(data),
+            machine=Machine.from_json(data),
+            title=data.get("title", ""),
+            fingerprint=data.get("play", {}),
+            plugins=data.get("plugins", ()),
+        )
+        known = made.to_json().keys()
+        return replace(
+            made,
+            further={name: value for name, value in data.items() if name not in known},
+            lacking=frozenset(known - data.keys()),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the provenance as a file holds it."""
+        data = {
+            **self.further,
+            **self.summary.to_json(),
+            **self.contents.to_json(),
+            **self.machine.to_json(),
+            "title": self.title,
+            "play": dict(self.fingerprint),
+            "plugins": [dict(each) for each in self.plugins],
+        }
+        return {name: value for name, value in data.items() if value or name not in self.lacking}
+
+
+def describe_play(
+    scenario: Scenario,
+    optimizer: str,
+    replication: int,
+    trace: Trace,
+    *,
+    setting: Setting,
+    identity: str | None = None,
+    warnings: Sequence[str] = (),
+) -> Provenance:
+    """Return what a play was, how it ended, and with what it was computed.
+
+    Args:
+        scenario: What was played, without a sweep.
+        optimizer: The name of the one that played.
+        replication: Its number, from 0.
+        trace: What happened.
+        setting: The swept values that make a difference.
+        identity: That of the scenario with its sweep; by default, that of *scenario*.
+        warnings: What was warned of while it was played.
+    """
+    contents = Contents.of_trace(trace)
+    fingerprint = scenario.fingerprint(optimizer)
+    plugins = list_plugins(scenario, optimizer)
+    family = name_family(optimizer, fingerprint, plugins)
+    return Provenance(
+        summary=StoredSummary(
+            play=PlayId(
+                key=name_play(family, scenario.seed, replication),
+                family=family,
+                optimizer=optimizer,
+                setting=dict(setting),
+                seed=scenario.seed,
+                replication=replication,
+                scenario=identity or scenario.identity(),
+            ),
+            record=scenario.record,
+            digest=contents.digest,
+            measures=_measure(trace),
+            broken=_count_invalid(trace),
+            ended=trace.ended,
+            experts=measures.count_by_expert(trace),
+            rounds_planned=scenario.rules.most_rounds,
+            warnings=list(warnings),
+        ),
+        contents=contents,
+        machine=Machine.here(),
+        title=scenario.title,
+        fingerprint=fingerprint,
+        plugins=plugins,
+    )
+
+
+def _measure(trace: Trace) -> dict[str, float | None]:
+    """Compute the few numbers that a table of plays shows."""
+    rounds, counts, ages = len(trace), measures.tally(trace), measures.staleness(trace)
+    average = measures.regret(trace).mean() if rounds else nan
+    # One resample: only the value is wanted, and the interval comes from the replications.
+    exponent = measures.exponent(measures.regret(trace), resamples=1).value if rounds >= 20 else nan
+    numbers = {
+        "rounds": rounds,
+        "idle_rounds": measures.idle_rounds(trace),
+        "impossible_rounds": measures.impossible_rounds(trace),
+        "average_regret": average,
+        "exponent": exponent,
+        "spent": trace.spent,
+        **asdict(counts),
+        "staleness": ages.mean() if len(ages) else nan,
+        "wall": trace.rounds[WALL].sum(),
+    }
+    return {name: float(n) if isfinite(n) else None for name, n in numbers.items()}
+
+
+def _count_invalid(trace: Trace) -> dict[str, dict[str, Any]]:
+    """Count, for each source that gave something useless, how often, of how many, and why first."""
+    counts: dict[str, dict[str, Any]] = {}
+    replies = trace.replies
+    bad = (replies["fate"] == Fate.INVALID) & (replies["fault"] == "")
+    for source in np.unique(replies["source"][bad]).tolist():
+        of_source = replies["source"] == source
+        counts[source] = {
+            "invalid": int((bad & of_source).sum()),
+            "asked": int(of_source.sum()),
+            "reason": str(replies["reason"][bad & of_source][0]),
+        }
+    return counts
+
+
+@cache
+def _machine() -> Machine:
+    blas = [
+        {name: pool.get(name) for name in ("internal_api", "version", "architecture")}
+        for pool in threadpool_info()
+        if pool.get("user_api") == "blas"
+    ]
+    return Machine(
+        core=None,
+        versions={
+            "sparq-sim": sparq_sim.__version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "pyarrow": pa.__version__,
+        },
+        blas=sorted(blas, key=canonical),
+        cpu=_cpu(),
+        platform=platform.platform(),
+    )
+
+
+def _cpu() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        text = ""
+    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    return found[1] if found else platform.processor() or platform.machine()
