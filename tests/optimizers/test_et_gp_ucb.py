@@ -38,7 +38,7 @@ def switching(model: GPUCB | ETGPUCB, dwell: float, rounds: int, replication: in
 
 
 def resets(trace: Trace) -> list[int]:
-    """Give the rounds whose observations were followed by a reset."""
+    """Return the rounds whose observations were followed by a reset."""
     return [int(t) + 1 for t in np.flatnonzero(np.diff(trace.rounds["note_resets"]))]
 
 

@@ -11,7 +11,7 @@ MEAN = 1.5
 
 
 def closed_form(gp: Posterior, points: Points) -> tuple[Values, Values, float]:
-    """Give mean, std and log determinant as the textbook does (Rasmussen & Williams, eq. 2.23)."""
+    """Return mean, std and log determinant as in Rasmussen and Williams, equation 2.23."""
     seen = gp.observations
     if not len(seen):
         return np.full(len(points), gp.prior_mean), np.sqrt(gp.kernel.diagonal(points)), 0.0

@@ -42,7 +42,7 @@ def probabilities(matrix: Matrix, size: int) -> dict[tuple[int, ...], float]:
 
 
 def agreement(drawn: Iterable[Rows], expected: dict[tuple[int, ...], float]) -> float:
-    """Give the p-value of a chi-square test, rare sets taken together."""
+    """Return the p-value of a chi-square test, rare sets taken together."""
     counts = Counter(tuple(sorted(rows.tolist())) for rows in drawn)
     assert set(counts) <= set(expected)
     total = counts.total()
@@ -85,7 +85,7 @@ def test_weights_stand_for_repeated_points(
 
 
 def precise_marginals(points: Values, *, length: float, size: int, weights: Values) -> Values:
-    """Give Pr(i in Z) of the M-DPP from an eigendecomposition with 60 digits.
+    """Return Pr(i in Z) of the M-DPP from an eigendecomposition with 60 digits.
 
     Pr(i in Z) = sum_m v_m(i)^2 lambda_m e_{M-1}(all but lambda_m) / e_M(all).
     """

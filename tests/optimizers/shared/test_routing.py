@@ -262,13 +262,13 @@ def plays(scenario: Scenario, optimizer: str | SparQGPUCB) -> list[Trace]:
 
 
 def more_regret(of: list[Trace], than: list[Trace]) -> Spread:
-    """Give by how much the average regret is higher, paired over replications."""
+    """Return by how much the average regret is higher, paired over replications."""
     pairs = zip(of, than, strict=True)
     return spread(average_regret(one)[-1] - average_regret(other)[-1] for one, other in pairs)
 
 
 def spends_no_more(of: list[Trace], than: list[Trace]) -> bool:
-    """Tell whether the mean paired difference exceeds 0 by no more than its standard error."""
+    """Return whether the mean paired difference exceeds 0 by no more than its standard error."""
     more = spread(one.spent - other.spent for one, other in zip(of, than, strict=True))
     return more.mean <= more.std / sqrt(more.count)
 
