@@ -33,7 +33,7 @@ __all__ = [
     "survival",
 ]
 
-Marks: TypeAlias = NDArray[np.bool_]
+_Marks: TypeAlias = NDArray[np.bool_]
 """Whether something is so, in each round at each place: (rounds, n)."""
 
 
@@ -116,7 +116,7 @@ def exceedances(seen: BeliefMap, threshold: float, *, quantile: float = 0.5) -> 
     )
 
 
-def _mark(seen: BeliefMap, threshold: float, quantile: float) -> tuple[Marks, Marks, Marks]:
+def _mark(seen: BeliefMap, threshold: float, quantile: float) -> tuple[_Marks, _Marks, _Marks]:
     """Mark what is known, what of it is above the threshold, and what is believed to be."""
     if not isfinite(threshold):
         raise AnalysisError(f"threshold: expected a finite number, not {threshold!r}")
@@ -206,7 +206,7 @@ def alarms(
     return Alarms(np.array(delays, dtype=float), total, missed, still_open)
 
 
-def _spells(known: Marks, above: Marks) -> list[tuple[int, int]]:
+def _spells(known: _Marks, above: _Marks) -> list[tuple[int, int]]:
     """List from which row to which, the last excluded, one place is above; gaps end nothing."""
     spells: list[tuple[int, int]] = []
     start: int | None = None

@@ -198,6 +198,11 @@ _KNOWN_SERIES = {
         "How old experts' answers were on arrival, in clock units, by the round of the query.",
         "staleness (clock units)",
     ),
+    "note queries": SeriesWords(
+        "Points asked per round",
+        "Points that the optimizers asked experts about, as they noted them.",
+        "points asked per round",
+    ),
     "note kl_bound": SeriesWords(
         "The approximation: KL bound",
         "tr(Σ⁻¹(K - Q)), which bounds the mean divergence of the sparse posterior from the one "
@@ -227,8 +232,8 @@ def describe_series(name: str) -> SeriesWords:
         return _KNOWN_SERIES[name]
     kind, _, noted = name.partition(" ")
     whose = "the optimizers" if kind == "note" else "the sources with their replies"
-    label = "points asked per round" if name == "note queries" else noted.replace("_", " ")
-    return SeriesWords(f"Noted: {noted}", f"A number noted by {whose}.", label or name)
+    label = noted.replace("_", " ") or name
+    return SeriesWords(f"Noted: {noted}", f"A number noted by {whose}.", label)
 
 
 def series_order(series: Sequence[Series]) -> list[Series]:

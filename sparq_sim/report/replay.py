@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Film", "Replay", "Scene", "SceneKind", "play_again"]
 
-MOST_FRAMES = 150
+_MOST_FRAMES = 150
 """Of a replay; of longer plays, as many rounds are shown, evenly spread."""
-MOST_IN_ALL = 900
+_MOST_IN_ALL = 900
 """Frames of all replays together."""
-MOST_SECONDS = 60.0
+_MOST_SECONDS = 60.0
 """Of computing by an agent; a play that took longer is not played again for a report."""
-LINE, FIELD, BELIEVED_FIELD = 101, 31, 21
+_LINE, _FIELD, _BELIEVED_FIELD = 101, 31, 21
 """Points per dimension of a curve, of the true field and of the believed ones; the first and the
 last lie on the grids of 501 and 41 on which optimizers search unless told otherwise."""
 
@@ -71,10 +71,10 @@ class Scene:
             "upper": domain.upper.tolist(),
         }
         if domain.dimensions == 1:
-            line = domain.grid(LINE)
+            line = domain.grid(_LINE)
             return cls("line", line, line, {**shape, "places": line[:, 0].tolist()})
         if domain.dimensions == 2:
-            sizes = {"true": FIELD, "believed": BELIEVED_FIELD}
+            sizes = {"true": _FIELD, "believed": _BELIEVED_FIELD}
             fields = [domain.grid(size) for size in sizes.values()]
             return cls("field", fields[0], fields[1], {**shape, "sizes": sizes})
         nowhere = np.empty((0, domain.dimensions))
@@ -90,7 +90,7 @@ class Scene:
         }
         if domain.dimensions == 1:
             order = np.argsort(points[:, 0])
-            chosen = order[np.unique(np.linspace(0, len(order) - 1, LINE).round().astype(int))]
+            chosen = order[np.unique(np.linspace(0, len(order) - 1, _LINE).round().astype(int))]
             line = points[chosen]
             return cls("line", line, line, {**shape, "places": line[:, 0].tolist(), "sites": True})
         across, up = _axes(domain.names)
@@ -185,7 +185,7 @@ def play_again(
     for found in plays:
         first.setdefault(found.optimizer, found)
         settings.setdefault(found.optimizer, set()).add(repr(found.setting))
-    frames = MOST_IN_ALL // max(1, len(first))
+    frames = _MOST_IN_ALL // max(1, len(first))
     with ExitStack() as started:
         projector = _Projector(study, frames, started, allow_import=allow_import)
         return [projector.replay(found, len(settings[name])) for name, found in first.items()]
@@ -199,7 +199,7 @@ class _Projector:
     ) -> None:
         self._study = study
         self._stack = started
-        self._frames = max(2, min(MOST_FRAMES, frames))
+        self._frames = max(2, min(_MOST_FRAMES, frames))
         self._allow_import = allow_import
         self._started: tuple[Environment, int, int, Landscape] | None = None
 
@@ -208,7 +208,7 @@ class _Projector:
         values = in_words(found.setting)
         title = f"{found.optimizer} ({values})" if values else found.optimizer
         seconds = found.measures.get("wall") or 0.0
-        if seconds > MOST_SECONDS:
+        if seconds > _MOST_SECONDS:
             return Replay(title, missing=f"its agent took {seconds:.0f} s; too long to play again")
         try:
             with warnings.catch_warnings():

@@ -20,7 +20,7 @@ from sparq_sim.study.settings import Setting, shown
 
 __all__ = ["NO_WINNER", "Paragraph", "Winner", "describe_scenario", "headline", "number"]
 
-Data: TypeAlias = Mapping[str, Any]
+_Data: TypeAlias = Mapping[str, Any]
 """A part of a scenario as it is written down: see `Scenario.fingerprint`."""
 _MOST_LISTED = 6
 """Entries of a field that are written one by one."""
@@ -37,7 +37,7 @@ class Paragraph:
 
 
 def describe_scenario(
-    plays: Mapping[str, Data],
+    plays: Mapping[str, _Data],
     sweep: Mapping[str, Sequence[object]],
     *,
     allow_import: bool = False,
@@ -53,7 +53,7 @@ def describe_scenario(
         A paragraph per part; none where there is no play.
     """
 
-    def plugin(kind: Kind, data: Data) -> str:
+    def plugin(kind: Kind, data: _Data) -> str:
         return _plugin(kind, data, allow_import=allow_import)
 
     if not plays:
@@ -88,11 +88,11 @@ def describe_scenario(
     return told
 
 
-def _table(thing: object) -> Data:
+def _table(thing: object) -> _Data:
     return thing if isinstance(thing, Mapping) else {}
 
 
-def _plugin(kind: Kind, data: Data, *, allow_import: bool) -> str:
+def _plugin(kind: Kind, data: _Data, *, allow_import: bool) -> str:
     """Describe a plug-in: its kind, the start of its docstring, and what differs from defaults."""
     name = str(data.get("kind", "unknown"))
     own = {key: value for key, value in data.items() if key != "kind"}
@@ -137,7 +137,7 @@ def _differing(part: BaseModel, usual: object = None, path: str = "") -> Iterato
             yield f"{here} {_write(value)}"
 
 
-def _leaves(data: Data, path: str = "") -> Iterator[str]:
+def _leaves(data: _Data, path: str = "") -> Iterator[str]:
     """Yield all fields of data that are given."""
     for key, value in data.items():
         if isinstance(value, Mapping):
@@ -177,7 +177,7 @@ def _quote(name: str) -> str:
     )
 
 
-def _rules(play: Data) -> str:
+def _rules(play: _Data) -> str:
     rounds, period, horizon = (_number(play.get(key)) for key in ("rounds", "period", "horizon"))
     told = _count(rounds, "round") if isfinite(rounds) else "Rounds"
     told += f", one every {period:g} units of time" if period != 1 else ", one per unit of time"
@@ -209,7 +209,7 @@ def _number(thing: object) -> float:
         return inf
 
 
-def _channel(channel: Data, *, expert: bool = False) -> str:
+def _channel(channel: _Data, *, expert: bool = False) -> str:
     """Describe a channel, as the end of a sentence: how fast, exact, costly and reliable it is."""
     times = [
         f"{drawn} {what}"
@@ -269,7 +269,7 @@ def _drawn(draw: object) -> str:
             return f"a {kind} draw ({', '.join(numbers)})"
 
 
-def _noise(noise: Data) -> str:
+def _noise(noise: _Data) -> str:
     if noise.get("kind") in ("gaussian", "student-t", "bounded"):
         if not noise.get("std"):
             told = "without noise"
@@ -281,7 +281,7 @@ def _noise(noise: Data) -> str:
     return told if claimed is None else f"{told} (claimed: {shown(claimed)})"
 
 
-def _loss(loss: Data) -> str:
+def _loss(loss: _Data) -> str:
     if loss.get("kind") == "random":
         chance = _number(loss.get("probability"))
         return f" {100 * chance:g} % of them are lost." if chance else ""

@@ -302,7 +302,7 @@ def test_what_is_too_much_for_a_page_is_thinned(
     optimizers = {"sparq": SparQGPUCB(**GIVEN), "gp-ucb": GPUCB(**GIVEN)}
     found = shown(tmp_path, optimizers=optimizers, rounds=80)
     full = pack_all(found)
-    monkeypatch.setattr(replay, "MOST_BYTES", 60_000)
+    monkeypatch.setattr(replay, "_MOST_BYTES", 60_000)
     thinned = pack_all(found)
     sizes = [len(json.dumps(each)) for each in (full, thinned)]
     assert sizes[0] > 120_000
@@ -445,6 +445,6 @@ def test_a_play_that_took_long_is_not_played_again(
 ) -> None:
     study = Study(scenario(optimizers={"calm": Uniform()}, rounds=4), tmp_path)
     study.run(InProcess())
-    monkeypatch.setattr(films, "MOST_SECONDS", 0.0)
+    monkeypatch.setattr(films, "_MOST_SECONDS", 0.0)
     (calm,) = play_again(study.results, allow_import=True)
     assert "too long to play again" in calm.missing

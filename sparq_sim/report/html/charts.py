@@ -71,7 +71,7 @@ def _regret_chart(data: ChartData, *, average: bool) -> Chart:
         caption=(
             "R_t / t: the mean of the regrets up to each round."
             if average
-            else "R_t: the sum of the regrets up to each round. Straight is linear growth."
+            else "R_t: the sum of the regrets up to each round. A straight line is linear growth."
         )
         + (" Bands are 95 % intervals of the mean over replications." if intervals else "")
         + (" Dashed: what simple policies with full knowledge would get." * bool(data.levels)),

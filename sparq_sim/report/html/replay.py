@@ -20,15 +20,15 @@ from sparq_sim.simulation.trace import Columns, Trace
 
 __all__ = ["pack", "pack_all"]
 
-MOST_BYTES = 3_000_000
+_MOST_BYTES = 3_000_000
 """Of all replays together, as JSON."""
-MOST_LANES = 24
+_MOST_LANES = 24
 """Of the timeline, shared by all sources."""
-HIDDEN = 255
+_HIDDEN = 255
 """The lane of what finds no lane free."""
 
-Packed: TypeAlias = dict[str, Any]
-Floats: TypeAlias = NDArray[np.float64]
+_Packed: TypeAlias = dict[str, Any]
+_Floats: TypeAlias = NDArray[np.float64]
 
 
 def pack_all(replays: Sequence[Replay]) -> list[dict[str, Any]]:
@@ -44,7 +44,7 @@ def pack_all(replays: Sequence[Replay]) -> list[dict[str, Any]]:
     while True:
         packed = [pack(replay, stride=stride) for replay in replays]
         longest = max((len(each.film.frames) for each in replays if each.film), default=0)
-        if stride > longest or len(json.dumps(packed)) <= MOST_BYTES:
+        if stride > longest or len(json.dumps(packed)) <= _MOST_BYTES:
             return packed
         stride *= 2
 
@@ -89,7 +89,7 @@ def pack(replay: Replay, *, stride: int = 1) -> dict[str, Any]:
     }
 
 
-def _pack_numbers(numbers: NDArray[Any], kind: Literal["u1", "u2", "f4"]) -> Packed:
+def _pack_numbers(numbers: NDArray[Any], kind: Literal["u1", "u2", "f4"]) -> _Packed:
     """Pack numbers as base64: single floats, or whole numbers k for low + k step, the last NaN.
 
     Numbers that are all equal are written once.
@@ -171,14 +171,14 @@ def _window(film: Film, stride: int) -> tuple[float, float]:
     return before, before / 4
 
 
-def _near(starts: Floats, ends: Floats, times: Floats, *, before: float, after: float) -> Any:
+def _near(starts: _Floats, ends: _Floats, times: _Floats, *, before: float, after: float) -> Any:
     """Mark the spans from start to end of which some frame, at *times*, shows a part."""
     next_frame = np.searchsorted(times, starts - after)
     return np.append(times, inf)[next_frame] <= ends + before
 
 
 def _replies(
-    film: Film, times: Floats, *, before: float, after: float
+    film: Film, times: _Floats, *, before: float, after: float
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Pack what frames at *times* show of replies: what travelled together is one."""
     replies, coordinates = film.trace.replies, film.trace.coordinates
@@ -212,10 +212,10 @@ def _replies(
         "value": _pack_numbers(replies["value"][rows], "u2"),
     }
     counts = [
-        int(lanes[(once["source"] == name) & (lanes < HIDDEN)].max(initial=-1)) + 1
+        int(lanes[(once["source"] == name) & (lanes < _HIDDEN)].max(initial=-1)) + 1
         for name in sources
     ]
-    hidden = int((lanes == HIDDEN).sum())
+    hidden = int((lanes == _HIDDEN).sum())
     names = [visible(name) for name in sources]
     return packed, {
         "sources": names,
@@ -239,7 +239,7 @@ def _journeys(replies: Columns) -> NDArray[np.intp]:
 
 def _lanes(once: Columns, sources: Sequence[str], *, gap: float) -> NDArray[np.intp]:
     """Assign to each journey the first free lane of its source, if there is room for it."""
-    lanes = np.full(len(once["round"]), HIDDEN, dtype=np.intp)
+    lanes = np.full(len(once["round"]), _HIDDEN, dtype=np.intp)
     needs: dict[str, int] = {}
     for source in sources:
         own = np.flatnonzero(once["source"] == source)
@@ -253,21 +253,21 @@ def _lanes(once: Columns, sources: Sequence[str], *, gap: float) -> NDArray[np.i
             heappush(busy, (once["arrived_at"][journey] + gap, int(lanes[journey])))
         needs[source] = int(lanes[own].max(initial=-1)) + 1
     # What a source does not need is for those that need more.
-    room = MOST_LANES
+    room = _MOST_LANES
     for place, source in enumerate(sorted(sources, key=lambda name: needs[name])):
         most = max(2, room // (len(sources) - place))
-        lanes[(once["source"] == source) & (lanes >= most)] = HIDDEN
+        lanes[(once["source"] == source) & (lanes >= most)] = _HIDDEN
         room -= min(needs[source], most)
     return lanes
 
 
-def _pack_words(words: NDArray[Any], known: Sequence[str]) -> Packed:
+def _pack_words(words: NDArray[Any], known: Sequence[str]) -> _Packed:
     """Pack words as their numbers among those *known*."""
     order = np.argsort(known)
     return _pack_codes(order[np.searchsorted(np.array(known)[order], words)])
 
 
-def _pack_codes(numbers: NDArray[np.intp]) -> Packed:
+def _pack_codes(numbers: NDArray[np.intp]) -> _Packed:
     """Pack small whole numbers as they are."""
     return {
         "shape": [len(numbers)],
