@@ -108,7 +108,7 @@ def show(
             say(str(portray(made, plot, name=kind, horizon=horizon, seed=seed)))
     else:
         loaded = load_scenario(what, overrides, allow_import=allow_import)
-        typer.echo(json.dumps(loaded.resolved(), indent=2))
+        typer.echo(json.dumps(loaded.resolve(), indent=2))
 
 
 def _list_names(what: Listing) -> list[str]:

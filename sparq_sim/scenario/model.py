@@ -1,4 +1,8 @@
-"""Scenarios: all that fixes plays except chance, from a TOML file or in Python."""
+"""Scenarios: all that fixes plays except chance, from a TOML file or in Python.
+
+Long because a scenario is what users make, read and ask in Python: each of its methods is one line
+or two on top of a module of this package, and a docstring.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +61,7 @@ class _Permission:
 
 
 class Scenario(Rules):
-    """What is played, by whom and how often.
+    """What is optimised, which optimizers and experts take part, and how often they play.
 
     Plug-ins are given as models, or as tables with a `kind`, as in a file. A scenario is checked
     when it is made, and does not change afterwards; `settings` returns one for each setting of
@@ -65,30 +69,31 @@ class Scenario(Rules):
     """
 
     title: str = ""
-    """What tables and reports call the study; by default nothing."""
+    """The title of the study in tables and reports; empty by default."""
     environment: EnvironmentTable
-    """The world that is played in: a table with a `kind`."""
+    """The environment, whose reward is optimised: a table with a `kind`."""
     feedback: Channel = Channel()
-    """The channel over which the reward of each play arrives."""
+    """The channel over which the reward of each round arrives."""
     experts: dict[str, ExpertEntry] = Field(default_factory=dict)
-    """Who can be asked, by name: each a table with a `kind` and a `channel`."""
+    """The experts that can be asked, by name: each a table with a `kind` and a `channel`."""
     optimizer_defaults: dict[str, Any] = Field(default_factory=dict)
-    """Fields of all optimizers that have such a field and do not set it themselves."""
+    """Values of fields, for all optimizers that have such a field and do not set it themselves."""
     optimizers: Annotated[
         dict[str, OptimizerTable], Field(min_length=1), BeforeValidator(_read_optimizers)
     ]
-    """What is compared on the same chance: tables with a `kind` by name, or a list of kinds."""
+    """The optimizers that are compared, on the same random draws: tables with a `kind` by name, or
+    a list of kinds."""
     replications: PositiveInt = 1
-    """How often each optimizer plays, each time with other chance."""
+    """How many times each optimizer plays, each time with other random draws."""
     seed: NonNegativeInt = 0
-    """The number from which all chance is made: the same one gives the same plays."""
+    """The seed of all random draws: the same seed gives the same plays."""
     record: Literal["rounds", "full"] = "rounds"
-    """What a study keeps: a row for each round (`rounds`), or every reply as well (`full`)."""
+    """What a study stores: one row per round (`rounds`), or every reply as well (`full`)."""
     levels: bool = True
-    """Whether tables and reports show reference levels: what simple policies would get."""
+    """Whether tables and reports show reference levels: what simple policies would reach."""
     sweep: Sweep = Sweep()
-    """Fields that take several values: lists of values by path, as `experts.sensor.channel.loss`,
-    and the `way` to combine them."""
+    """Fields that take several values: lists of values by path, such as
+    `experts.sensor.channel.loss`, and the `way` to combine them."""
     _permission: _Permission = PrivateAttr(default_factory=_Permission)
 
     # Making and checking
@@ -179,9 +184,9 @@ class Scenario(Rules):
                 already; by default it is started anew.
             watch: Called after each round.
         """
-        return self.played(optimizer, replication).again(landscape=landscape, watch=watch)
+        return self.prepare(optimizer, replication).again(landscape=landscape, watch=watch)
 
-    def played(self, optimizer: str | Optimizer, replication: int = 0) -> Played:
+    def prepare(self, optimizer: str | Optimizer, replication: int = 0) -> Played:
         """Return all that fixes one play.
 
         Args:
@@ -243,16 +248,16 @@ class Scenario(Rules):
 
     # Writing
 
-    def resolved(self) -> dict[str, object]:
+    def resolve(self) -> dict[str, object]:
         """Return the scenario as JSON-able data, with all defaults, as a file would have it."""
         return to_data(self)
 
     def fingerprint(self, optimizer: str) -> dict[str, Any]:
         """Return all that fixes a play of an *optimizer*, except seed and replication, JSON-able.
 
-        Under `contents` are hashes of the files that it names: a play is not known by their names.
-        What cannot be written, such as a function, is there as its `repr`, and the paths of all
-        such are listed under `unwritten`: such plays cannot be known again.
+        Under `contents` are hashes of the files that it names: files are compared by what is in
+        them. What cannot be written, such as a function, is there as its `repr`, and its path is
+        listed under `unwritten`: plays of such a scenario cannot be recognised later.
 
         Args:
             optimizer: The name of an optimizer of this scenario.
@@ -266,7 +271,7 @@ class Scenario(Rules):
         """Return twelve digits that stay the same while the scenario does.
 
         They stand for all that its plays share: the environment, the channel of its rewards, the
-        experts and the rules, but for swept fields and what cannot be written. So optimizers,
+        experts and the rules, except swept fields and what cannot be written. So optimizers,
         values of the sweep, replications, seed, title and record may change.
         """
         return compute_identity(self)

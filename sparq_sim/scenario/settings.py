@@ -111,7 +111,7 @@ def _complete(
     """Return a *setting* with the values that its *scenario* has at the other *paths*."""
     if setting.keys() >= set(paths):
         return dict(setting)
-    written = scenario.resolved()
+    written = scenario.resolve()
 
     def own(path: str) -> object:
         value = _find_written(written, path)
@@ -136,7 +136,7 @@ def _simplify(scenario: Scenario, path: str, value: Any, *, allow_import: bool) 
             changed = apply_setting(scenario, {path: number}, allow_import=allow_import)
         except ScenarioError:
             continue
-        if _find_written(changed.resolved(), path) == value:
+        if _find_written(changed.resolve(), path) == value:
             return number
     return value
 

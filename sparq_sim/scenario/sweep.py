@@ -20,16 +20,16 @@ MOST_SETTINGS = 10_000
 
 
 class Sweep(Model):
-    """Which fields take which values, and how these are combined to settings.
+    """Which fields take which values, and how the values are combined to settings.
 
     In a file, values are given by path, as in `"experts.sensor.channel.loss" = [0.0, 0.1]`.
     """
 
     way: Literal["grid", "zip", "list"] = "grid"
-    """How values are combined: all with all (`grid`), the first of all, then the second of all
-    (`zip`), or as `settings` lists them (`list`)."""
+    """How values are combined: each with each (`grid`), the first values together, then the second
+    ones (`zip`), or as `settings` lists them (`list`)."""
     values: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
-    """The values of each swept field, by its path, as `experts.sensor.channel.loss`."""
+    """The values of each swept field, by its path, such as `experts.sensor.channel.loss`."""
     settings: tuple[dict[str, Any], ...] = ()
     """The settings of a `list`, each a table of values by path."""
 

@@ -270,7 +270,7 @@ def find_play(trace: Trace, *, allow_import: bool = False) -> Played:
         told["play"], seed=told["seed"], name=told["optimizer"], allow_import=allow_import
     )
     _check_contents(told["play"], scenario.fingerprint(told["optimizer"]))
-    return scenario.played(told["optimizer"], told["replication"])
+    return scenario.prepare(told["optimizer"], told["replication"])
 
 
 def _check_contents(then: Mapping[str, Any], now: Mapping[str, Any]) -> None:

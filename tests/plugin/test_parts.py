@@ -544,7 +544,7 @@ def test_a_part_of_ones_own_is_set_swept_and_written_by_its_path(
     scenario = Scenario.load(file, overrides=[f"{path}.scale=3.0"])
     transits = [each.experts["sensor"].channel.transit for _, each in scenario.settings()]
     assert transits == [Weibull(shape=0.5, scale=3.0), Weibull(shape=2.0, scale=3.0)]
-    again = Scenario.model_validate(json.loads(json.dumps(scenario.resolved())))
+    again = Scenario.model_validate(json.loads(json.dumps(scenario.resolve())))
     assert again == scenario
     fingerprint = scenario.fingerprint("uniform")
     transit = {"kind": "own", "shape": 0.7, "scale": 3.0}

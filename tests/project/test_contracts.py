@@ -204,7 +204,8 @@ def test_a_scenario_is_checked_without_what_plays_it() -> None:
     loaded = loaded_after(
         "from sparq_sim.scenario.model import Scenario\nScenario.load('synthetic').settings()"
     )
-    assert not loaded & {"scipy", "plotly", "pyarrow"}
+    assert not loaded & {"scipy", "plotly", "pyarrow", "simpy", "asyncio", "jinja2"}
+    assert not loaded & {"sparq_sim.simulation.engine", "sparq_sim.simulation.delivery"}
 
 
 PLAYERS = {

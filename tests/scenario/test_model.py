@@ -479,7 +479,7 @@ def test_a_default_is_that_of_each_optimizer_that_has_the_field_and_does_not_set
     written = Scenario.load(write(tmp_path, WRITTEN))
     assert shared.optimizers == written.optimizers
     assert shared.fingerprint("tv") == written.fingerprint("tv")
-    assert shared.resolved()["optimizers"] == written.resolved()["optimizers"]
+    assert shared.resolve()["optimizers"] == written.resolve()["optimizers"]
 
 
 def test_defaults_go_to_models_and_to_lists_of_kinds_too() -> None:
@@ -511,7 +511,7 @@ def test_a_table_of_an_optimizer_is_laid_over_that_of_the_defaults(tmp_path: Pat
     kernel = 'kernel = { kind = "matern-3/2", length_scale = 2.0, variance = 4.0 }'
     file = write(tmp_path, SHARED.replace("width = 2.0", kernel))
     scenario = Scenario.load(file, overrides=["optimizers.gp.kernel.length_scale=3"])
-    kernels = [scenario.resolved()["optimizers"][name]["kernel"] for name in ("gp", "tv")]  # type: ignore[index] # JSON
+    kernels = [scenario.resolve()["optimizers"][name]["kernel"] for name in ("gp", "tv")]  # type: ignore[index] # JSON
     assert [each["length_scale"] for each in kernels] == [3.0, 2.0]
     assert [each["variance"] for each in kernels] == [4.0, 4.0]
 
@@ -593,7 +593,7 @@ shared.kind = "gp-ucb"
 def test_an_override_wins_over_the_file(
     tmp_path: Path, override: str, path: str, value: object
 ) -> None:
-    found: Any = Scenario.load(write(tmp_path, SMALL + SENSOR), overrides=[override]).resolved()
+    found: Any = Scenario.load(write(tmp_path, SMALL + SENSOR), overrides=[override]).resolve()
     assert found["experts"]["sensor"]["channel"]["noise"]["std"] == 0.1
     for key in path.split("."):
         found = found[key]
@@ -887,7 +887,7 @@ def test_what_cannot_be_written_is_said_so() -> None:
 
 def test_a_resolved_scenario_is_the_scenario() -> None:
     scenario = Scenario.load(FULL)
-    assert Scenario.model_validate(json.loads(json.dumps(scenario.resolved()))) == scenario
+    assert Scenario.model_validate(json.loads(json.dumps(scenario.resolve()))) == scenario
 
 
 def identity(folder: Path, *overrides: str, text: str = SMALL + SENSOR) -> str:
@@ -1516,5 +1516,5 @@ def test_files_are_sought_beside_the_scenario(tmp_path: Path) -> None:
         'rounds = 3\nenvironment = { kind = "recorded", files = ["a.csv", "b/*.csv"] }\n'
         'optimizers = ["uniform"]\n'
     )
-    files = Scenario.load(file).resolved()["environment"]["files"]  # type: ignore[index]
+    files = Scenario.load(file).resolve()["environment"]["files"]  # type: ignore[index]
     assert files == [str(tmp_path / "a.csv"), str(tmp_path / "b/*.csv")]
