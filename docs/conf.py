@@ -148,7 +148,7 @@ def whole_docstrings(app: Sphinx, name: str, source: list[str]) -> None:
 def _directives(found: re.Match[str]) -> str:
     if found["what"] not in reference.MARKERS:
         return found[0]
-    return reference.directives(found["what"], found["given"].removeprefix(":").strip())
+    return reference.format_directives(found["what"], found["given"].removeprefix(":").strip())
 
 
 def setup(app: Sphinx) -> None:

@@ -1,4 +1,4 @@
-"""Make every figure and table of README and docs anew: `python -m reproduce [NAME ...]`.
+"""Make every figure and table of README and docs again: `python -m reproduce [NAME ...]`.
 
 A name is that of a study in docs/results/studies.toml or of another part: theory, pictures, drift,
 ozone, demo, screenshots, benchmarks. Without names all is made; what needs a file, a browser or a
@@ -38,57 +38,57 @@ class AbsentError(Exception):
     """Something is not there, so a part is left as it is."""
 
 
-def studied(one: studies.Listed, jobs: int | None) -> None:
+def make_study(one: studies.Listed, jobs: int | None) -> None:
     """Play a study, and draw it."""
     if one.missing:
         raise AbsentError(", ".join(one.missing))
-    study = studies.played(one, studies.PLAYS / one.name, jobs)
-    figures.drawn(one, study)
+    study = studies.play_study(one, studies.PLAYS / one.name, jobs)
+    figures.draw(one, study)
 
 
 def theory() -> None:
     """Check the paper's theorems, to docs/results/theory.json."""
-    _told("-m", "reproduce.theory")
+    _run("-m", "reproduce.theory")
 
 
 def pictures() -> None:
     """Draw the environments, to docs/pictures/environments."""
-    _told("-m", "reproduce.pictures")
+    _run("-m", "reproduce.pictures")
 
 
 def drift() -> None:
     """Measure how fast environments drift."""
-    _write("drift", _told("-m", "reproduce.drift_table"))
+    _write("drift", _run("-m", "reproduce.drift_table"))
 
 
 def ozone() -> None:
     """Compare the real network with the synthetic one."""
     if not Path(readings := expandvars(OZONE)).is_file():
         raise AbsentError(OZONE)
-    _write("ozone", _told("-m", "reproduce.ozone_table", readings))
+    _write("ozone", _run("-m", "reproduce.ozone_table", readings))
 
 
 def demo() -> None:
     """Do as `make demo` does, in a new folder."""
     with TemporaryDirectory() as folder:
         command = ("-m", "sparq_sim", "run", "synthetic", "--out", "studies/demo", "--into")
-        _write("demo", _told(*command, folder=Path(folder)))
+        _write("demo", _run(*command, folder=Path(folder)))
 
 
 def screenshots() -> None:
     """Take the pictures of the report, to docs/pictures/report."""
-    if absent := browser.absent():
+    if absent := browser.find_absent():
         raise AbsentError(", ".join(map(str, absent)))
-    _told("-m", "reproduce.screenshots")
+    _run("-m", "reproduce.screenshots")
 
 
 def benchmarks() -> None:
     """Measure ratios against peers, to docs/results/benchmarks.json."""
     from benchmarks.compare import format_duration
 
-    found, absent = dict(studies.results("benchmarks")), set()
+    found, absent = dict(studies.read_results("benchmarks")), set()
     for name in BENCHMARKS:
-        rows = json.loads(_told("-m", f"benchmarks.{name}", "--json"))
+        rows = json.loads(_run("-m", f"benchmarks.{name}", "--json"))
         if peers := {row["missing"] for row in rows if row["missing"]}:
             absent |= peers
             continue
@@ -108,8 +108,8 @@ def benchmarks() -> None:
         raise AbsentError(", ".join(sorted(absent)))
 
 
-def _told(*command: str | Path, folder: Path = ROOT) -> str:
-    """Run Python; give what it prints."""
+def _run(*command: str | Path, folder: Path = ROOT) -> str:
+    """Run Python, and return what it prints."""
     ran = subprocess.run(
         [sys.executable, *command],
         check=False,
@@ -130,11 +130,13 @@ def _write(name: str, text: str) -> None:
     path.write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 
-def parts(jobs: int | None = None) -> Mapping[str, Callable[[], None]]:
-    """Give all that can be made, by name, in the order in which it is made."""
+def list_parts(jobs: int | None = None) -> Mapping[str, Callable[[], None]]:
+    """Return all parts that can be made, by name, in the order in which they are made."""
     # Benchmarks come last, when nothing else runs.
     others = (theory, pictures, drift, ozone, demo, screenshots, benchmarks)
-    plays = {name: lambda one=one: studied(one, jobs) for name, one in studies.listed().items()}
+    plays = {
+        name: lambda one=one: make_study(one, jobs) for name, one in studies.read_list().items()
+    }
     return plays | {part.__name__: part for part in others}
 
 
@@ -146,7 +148,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--fresh", action="store_true", help="delete the plays of before")
     parser.add_argument("--render-only", action="store_true", help="make nothing, write the pages")
     asked = parser.parse_args(arguments)
-    known = parts(asked.jobs)
+    known = list_parts(asked.jobs)
     if unknown := [name for name in asked.names if name not in known]:
         print(f"nothing is called {unknown[0]!r}: {did_you_mean(unknown[0], known)}")
         return 2
@@ -156,12 +158,12 @@ def main(arguments: Sequence[str]) -> int:
             for name in names:
                 shutil.rmtree(studies.PLAYS / name, ignore_errors=True)
         # One that fails stops no other: the whole takes long.
-        well = [made(name, known[name]) for name in names]
-        well += [made("pages", pages.render)]
+        well = [make(name, known[name]) for name in names]
+        well += [make("pages", pages.render)]
     return 0 if all(well) else 2
 
 
-def made(name: str, part: Callable[[], None]) -> bool:
+def make(name: str, part: Callable[[], None]) -> bool:
     """Make a part, and say so, or why not; tell whether it went well."""
     begun = perf_counter()
     try:

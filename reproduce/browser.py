@@ -17,7 +17,7 @@ VARIABLES = {"SPARQ_CHROMIUM": "chromium", "SPARQ_CHROMEDRIVER": "chromedriver"}
 """Each names a program, by default the one that is called so."""
 
 
-def programs() -> tuple[Path, Path]:
+def find_programs() -> tuple[Path, Path]:
     """Return where Chromium and its driver are, or should be."""
     chromium, driver = (
         Path(os.environ.get(variable) or shutil.which(program) or f"/usr/bin/{program}")
@@ -26,13 +26,13 @@ def programs() -> tuple[Path, Path]:
     return chromium, driver
 
 
-def absent() -> list[Path]:
+def find_absent() -> list[Path]:
     """Return those of the two programs that are not there."""
-    return [program for program in programs() if not program.is_file()]
+    return [program for program in find_programs() if not program.is_file()]
 
 
 @contextmanager
-def driven(home: Path, *flags: str, capabilities: Mapping[str, Any] | None = None) -> Iterator[Any]:
+def drive(home: Path, *flags: str, capabilities: Mapping[str, Any] | None = None) -> Iterator[Any]:
     """Start Chromium without a window, with an empty *home*, and end it.
 
     Args:
@@ -46,7 +46,7 @@ def driven(home: Path, *flags: str, capabilities: Mapping[str, Any] | None = Non
     from selenium.webdriver import Chrome, ChromeOptions
     from selenium.webdriver.chrome.service import Service
 
-    chromium, driver = programs()
+    chromium, driver = find_programs()
     options = ChromeOptions()
     options.binary_location = str(chromium)
     for flag in ("headless=new", "no-sandbox", "disable-gpu", "no-first-run", *flags):

@@ -101,7 +101,7 @@ class Block:
     """Whether only empty lines part it from the block before."""
 
 
-def blocks(page: Path) -> Iterator[Block]:
+def read_blocks(page: Path) -> Iterator[Block]:
     """Return the fenced blocks of a page in order."""
     opening: re.Match[str] | None = None
     begun, kept, follows = 0, [""], False
@@ -273,7 +273,7 @@ def run_at_once(main: Coroutine[Any, Any, Any]) -> Any:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Page]:
+def open_page(path: Path) -> Iterator[Page]:
     """Open a page in a folder of its own, with a module, so that its classes can be pickled."""
     module = ModuleType(PAGE)
     sys.modules[PAGE] = module
@@ -291,27 +291,29 @@ def opened(path: Path) -> Iterator[Page]:
             importlib.invalidate_caches()
 
 
-def failure(path: Path) -> tuple[int, str | None]:
+def check_page(path: Path) -> tuple[int, str | None]:
     """Check a page; return how many blocks were checked, and what is wrong, if anything is."""
     checked = 0
-    with opened(path) as page:
+    with open_page(path) as page:
         try:
-            for block in blocks(path):
+            for block in read_blocks(path):
                 checked += page.check(block)
             page.check_names()
         except WrongError as wrong:
-            return checked, f"{named(path)}:{wrong.line}: {wrong}"
+            return checked, f"{shorten(path)}:{wrong.line}: {wrong}"
     return checked, None
 
 
-def named(path: Path) -> Path:
+def shorten(path: Path) -> Path:
     """Return a path from the root of the repository, if it is within."""
     return path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
 
 
-def unlisted() -> list[str]:
+def find_unlisted() -> list[str]:
     """Return the public names that the reference does not list."""
-    listed = {entry.path for entry in reference.listed(reference.PAGE.read_text(encoding="utf-8"))}
+    listed = {
+        entry.path for entry in reference.list_page(reference.PAGE.read_text(encoding="utf-8"))
+    }
     return [name for name in sparq_sim.__all__ if f"sparq_sim.{name}" not in listed]
 
 
@@ -326,13 +328,13 @@ def main(names: list[str]) -> int:
     failed = False
     for page in pages:
         began = perf_counter()
-        checked, wrong = failure(page)
+        checked, wrong = check_page(page)
         if wrong is not None:
             failed = True
             print(wrong)
         elif checked:
-            print(f"{named(page)}: {checked} blocks, {perf_counter() - began:.1f} s")
-    for name in unlisted():
+            print(f"{shorten(page)}: {checked} blocks, {perf_counter() - began:.1f} s")
+    for name in find_unlisted():
         failed = True
         print(f"reference.md: sparq_sim.{name} is public, and not listed")
     return int(failed)

@@ -59,7 +59,7 @@ class Measured(NamedTuple):
     budget: float
 
 
-def measured(environment: Environment) -> Measured:
+def measure(environment: Environment) -> Measured:
     """Measure the drift over all starts: replications 0, 1 and 2 of plays with seed 0."""
     with threadpool_limits(limits=1):
         found = []
@@ -73,10 +73,10 @@ def measured(environment: Environment) -> Measured:
     )
 
 
-def line(name: str) -> str:
+def format_line(name: str) -> str:
     """Measure one row, and lay it out."""
     environment, tolerance = ROWS[name]
-    numbers = " | ".join(_short(number) for number in measured(environment))
+    numbers = " | ".join(_short(number) for number in measure(environment))
     return f"| {name} | {numbers} | {tolerance} |"
 
 
@@ -88,7 +88,7 @@ def main(names: list[str]) -> None:
     """Print the rows called *names*, or all."""
     print("| environment | largest | mean | budget | best to |\n|---|---:|---:|---:|---|")
     for name in names or ROWS:
-        print(line(name))
+        print(format_line(name))
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ from unittest.mock import patch
 import numpy as np
 
 from reproduce import DOCS
-from reproduce.pages import quantity, shown
-from reproduce.studies import Listed, Results, results, words
+from reproduce.pages import find_quantity, format_value
+from reproduce.studies import Listed, Results, read_results, shorten_paths
 from sparq_sim.report.palette import GREY, MARKERS, SERIES
 from sparq_sim.report.print import save
 from sparq_sim.report.print.style import STYLE, apply_style
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 PICTURES = DOCS / "pictures" / "results"
 
 
-def drawn(one: Listed, study: Study) -> None:
+def draw(one: Listed, study: Study) -> None:
     """Draw all figures of a study."""
     PICTURES.mkdir(parents=True, exist_ok=True)
-    told = results(one.name)
+    told = read_results(one.name)
     # Letters as outlines: a reader's browser need not have the font, nor one as narrow.
     with patch.dict(STYLE, {"svg.fonttype": "path"}):
         for wanted in one.figures:
@@ -75,13 +75,13 @@ def _paint_totals(axes: Axes, told: Results, end: float) -> None:
 
 def _paint_against(axes: Axes, told: Results, word: str) -> None:
     lines = told["rows"]
-    values = [words(row["setting"]).get(word) for row in lines]
+    values = [shorten_paths(row["setting"]).get(word) for row in lines]
     swept = np.unique([float(str(value)) for value in values if value is not None])
     # "gp-ucb, theory" has the colour of "gp-ucb".
     families = list(dict.fromkeys(row["optimizer"].partition(",")[0] for row in lines))
     for name in dict.fromkeys(row["optimizer"] for row in lines):
         own = [row for row in lines if row["optimizer"] == name]
-        flat = word not in words(own[0]["setting"])
+        flat = word not in shorten_paths(own[0]["setting"])
         means, low, high = (
             np.array([row[f"average_regret{end}"] for row in own] * (len(swept) if flat else 1))
             for end in ("", "_low", "_high")
@@ -103,14 +103,14 @@ def _paint_against(axes: Axes, told: Results, word: str) -> None:
         axes.set_ylim(0.0)
     if swept[0] > 0 and swept[-1] >= 10 * swept[0]:
         axes.set_xscale("log")
-        axes.set_xticks(swept, [shown(value) for value in swept])
+        axes.set_xticks(swept, [format_value(value) for value in swept])
         axes.set_xticks([], minor=True)
 
 
 def _paint_rows(axes: Axes, told: Results, _: object) -> None:
     lines = told["rows"]
     means = [row["average_regret"] for row in lines]
-    reaches = [quantity(row, "average_regret")[1] or 0.0 for row in lines]
+    reaches = [find_quantity(row, "average_regret")[1] or 0.0 for row in lines]
     places = range(len(lines), 0, -1)
     axes.errorbar(means, places, xerr=reaches, fmt="o", color=SERIES[0])
     axes.set_yticks(list(places), [row["optimizer"] for row in lines])

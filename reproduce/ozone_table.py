@@ -26,7 +26,7 @@ APART = ((0, 25), (25, 50), (50, 100), (150, 250))
 EARTH = 6371.0
 
 
-def figures(landscape: Landscape, days: int = DAYS) -> dict[str, float]:
+def compute_figures(landscape: Landscape, days: int = DAYS) -> dict[str, float]:
     """Compute the figures of the first *days* of a network; levels in ppb."""
     domain = landscape.domain
     assert isinstance(domain, Sites)
@@ -63,18 +63,18 @@ def figures(landscape: Landscape, days: int = DAYS) -> dict[str, float]:
     return {name: float(number) for name, number in found.items()}
 
 
-def synthetic(seeds: int = SEEDS, days: int = DAYS) -> dict[str, float]:
+def average_synthetic(seeds: int = SEEDS, days: int = DAYS) -> dict[str, float]:
     """Average the figures of the synthetic network over *seeds*."""
     network = SensorNetwork()
     each = []
     for seed in range(seeds):
         with open_landscape(network, rng=Generator(Philox(key=seed))) as landscape:
-            each.append(figures(landscape, days))
+            each.append(compute_figures(landscape, days))
     return {name: float(np.mean([one[name] for one in each])) for name in each[0]}
 
 
-def table(columns: dict[str, dict[str, float]]) -> str:
-    """Lay out *columns* of figures in Markdown."""
+def format_table(columns: dict[str, dict[str, float]]) -> str:
+    """Return *columns* of figures as a Markdown table."""
     lines = [f"| figure | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
     for name in next(iter(columns.values())):
         cells = " | ".join(f"{column[name]:.2f}" for column in columns.values())
@@ -89,7 +89,7 @@ def _memory(paths: NDArray[np.float64], lag: int) -> float:
 
 
 def _distances(places: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the great-circle distances in kilometres (haversine formula)."""
+    """Return the great-circle distances in kilometres (haversine formula)."""
     latitude, longitude = np.radians(places).T
     square = np.sin((latitude[:, None] - latitude) / 2) ** 2
     square += (
@@ -106,9 +106,9 @@ def main(arguments: Sequence[str]) -> None:
     if arguments:
         with open_landscape(Recorded(files=tuple(arguments))) as real:
             assert isinstance(real, RecordedLandscape)
-            columns["real"] = figures(real, real.steps)
-    columns["synthetic"] = synthetic()
-    print(table(columns))
+            columns["real"] = compute_figures(real, real.steps)
+    columns["synthetic"] = average_synthetic()
+    print(format_table(columns))
 
 
 if __name__ == "__main__":

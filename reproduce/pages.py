@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from reproduce import DOCS, ROOT, reference
-from reproduce.studies import LEVELS, RESULTS, Listed, Row, listed, results, words
+from reproduce.studies import LEVELS, RESULTS, Listed, Row, read_list, read_results, shorten_paths
 from sparq_sim.errors import SparqError, did_you_mean
 
 MARKED = re.compile(r"<!-- (?P<what>[a-z]+)(?P<given>[^>]*?) -->(?P<text>.*?)<!-- end -->", re.S)
@@ -43,28 +43,28 @@ PRINTED = ("drift", "ozone", "demo")
 # Rows
 
 
-def sourced(name: str) -> list[Row]:
-    """Give the rows of a source."""
+def find_rows(name: str) -> list[Row]:
+    """Return the rows of a source."""
     book, _, part = name.partition(".")
-    known: list[str] = [*listed(), "drift", "ozone"]
+    known: list[str] = [*read_list(), "drift", "ozone"]
     if book in BOOKS:
-        parts = results(book)
+        parts = read_results(book)
         if part in parts:
             return list(parts[part])
         known = [f"{book}.{each}" for each in parts]
     elif name in ("drift", "ozone"):
-        return _tabled(printed(name))
+        return _read_table(read_printed(name))
     elif name in known:
-        return list(results(name)["rows"])
+        return list(read_results(name)["rows"])
     raise SparqError(f"nothing is called {name!r}: {did_you_mean(name, known)}")
 
 
-def printed(name: str) -> str:
+def read_printed(name: str) -> str:
     """Read what a script has printed."""
     return (RESULTS / f"{name}.txt").read_text(encoding="utf-8").rstrip()
 
 
-def _tabled(text: str) -> list[Row]:
+def _read_table(text: str) -> list[Row]:
     """Read a table in Markdown."""
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
     heads, _, *body = lines
@@ -80,8 +80,8 @@ def _number_if(text: str) -> float | str:
         return text
 
 
-def chosen(found: Sequence[Row], wanted: str) -> list[Row]:
-    """Give the rows that have all that is *wanted*; of several texts of one column, any."""
+def select_rows(found: Sequence[Row], wanted: str) -> list[Row]:
+    """Return the rows that have all that is *wanted*; of several texts of one column, any."""
     rows = list(found)
     texts: dict[str, set[str]] = {}
     for row in rows:
@@ -96,14 +96,14 @@ def chosen(found: Sequence[Row], wanted: str) -> list[Row]:
         if own & {*names}:
             rows = [row for row in rows if {*_texts(row.get(column))} & {*names}]
     for word, value in (part.split("=") for part in _parts(wanted) if "=" in part):
-        rows = [row for row in rows if shown(_value(row, word)) == value]
+        rows = [row for row in rows if format_value(_value(row, word)) == value]
     if not rows:
         raise SparqError(f"no row has {wanted!r}")
     return rows
 
 
 def _texts(value: object) -> list[str]:
-    """Give the names that a cell goes by: "what; peer" of a benchmark by each."""
+    """Return the names by which a cell is chosen: each part of "what; peer" of a benchmark."""
     return _parts(value) if isinstance(value, str) else []
 
 
@@ -112,11 +112,11 @@ def _parts(text: str) -> list[str]:
 
 
 def _value(row: Row, column: str) -> Any:
-    return words(row.get("setting", {})).get(column, row.get(column))
+    return shorten_paths(row.get("setting", {})).get(column, row.get(column))
 
 
-def quantity(row: Row, column: str) -> tuple[Any, float | None]:
-    """Give the value of a column, and half its interval where it has one."""
+def find_quantity(row: Row, column: str) -> tuple[Any, float | None]:
+    """Return the value of a column, and half its interval where it has one."""
     if column.startswith("total@"):
         price = float(column.removeprefix("total@"))
         return row["average_regret"] + price * row["asked_per_round"], None
@@ -128,18 +128,18 @@ def quantity(row: Row, column: str) -> tuple[Any, float | None]:
 # Numbers
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """Write what is swept."""
     return f"{value:g}" if isinstance(value, float | int) else "" if value is None else str(value)
 
 
 def _decimals(numbers: Sequence[float]) -> int:
-    """Give how many decimals are worth showing beside the largest of *numbers*."""
+    """Return how many decimals are shown, given the largest of *numbers*."""
     largest = max((abs(number) for number in numbers), default=0.0)
     return 4 if largest < 0.025 else 3 if largest < 2 else 2 if largest < 20 else int(largest < 200)
 
 
-def _measured(value: float, reach: float | None, decimals: int) -> str:
+def _format_measured(value: float, reach: float | None, decimals: int) -> str:
     text = f"{value:,.{decimals}f}"
     return text if reach is None else f"{text} ± {reach:,.{decimals}f}"
 
@@ -147,47 +147,50 @@ def _measured(value: float, reach: float | None, decimals: int) -> str:
 def _three_digits(value: object) -> str:
     """Write a number of a source that has no intervals."""
     if not isinstance(value, float | int):
-        return shown(value)
+        return format_value(value)
     if value == int(value) and abs(value) < 1e6:
         return f"{int(value):,}"
     return f"{value:.3g}" if 1e-3 <= abs(value) < 1e6 else f"{value:.1e}"
 
 
-def number(name: str, column: str, wanted: str = "") -> str:
+def format_number(name: str, column: str, wanted: str = "") -> str:
     """Write one number of a source, as the page asks."""
     column, _, form = (part.strip() for part in column.partition(":"))
     if column in LEVELS and not wanted:
-        (level,) = results(name)["levels"]
+        (level,) = read_results(name)["levels"]
         return format(level[column], form) if form else _level(level[column])
     pick, _, rest = column.partition(" ")
-    rows = chosen(sourced(name), wanted)
+    rows = select_rows(find_rows(name), wanted)
     if pick in ("least", "most"):
         column, ends = rest, min if pick == "least" else max
-        rows = [ends(rows, key=lambda row: quantity(row, column)[0])]
+        rows = [ends(rows, key=lambda row: find_quantity(row, column)[0])]
     if len(rows) > 1:
         raise SparqError(f"{name}: {wanted!r} are {len(rows)} rows; say which, or least, or most")
-    value, reach = quantity(rows[0], column.removesuffix("±").strip())
+    value, reach = find_quantity(rows[0], column.removesuffix("±").strip())
     if not isinstance(value, float | int):
         if form or not value:
             raise SparqError(f"{name} has no number {column!r} in row {wanted!r}")
         return str(value)
     if form:
         return format(value, form).replace("%", " %")
-    if name not in listed():
+    if name not in read_list():
         return _three_digits(value)
-    return _measured(value, reach if column.endswith("±") else None, _decimals([value]))
+    return _format_measured(value, reach if column.endswith("±") else None, _decimals([value]))
 
 
 def _level(value: float) -> str:
-    return _measured(value, None, _decimals([value]))
+    return _format_measured(value, None, _decimals([value]))
 
 
-def level_sentence(name: str) -> str:
-    """Say what simple policies would get."""
+def describe_levels(name: str) -> str:
+    """Return a sentence on what simple policies would get."""
     sentences = []
-    found = results(name)["levels"]
+    found = read_results(name)["levels"]
     for level in found:
-        at = ", ".join(f"{word} {shown(value)}" for word, value in words(level["setting"]).items())
+        at = ", ".join(
+            f"{word} {format_value(value)}"
+            for word, value in shorten_paths(level["setting"]).items()
+        )
         uniform, fixed, late = (_level(level[each]) for each in LEVELS)
         sentences.append(
             f"{f'At {at}, u' if len(found) > 1 and at else 'U'}niform play would have {uniform}, "
@@ -199,15 +202,15 @@ def level_sentence(name: str) -> str:
 # Tables
 
 
-def table(name: str, columns: str = "", wanted: str = "") -> str:
-    """Lay out rows of a source in Markdown; of a study, say how it is played."""
-    lines = chosen(sourced(name), wanted)
-    study = listed().get(name)
+def format_table(name: str, columns: str = "", wanted: str = "") -> str:
+    """Return rows of a source as a Markdown table; for a study, with the command that plays it."""
+    lines = select_rows(find_rows(name), wanted)
+    study = read_list().get(name)
     given = _parts(columns) or _all_columns(study, lines)
     if given[0].startswith("by "):
-        body = _crossed(lines, given[0].removeprefix("by "))
+        body = _make_cross_table(lines, given[0].removeprefix("by "))
     else:
-        body = _listed(lines, given, rounded=study is None)
+        body = _make_cells(lines, given, rounded=study is None)
     text = "\n".join(f"| {' | '.join(line)} |" for line in body)
     return text if study is None else f"{text}\n\n{_caption(study, lines)}"
 
@@ -221,11 +224,13 @@ def _caption(study: Listed, lines: Sequence[Row]) -> str:
     return f"*{plays} replications; ± half a 95 % interval. `{study.command}`*"
 
 
-def _listed(lines: Sequence[Row], given: Sequence[str], *, rounded: bool) -> list[Sequence[str]]:
-    """Give the cells of a table with the columns *given*, a line a row."""
+def _make_cells(
+    lines: Sequence[Row], given: Sequence[str], *, rounded: bool
+) -> list[Sequence[str]]:
+    """Return the cells of a table with the columns *given*, one line per row."""
     parted = [part.partition(":") for part in given]
     names = [name.strip() for name, _, _ in parted]
-    known = set[str]().union(*lines, *(words(row.get("setting", {})) for row in lines))
+    known = set[str]().union(*lines, *(shorten_paths(row.get("setting", {})) for row in lines))
     for name in names:
         if name not in known and not name.startswith("total@"):
             raise SparqError(f"there is no column {name!r}: {did_you_mean(name, known)}")
@@ -235,13 +240,15 @@ def _listed(lines: Sequence[Row], given: Sequence[str], *, rounded: bool) -> lis
     return [heads, aligned, *zip(*cells, strict=True)]
 
 
-def _crossed(lines: Sequence[Row], word: str) -> list[Sequence[str]]:
-    """Give average regrets: a line a value of what is swept, a column an optimizer."""
+def _make_cross_table(lines: Sequence[Row], word: str) -> list[Sequence[str]]:
+    """Return average regrets: one line per swept value, one column per optimizer."""
     names = list(dict.fromkeys(row["optimizer"] for row in lines))
     cells: dict[str, dict[str, str]] = {}
     regrets = _column(lines, "average_regret", rounded=False)
     for row, cell in zip(lines, regrets, strict=True):
-        cells.setdefault(shown(words(row["setting"]).get(word)), {})[row["optimizer"]] = cell
+        cells.setdefault(format_value(shorten_paths(row["setting"]).get(word)), {})[
+            row["optimizer"]
+        ] = cell
     if "" in cells:
         raise SparqError(f"by {word}: it is not swept for {', '.join(cells[''])}")
     body = [[value, *(found.get(name, "") for name in names)] for value, found in cells.items()]
@@ -249,61 +256,61 @@ def _crossed(lines: Sequence[Row], word: str) -> list[Sequence[str]]:
 
 
 def _column(lines: Sequence[Row], name: str, *, rounded: bool) -> Iterator[str]:
-    pairs = [quantity(row, name) for row in lines]
-    swept = any(name in words(row.get("setting", {})) for row in lines)
+    pairs = [find_quantity(row, name) for row in lines]
+    swept = any(name in shorten_paths(row.get("setting", {})) for row in lines)
     decimals = _decimals([value for value, _ in pairs if isinstance(value, float)])
     for value, reach in pairs:
         if rounded:
             yield _three_digits(value)
         elif swept or not isinstance(value, float):
-            yield shown(value)
+            yield format_value(value)
         else:
-            yield _measured(value, reach, decimals)
+            yield _format_measured(value, reach, decimals)
 
 
 # Pages
 
 
-def rendered(text: str) -> str:
+def render_text(text: str) -> str:
     """Write all marked parts of a page anew."""
     return MARKED.sub(
         lambda found: (
             f"<!-- {found['what']}{found['given']} -->"
-            f"{_inner(found['what'], found['given'].removeprefix(':').strip())}<!-- end -->"
+            f"{_render_marker(found['what'], found['given'].removeprefix(':').strip())}<!-- end -->"
         ),
         text,
     )
 
 
-def _inner(what: str, given: str) -> str:
+def _render_marker(what: str, given: str) -> str:
     match what:
         case "number":
-            return number(*(part.strip() for part in given.split(",", 2)))
+            return format_number(*(part.strip() for part in given.split(",", 2)))
         case "results":
-            return f"\n\n{table(*(part.strip() for part in given.split('|')))}\n\n"
+            return f"\n\n{format_table(*(part.strip() for part in given.split('|')))}\n\n"
         case "levels":
-            return f"\n\n{level_sentence(given)}\n\n"
+            return f"\n\n{describe_levels(given)}\n\n"
         case _ if what in reference.MARKERS:
-            return f"\n\n{reference.markdown(what, given)}\n\n"
+            return f"\n\n{reference.format_markdown(what, given)}\n\n"
         case _ if what in PRINTED:
-            text = printed(what)
+            text = read_printed(what)
             return f"\n\n{text}\n\n" if given == "table" else f"\n```text\n{text}\n```\n"
     raise SparqError(f"there is no marker {what!r}")
 
 
-def pages() -> list[Path]:
+def list_pages() -> list[Path]:
     """List the pages that may hold results."""
     ours = [page for page in DOCS.rglob("*.md") if "_build" not in page.parts]
     return [ROOT / "README.md", *sorted(ours)]
 
 
 def render() -> None:
-    """Write the pages whose marked parts have changed; tell of those that cannot be."""
+    """Write the pages whose marked parts have changed; raise an error for those that cannot be."""
     wrong = []
-    for page in pages():
+    for page in list_pages():
         name, old = page.relative_to(ROOT), page.read_text(encoding="utf-8")
         try:
-            new = rendered(old)
+            new = render_text(old)
         except (SparqError, ValueError, TypeError) as error:
             wrong.append(f"{name}: {error}")
             continue

@@ -79,7 +79,7 @@ class Entry:
 # What is listed
 
 
-def modules() -> list[str]:
+def list_modules() -> list[str]:
     """List the public modules, and the packages that have names of their own."""
     found = []
     for package in PACKAGES:
@@ -99,7 +99,7 @@ def is_inner(module: str) -> bool:
     return any(module == room or module.startswith(f"{room.rstrip('.')}.") for room in INNER)
 
 
-def public(module: str) -> list[str]:
+def list_names(module: str) -> list[str]:
     """List the public names of a *module*: its `__all__`, or else all without an underscore."""
     loaded = import_module(module)
     if (given := getattr(loaded, "__all__", None)) is not None:
@@ -112,14 +112,14 @@ def public(module: str) -> list[str]:
     return [name for name in (*_aliases(module), *own) if not name.startswith("_")]
 
 
-def entries(marker: str, given: str) -> list[Entry]:
+def list_entries(marker: str, given: str) -> list[Entry]:
     """List what a *marker* of the page stands for, with what is *given* in it."""
     if marker == "plugins":
         return list(_bundled(given))
     if marker == "room":
-        return [entry for module in _room(given) for entry in entries("names", module)]
+        return [entry for module in _room(given) for entry in list_entries("names", module)]
     module, _, names = (part.strip() for part in given.partition("|"))
-    known = public(module)
+    known = list_names(module)
     wanted = [name.strip() for name in names.split(";") if name.strip()]
     for name in wanted:
         if name not in known:
@@ -131,16 +131,16 @@ def entries(marker: str, given: str) -> list[Entry]:
 
 def _room(package: str) -> list[str]:
     """Return the public modules of a package that users need, itself among them."""
-    within = [name for name in modules() if f"{name}.".startswith(f"{package}.")]
+    within = [name for name in list_modules() if f"{name}.".startswith(f"{package}.")]
     if not within:
         raise SparqError(f"there is no package {package!r} with public modules")
     return [name for name in within if not is_inner(name)]
 
 
-def listed(page: str) -> list[Entry]:
+def list_page(page: str) -> list[Entry]:
     """List all that a *page* of the reference lists."""
     found = re.findall(rf"<!-- ({'|'.join(MARKERS)}): ([^>]*?) -->", page)
-    return [entry for marker, given in found for entry in entries(marker, given)]
+    return [entry for marker, given in found for entry in list_entries(marker, given)]
 
 
 def _is_elsewhere(module: str, name: str) -> bool:
@@ -169,15 +169,15 @@ def _bundled(kind: str) -> tuple[Entry, ...]:
 # As Markdown, which reads as it stands
 
 
-def markdown(marker: str, given: str) -> str:
+def format_markdown(marker: str, given: str) -> str:
     """Write a part of the reference."""
     if marker == "room":
         return "\n\n".join(
-            f"### {module}\n\n{markdown('names', module)}"
+            f"### {module}\n\n{format_markdown('names', module)}"
             for module in _room(given)
-            if entries("names", module)
+            if list_entries("names", module)
         )
-    lines = [line for entry in entries(marker, given) for line in _lines(entry)]
+    lines = [line for entry in list_entries(marker, given) for line in _lines(entry)]
     about = "" if marker == "plugins" or "|" in given else _summary(_tree(given)) + "\n\n"
     return about + "\n".join(lines)
 
@@ -361,16 +361,16 @@ def _sentence_below(module: str, name: str) -> str:
 # As directives, by which Sphinx shows whole docstrings
 
 
-def directives(marker: str, given: str) -> str:
+def format_directives(marker: str, given: str) -> str:
     """Write a part of the reference for Sphinx."""
     if marker == "room":
         return "\n\n".join(
-            f"### {module}\n\n{directives('names', module)}"
+            f"### {module}\n\n{format_directives('names', module)}"
             for module in _room(given)
-            if entries("names", module)
+            if list_entries("names", module)
         )
     about = "" if marker == "plugins" or "|" in given else _summary(_tree(given))
-    lines = [line for entry in entries(marker, given) for line in _directive(entry)]
+    lines = [line for entry in list_entries(marker, given) for line in _directive(entry)]
     return "\n".join([about, "", "```{eval-rst}", *lines, "```"])
 
 

@@ -179,7 +179,7 @@ SHOTS: Mapping[str, Shot] = {
 }
 
 
-def played(name: str, folder: Path) -> Path:
+def play_study(name: str, folder: Path) -> Path:
     """Play a study, and give its report."""
     if name == "synthetic":
         scenario = Scenario.load(name, overrides=["replications=8"])
@@ -251,7 +251,7 @@ return [
 """
 
 
-def saved(picture: bytes, path: Path) -> None:
+def save(picture: bytes, path: Path) -> None:
     """Write a picture with at most 256 colours, which take a third of the room."""
     image = Image.open(io.BytesIO(picture)).convert("RGB")
     # Without a round of k-means thin lines would lose their colours to large areas.
@@ -260,7 +260,7 @@ def saved(picture: bytes, path: Path) -> None:
 
 def main(names: list[str]) -> int:
     """Take the pictures called *names*, or all."""
-    if absent := browser.absent():
+    if absent := browser.find_absent():
         print(
             f"There is no {' and no '.join(map(str, absent))}: `make browser` installs them, as "
             f"root, or {' and '.join(browser.VARIABLES)} name them."
@@ -274,12 +274,12 @@ def main(names: list[str]) -> int:
     with TemporaryDirectory() as home:
         folder = Path(home)
         studies = dict.fromkeys(shot.study for shot in chosen.values())
-        pages = {name: played(name, folder) for name in studies}
-        with browser.driven(folder / "chromium", "hide-scrollbars") as driver:
+        pages = {name: play_study(name, folder) for name in studies}
+        with browser.drive(folder / "chromium", "hide-scrollbars") as driver:
             camera = Camera(driver)
             for name, shot in chosen.items():
                 path = FOLDER / f"{name}.png"
-                saved(camera.take(pages[shot.study], shot), path)
+                save(camera.take(pages[shot.study], shot), path)
                 print(f"{path}: {path.stat().st_size // 1024} kB")
     return 0
 

@@ -66,13 +66,13 @@ class Listed:
         return [file for file in self.needs if not Path(expandvars(file)).is_file()]
 
 
-def listed() -> dict[str, Listed]:
+def read_list() -> dict[str, Listed]:
     """Read the list of studies."""
     table = tomllib.loads((RESULTS / "studies.toml").read_text(encoding="utf-8"))
     return {name: Listed(name=name, **fields) for name, fields in table.items()}
 
 
-def played(one: Listed, folder: Path, jobs: int | None) -> Study:
+def play_study(one: Listed, folder: Path, jobs: int | None) -> Study:
     """Play what is missing of a study, and write what it comes to."""
     study = Study(scenario := one.load(), folder)
     report = study.run(Processes(jobs))
@@ -83,14 +83,14 @@ def played(one: Listed, folder: Path, jobs: int | None) -> Study:
         "overrides": list(one.overrides),
         "rounds": scenario.rules.most_rounds,
         "replications": scenario.replications,
-        "levels": levels(scenario),
-        "rows": rows(study, one.baseline),
+        "levels": compute_levels(scenario),
+        "rows": summarise(study, one.baseline),
     }
     write(one.name, told)
     return study
 
 
-def results(name: str) -> Results:
+def read_results(name: str) -> Results:
     """Read what docs/results has under a name."""
     path = RESULTS / f"{name}.json"
     if not path.is_file():
@@ -118,7 +118,7 @@ def _short(thing: Any) -> Any:
     return thing
 
 
-def levels(scenario: Scenario) -> list[dict[str, Any]]:
+def compute_levels(scenario: Scenario) -> list[dict[str, Any]]:
     """Compute the reference levels, means over replications, in each world that is swept."""
     worlds: dict[str, dict[str, Any]] = {}
     for setting, one in scenario.settings():
@@ -136,8 +136,8 @@ def levels(scenario: Scenario) -> list[dict[str, Any]]:
     return list(worlds.values())
 
 
-def rows(study: Study, baseline: str | None) -> list[dict[str, Any]]:
-    """Give a row an optimizer and setting.
+def summarise(study: Study, baseline: str | None) -> list[dict[str, Any]]:
+    """Return one row per optimizer and setting.
 
     It has what `sparq-sim compare --json` has, the average regret of each replication, and the
     differences from the *baseline*.
@@ -158,18 +158,18 @@ def rows(study: Study, baseline: str | None) -> list[dict[str, Any]]:
                 for group in groups.values()
                 if group[0].optimizer == baseline and _agree(group[0].setting, each.setting)
             )
-            row |= _compared(own, other)
+            row |= _compare(own, other)
         made.append(row)
     return made
 
 
-def words(setting: Mapping[str, object]) -> dict[str, object]:
+def shorten_paths(setting: Mapping[str, object]) -> dict[str, object]:
     """Call swept values by the last words of their paths."""
     return {path.rpartition(".")[2]: value for path, value in setting.items()}
 
 
 def _agree(one: Mapping[str, object], other: Mapping[str, object]) -> bool:
-    first, second = words(one), words(other)
+    first, second = shorten_paths(one), shorten_paths(other)
     return all(first[word] == second[word] for word in first.keys() & second.keys())
 
 
@@ -177,7 +177,7 @@ def _regret(play: StoredSummary) -> float:
     return play.measures["average_regret"] or 0.0
 
 
-def _compared(
+def _compare(
     own: Sequence[StoredSummary], other: Sequence[StoredSummary]
 ) -> dict[str, float | None]:
     """Compare plays with those of the baseline in the same replication."""

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.random import Generator, Philox
 from pydantic import PrivateAttr
 
-from reproduce.studies import RESULTS, results, write
+from reproduce.studies import RESULTS, read_results, write
 from sparq_environments.rkhs_walk import RKHSWalk
 from sparq_environments.synthetic import Synthetic
 from sparq_experts.truth import Truth
@@ -84,14 +84,14 @@ class Place:
     rate: float | None = None
 
     def widths(self) -> Mapping[str, Mapping[str, Any]]:
-        """Give the two widths that are compared."""
+        """Return the two widths that are compared."""
         return {
             "theory": {"kind": "paper", "norm": self.norm, "delta": DELTA},
             "practical": {"kind": "logarithmic"},
         }
 
     def sparq(self, width: str, **fields: Any) -> SparQGPUCB:
-        """Give SparQ-GP-UCB with a width called *width*."""
+        """Return SparQ-GP-UCB with a width called *width*."""
         return SparQGPUCB.model_validate(
             {
                 "kernel": self.kernel,
@@ -149,7 +149,7 @@ PAPER = Place(
 
 
 class Coin(Environment):
-    """f_t = s_t g, where s_t is +1 or -1 by a fair coin, anew each round; on [0, 1].
+    """f_t = s_t g, where s_t is +1 or -1 by a fair coin, drawn again each round; on [0, 1].
 
     g = (k(., 1/4) - k(., 3/4)) / 2 with the kernel of the walk, so ||f_t||_k = ||g||_k < 1 and
     sup_x |f_{t+1}(x) - f_t(x)| = 2 max g < 1: Assumptions 1 and 2 hold. Whatever is known of the
@@ -180,11 +180,11 @@ class _CoinLandscape:
         return 1.0 if coin.random() < 0.5 else -1.0
 
     def rewards(self, points: Points, time: float) -> Values:
-        """Give f_t at each point."""
+        """Return f_t at each point."""
         return self._side(time) * self._unflipped(points)
 
     def best(self, time: float) -> tuple[Point, float]:
-        """Give the top, or the bottom where the coin has turned all over."""
+        """Return the top, or the bottom where the coin has changed the sign."""
         side = self._side(time)
         point = self._ends[side]
         return point, side * float(self._unflipped(point[None])[0])
@@ -206,11 +206,11 @@ class Watched(Optimizer):
 
     @property
     def book(self) -> list[Seen]:
-        """What was written, a line a round."""
+        """What was written, one line per round."""
         return self._book
 
     def start(self, briefing: Briefing, rng: Generator) -> Agent:
-        """Give the agent that is watched."""
+        """Return the agent that is watched."""
         agent = self.inner.start(briefing, rng)
         assert isinstance(agent, UCBAgent)
         return _Watching(agent, np.array(self.points)[:, None], self._book)
@@ -264,10 +264,10 @@ def coverage(effort: Effort) -> Rows:
         ("clocked", FAST, "theory"),
         ("clocked", PAPER, "theory"),
     ]
-    return [_covered(mode, place, width, effort) for mode, place, width in cases]
+    return [_measure_coverage(mode, place, width, effort) for mode, place, width in cases]
 
 
-def _covered(mode: str, place: Place, width: str, effort: Effort) -> Row:
+def _measure_coverage(mode: str, place: Place, width: str, effort: Effort) -> Row:
     excesses: dict[str, list[Values]] = {"now": [], "before": []}
     for replication in range(effort.replications):
         landscape, model, _ = watched(place, width, rounds=effort.rounds, replication=replication)
@@ -287,7 +287,7 @@ def _covered(mode: str, place: Place, width: str, effort: Effort) -> Row:
 
 
 def posteriors(effort: Effort) -> Rows:
-    """Lay sigma^s(x_t) beside sigma^v(x_t), the std had all plays been answered anew.
+    """Compare sigma^s(x_t) with sigma^v(x_t), the std if all plays were answered again.
 
     The proof of Theorem 1: their ratio is at most sqrt(1 + sqrt(3 eta)), eta <= 1/5.
     """
@@ -310,7 +310,7 @@ def posteriors(effort: Effort) -> Rows:
 
 
 def _pretend_std(place: Place, plays: Points) -> float:
-    """Give sigma^v at the last of *plays*, all those before being observed anew."""
+    """Return sigma^v at the last of *plays*, as if all those before were observed again."""
     distinct = merge(plays[:-1])
     noise = np.diag(place.noise**2 / distinct.counts)
     cross = place.kernel(distinct.points, plays[-1:])
@@ -319,7 +319,7 @@ def _pretend_std(place: Place, plays: Points) -> float:
 
 
 def divergences(effort: Effort) -> Rows:
-    """Lay the divergences of sparse inference, late in a play, beside their bounds.
+    """Compare the divergences of sparse inference, late in a play, with their bounds.
 
     Proposition 2: E[KL] <= eta with O(log^d t) queries. Its proof gives `proof_by_spectrum` for
     the queries that were asked, from the eigenvalues of the points played; `proof` for the 6 log t
@@ -358,7 +358,7 @@ def divergences(effort: Effort) -> Rows:
 
 
 def guaranteed(place: Place, *, divergence: float = 0.2) -> GuaranteedSchedule:
-    """Give the schedule of the last equation of the proof of Proposition 2, with its constants.
+    """Return the schedule of the last equation of the proof of Proposition 2, with its constants.
 
     In one dimension sum_{m>Q} lambda_m = v B^Q <= v Q exp(-alpha Q), so C is the variance v.
     """
@@ -388,7 +388,7 @@ def _tail(place: Place, size: int, points: int) -> float:
 
 
 def tails(effort: Effort) -> Rows:
-    """Lay Lambda_Q / T beside Theorem 3's bound, for uniform points and for those SparQ played.
+    """Compare Lambda_Q / T with Theorem 3's bound, for uniform points and for those SparQ played.
 
     The last column: in units of length so large that the domain is shorter than this, the bound
     fails for uniform points, since it falls with the domain and Lambda_Q does not.
@@ -428,7 +428,7 @@ def growth(effort: Effort) -> Rows:
         (PAPER, "theory"),
     ]
     gains = {place.kernel: _gains(place, effort.long) for place in (WALK, PAPER)}
-    return [_grown(place, width, effort, gains[place.kernel]) for place, width in cases]
+    return [_measure_growth(place, width, effort, gains[place.kernel]) for place, width in cases]
 
 
 def _gains(place: Place, rounds: int) -> Values:
@@ -439,7 +439,7 @@ def _gains(place: Place, rounds: int) -> Values:
     )
 
 
-def _grown(place: Place, width: str, effort: Effort, gains: Values) -> Row:
+def _measure_growth(place: Place, width: str, effort: Effort, gains: Values) -> Row:
     rounds = effort.long
     landscape = place.landscape(0)
     trace = place.play(place.sparq(width), rounds, landscape=landscape)
@@ -472,7 +472,7 @@ def _average_bound(rounds: float, place: Place, width: float, gain: float) -> fl
 
 
 def _informative(place: Place, width: float, gains: Values, uniform: float) -> float:
-    """Give the T from which the bound is below uniform play, gamma growing on like log T."""
+    """Return the T from which the bound is below uniform play, if gamma grows on like log T."""
     slope = float(gains[-1] - gains[len(gains) // 2]) / log(2)
     rounds = 1.0
     while True:
@@ -484,7 +484,7 @@ def _informative(place: Place, width: float, gains: Values, uniform: float) -> f
 
 
 def _first(counts: Values, least: int) -> float:
-    """Give the first round from which on at least so many were kept; 0 if there is none."""
+    """Return the first round from which on at least so many were kept; 0 if there is none."""
     fewer = np.flatnonzero(counts < least)
     first = int(fewer[-1]) + 2 if len(fewer) else 1
     return float(first if first <= len(counts) else 0)
@@ -593,7 +593,7 @@ class Fitted(Optimizer):
 
     @property
     def book(self) -> list[PriorParameters]:
-        """What was fitted, a line a play."""
+        """What was fitted, one line per play."""
         return self._book
 
     def start(self, briefing: Briefing, rng: Generator) -> Agent:
@@ -655,7 +655,7 @@ def main(arguments: list[str]) -> None:
         told[name] = CHECKS[name](QUICK if quick else FULL)
         print(f"\n{name}, {perf_counter() - begun:.0f} s", *told[name], sep="\n", flush=True)
     if not quick:
-        kept = results("theory") if (RESULTS / "theory.json").exists() else {}
+        kept = read_results("theory") if (RESULTS / "theory.json").exists() else {}
         write("theory", {name: rows for name, rows in {**kept, **told}.items() if name in CHECKS})
 
 

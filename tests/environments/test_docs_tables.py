@@ -52,7 +52,7 @@ def test_every_environment_that_needs_no_file_has_its_drift_in_the_table() -> No
     [*CHEAP, *(pytest.param(name, marks=pytest.mark.slow) for name in on_the_page("drift"))],
 )
 def test_the_drift_on_the_page_is_what_the_command_measures(name: str) -> None:
-    ((_, (*found, tolerance)),) = rows(f"|\n|\n{drift_table.line(name)}").items()
+    ((_, (*found, tolerance)),) = rows(f"|\n|\n{drift_table.format_line(name)}").items()
     *said, said_tolerance = on_the_page("drift")[name]
     assert tolerance == said_tolerance
     # Three digits are written, and other builds may round otherwise.
@@ -70,6 +70,6 @@ def test_the_synthetic_figures_on_the_page_are_what_the_command_prints() -> None
 
 def test_the_real_figures_on_the_page_are_those_of_the_file() -> None:
     record = Recorded(files=(str(ozone_file()),)).start(Generator(Philox(key=0)))
-    real = ozone_table.figures(record, record.steps)
+    real = ozone_table.compute_figures(record, record.steps)
     said = {name: float(real) for name, (real, _) in on_the_page("ozone").items()}
     assert real == pytest.approx(said, abs=0.006)

@@ -44,7 +44,7 @@ def found(folder: Path, *blocks: tuple[str, str]) -> tuple[int, str | None]:
     """Check a page of *blocks*, each an opening line and a text."""
     page = folder / "page.md"
     page.write_text("".join(f"```{opening}\n{text.strip()}\n```\n\n" for opening, text in blocks))
-    checked, wrong = check.failure(page)
+    checked, wrong = check.check_page(page)
     return checked, wrong and wrong.removeprefix(f"{page}:")
 
 

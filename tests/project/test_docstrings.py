@@ -128,7 +128,7 @@ def sentences(owner: type) -> set[str]:
 MODULES = [
     # Arguments of commands are explained by `--help`.
     module
-    for module in reference.modules()
+    for module in reference.list_modules()
     if not module.startswith("sparq_sim.cli")
 ]
 
@@ -136,7 +136,7 @@ MODULES = [
 def missing(module: str) -> list[str]:
     """Return what the public names of a *module* leave unexplained; others tell of their own."""
     found = []
-    for name in reference.public(module):
+    for name in reference.list_names(module):
         value = unwrap(getattr(import_module(module), name))
         home = getattr(value, "__module__", "")
         if not home.startswith("sparq_") or (home != module and home in MODULES):

@@ -18,15 +18,15 @@ from reproduce import DOCS, ROOT, check, reference
 from sparq_sim.errors import SparqError
 
 PAGE = reference.PAGE.read_text(encoding="utf-8")
-LISTED = {entry.path for entry in reference.listed(PAGE)}
-MODULES = {entry.module for entry in reference.listed(PAGE)}
+LISTED = {entry.path for entry in reference.list_page(PAGE)}
+MODULES = {entry.module for entry in reference.list_page(PAGE)}
 TOLD = [ROOT / "README.md", *DOCS.glob("*.md"), *DOCS.glob("guides/*.md")]
 OURS = re.compile(r"\bsparq_(?:sim|experts|environments)(?:\.\w+)+")
 
 
 def imported(page: Path) -> Iterator[str]:
     """Yield what the Python blocks of a page import from us, by its whole name."""
-    for block in check.blocks(page):
+    for block in check.read_blocks(page):
         if block.language != "python":
             continue
         for node in ast.walk(ast.parse(block.text)):
@@ -65,13 +65,13 @@ def test_what_a_page_tells_users_to_import_is_listed(page: Path) -> None:
 
 @pytest.mark.parametrize("page", TOLD, ids=lambda page: page.name)
 def test_the_modules_that_a_page_names_are_listed(page: Path) -> None:
-    outer = {*filterfalse(reference.is_inner, reference.modules())}
+    outer = {*filterfalse(reference.is_inner, reference.list_modules())}
     known = outer | {name.rpartition(".")[0] for name in MODULES}
     assert set(named(page)) - known == set()
 
 
 def test_each_public_name_is_listed() -> None:
-    assert check.unlisted() == []
+    assert check.find_unlisted() == []
 
 
 WITHOUT = 5
@@ -79,14 +79,16 @@ WITHOUT = 5
 
 
 def test_each_public_module_says_what_is_public() -> None:
-    without = [name for name in reference.modules() if not hasattr(import_module(name), "__all__")]
+    without = [
+        name for name in reference.list_modules() if not hasattr(import_module(name), "__all__")
+    ]
     assert len(without) <= WITHOUT, without
 
 
 def test_the_public_names_of_each_module_are_listed_unless_only_other_modules_use_them() -> None:
-    listed = [entry.value for entry in reference.listed(PAGE)]
-    for module in filterfalse(reference.is_inner, reference.modules()):
-        for name in reference.public(module):
+    listed = [entry.value for entry in reference.list_page(PAGE)]
+    for module in filterfalse(reference.is_inner, reference.list_modules()):
+        for name in reference.list_names(module):
             value = unwrap(getattr(import_module(module), name))
             assert any(each is value for each in listed), f"{module}.{name}"
 
@@ -104,7 +106,7 @@ def test_each_line_of_the_reference_has_a_sentence() -> None:
 
 
 def test_a_model_is_listed_with_its_kind_its_fields_and_their_sentences() -> None:
-    lines = reference.markdown(
+    lines = reference.format_markdown(
         "names", "sparq_sim.simulation.channel.noise | Noise; StudentT"
     ).splitlines()
     assert lines[-1].startswith("  - `freedom: float = 3.0`: Degrees of freedom, above 2;")
@@ -122,13 +124,15 @@ def test_a_model_is_listed_with_its_kind_its_fields_and_their_sentences() -> Non
 
 
 def test_a_function_is_listed_with_its_signature() -> None:
-    assert reference.markdown("names", "sparq_sim.simulation.measures | staleness").startswith(
+    assert reference.format_markdown(
+        "names", "sparq_sim.simulation.measures | staleness"
+    ).startswith(
         "- `staleness(trace: Trace, source: str | None = None) -> Values`: Compute how old each"
     )
 
 
 def test_sphinx_is_told_to_show_the_same_names() -> None:
-    assert reference.directives("names", "sparq_sim.landscapes.drift").splitlines()[2:] == [
+    assert reference.format_directives("names", "sparq_sim.landscapes.drift").splitlines()[2:] == [
         "```{eval-rst}",
         ".. autoclass:: sparq_sim.landscapes.drift.Drift",
         ".. autofunction:: sparq_sim.landscapes.drift.measure_drift",
@@ -149,4 +153,4 @@ def test_sphinx_is_told_to_show_the_same_names() -> None:
 )
 def test_what_is_not_there_is_not_listed(marker: str, given: str, told: str) -> None:
     with pytest.raises(SparqError, match=told):
-        reference.entries(marker, given)
+        reference.list_entries(marker, given)

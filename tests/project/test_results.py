@@ -21,8 +21,10 @@ from sparq_sim.study.executors import InProcess
 from sparq_sim.study.store import canonical
 from sparq_sim.study.study import Study
 
-STUDIES: Mapping[str, Any] = studies.listed()
-PAGES = {str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page in pages.pages()}
+STUDIES: Mapping[str, Any] = studies.read_list()
+PAGES = {
+    str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page in pages.list_pages()
+}
 
 
 # Pages, numbers and studies fit together
@@ -30,7 +32,7 @@ PAGES = {str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_marked_part_of_a_page_is_what_the_results_render_to(page: str) -> None:
-    assert pages.rendered(PAGES[page]) == PAGES[page]
+    assert pages.render_text(PAGES[page]) == PAGES[page]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -50,7 +52,7 @@ def test_a_study_is_of_a_bundled_scenario_and_has_its_figures(name: str) -> None
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_results_have_a_row_for_all_that_the_scenario_plays(name: str, tmp_path: Path) -> None:
-    one, told = STUDIES[name], studies.results(name)
+    one, told = STUDIES[name], studies.read_results(name)
     assert (told["scenario"], told["overrides"]) == (one.scenario, list(one.overrides))
     rows = {(row["optimizer"], canonical(row["setting"])): row for row in told["rows"]}
     assert len(rows) == len(told["rows"])
@@ -72,7 +74,7 @@ def test_every_result_and_every_picture_has_a_name_that_makes_it() -> None:
     assert {path.stem for path in figures.PICTURES.iterdir()} == listed
     results = {path.stem for path in studies.RESULTS.iterdir()} - {"studies"}
     assert results == {*STUDIES, *pages.BOOKS, *pages.PRINTED}
-    assert results <= {*regenerate.parts()}
+    assert results <= {*regenerate.list_parts()}
 
 
 def test_every_study_and_every_benchmark_is_on_a_page() -> None:
@@ -80,7 +82,7 @@ def test_every_study_and_every_benchmark_is_on_a_page() -> None:
     shown = set(re.findall(r"<!-- (?:results|number|levels): ([\w.-]+)", text))
     shown |= {Path(picture).stem for picture in re.findall(r"pictures/results/([\w.-]+)\)", text)}
     assert shown >= {*STUDIES, *(f"benchmarks.{name}" for name in regenerate.BENCHMARKS)}
-    assert shown >= {f"theory.{check}" for check in studies.results("theory")}
+    assert shown >= {f"theory.{check}" for check in studies.read_results("theory")}
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -133,7 +135,7 @@ def test_a_table_with_digits_is_marked_or_is_of_things_that_are_not_measured(pag
 
 
 def _rows(source: str, wanted: str = "") -> list[Any]:
-    return list(pages.chosen(pages.sourced(source), wanted))
+    return list(pages.select_rows(pages.find_rows(source), wanted))
 
 
 def _regret(study: str, wanted: str) -> float:
@@ -142,7 +144,7 @@ def _regret(study: str, wanted: str) -> float:
 
 
 def _fixed(study: str) -> float:
-    return float(studies.results(study)["levels"][0]["fixed"])
+    return float(studies.read_results(study)["levels"][0]["fixed"])
 
 
 OTHERS = ("gp-ucb", "r-gp-ucb", "sw-gp-ucb", "w-gp-ucb", "tv-gp-ucb")
@@ -293,7 +295,7 @@ def test_the_band_holds_where_noise_outweighs_drift_and_waiting() -> None:
 
 
 def test_all_goals_of_speed_on_pages_are_met() -> None:
-    told = studies.results("benchmarks")
+    told = studies.read_results("benchmarks")
     assert not [row["what"] for rows in told.values() for row in rows if row["holds"] != "yes"]
 
 
@@ -314,14 +316,14 @@ def test_all_goals_of_speed_on_pages_are_met() -> None:
 )
 def test_a_marker_that_asks_for_what_is_not_there_is_refused(marker: str, reason: str) -> None:
     with pytest.raises(SparqError, match=reason):
-        pages.rendered(f"<!-- {marker} -->\n<!-- end -->")
+        pages.render_text(f"<!-- {marker} -->\n<!-- end -->")
 
 
 def test_a_marked_number_is_that_of_its_row() -> None:
     (row,) = _rows("questions-late", "sparq-gp-ucb; transit=11")
     assert 11 in row["setting"].values()
     marker = "<!-- number: questions-late, average_regret, sparq-gp-ucb; transit=11 -->"
-    text = pages.rendered(f"of {marker}?<!-- end -->.")
+    text = pages.render_text(f"of {marker}?<!-- end -->.")
     assert text == f"of {marker}{row['average_regret']:.3f}<!-- end -->."
 
 
@@ -329,23 +331,26 @@ def test_a_number_is_written_as_the_page_asks() -> None:
     rows = _rows("theory.growth", "paper's function")
     (row,) = _rows("theory.growth", "paper's function; theory")
     assert row in rows
-    assert pages.number("theory.growth", "tail:.1f", "paper's function; theory") == (
+    assert pages.format_number("theory.growth", "tail:.1f", "paper's function; theory") == (
         f"{row['tail']:.1f}"
     )
     most = max(row["queries_20000"] for row in rows)
-    assert pages.number("theory.growth", "most queries_20000", "paper's function") == f"{most:.0f}"
-    assert re.fullmatch(r"\d+ %", pages.number("theory.coverage", "least now_rounds:.0%"))
+    assert (
+        pages.format_number("theory.growth", "most queries_20000", "paper's function")
+        == f"{most:.0f}"
+    )
+    assert re.fullmatch(r"\d+ %", pages.format_number("theory.coverage", "least now_rounds:.0%"))
 
 
 def test_a_table_has_the_columns_and_rows_that_its_marker_names() -> None:
     (row,) = _rows("theory.coin", "waiting; theory")
-    shown = pages.table("theory.coin", "play: how; regret", "waiting; theory")
+    shown = pages.format_table("theory.coin", "play: how; regret", "waiting; theory")
     assert shown == f"| how | regret |\n| --- | ---: |\n| waiting | {row['regret']:.3g} |"
 
 
 def test_what_a_script_prints_is_set_between_its_markers() -> None:
-    page = pages.rendered("<!-- drift table --><!-- end -->")
-    assert page == f"<!-- drift table -->\n\n{pages.printed('drift')}\n\n<!-- end -->"
+    page = pages.render_text("<!-- drift table --><!-- end -->")
+    assert page == f"<!-- drift table -->\n\n{pages.read_printed('drift')}\n\n<!-- end -->"
 
 
 # Making them
@@ -382,7 +387,7 @@ def test_a_part_that_fails_stops_no_other_and_is_told(
 
     done: list[str] = []
     parts = {"screenshots": fail, "demo": lambda: done.append("demo")}
-    monkeypatch.setattr(regenerate, "parts", lambda jobs: parts)
+    monkeypatch.setattr(regenerate, "list_parts", lambda jobs: parts)
     monkeypatch.setattr(pages, "render", lambda: done.append("pages"))
     assert regenerate.main([]) == 2
     assert done == ["demo", "pages"]
@@ -402,13 +407,14 @@ def test_a_study_is_played_anew_written_down_and_drawn(
         baseline="uniform",
         figures=[{"kind": "average-regret"}, {"kind": "rows", "file": "small-rows"}],
     )
-    figures.drawn(one, studies.played(one, tmp_path / "plays", 1))
-    told = studies.results("small")
+    figures.draw(one, studies.play_study(one, tmp_path / "plays", 1))
+    told = studies.read_results("small")
     assert (told["rounds"], told["replications"]) == (12, 2)
-    (row,) = pages.chosen(told["rows"], "gp-ucb")
+    (row,) = pages.select_rows(told["rows"], "gp-ucb")
     assert len(row["average_regrets"]) == row["plays"] == 2
     assert row["minus"] == pytest.approx(
-        row["average_regret"] - pages.chosen(told["rows"], "uniform")[0]["average_regret"], rel=1e-4
+        row["average_regret"] - pages.select_rows(told["rows"], "uniform")[0]["average_regret"],
+        rel=1e-4,
     )
     assert {path.name for path in tmp_path.glob("*.svg")} == {"small.svg", "small-rows.svg"}
 
@@ -446,7 +452,7 @@ def test_a_sample_played_again_agrees_with_the_committed_numbers(name: str, tmp_
     On the machine that made the numbers they are equal. Another one may round otherwise, and plays
     then part; two standard errors of the committed mean are allowed for that, and the sixth digit.
     """
-    one, told = STUDIES[name], studies.results(name)
+    one, told = STUDIES[name], studies.read_results(name)
     if one.missing:
         pytest.skip(f"{', '.join(one.missing)} is not there")
     study = Study(one.load(f"replications={one.sample}"), tmp_path)

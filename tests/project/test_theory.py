@@ -24,7 +24,7 @@ SMALL = theory.QUICK
 
 
 def test_the_papers_band_holds_the_function_in_every_round_where_noise_outweighs_drift() -> None:
-    row = theory._covered("clocked", theory.WALK, "theory", SMALL)
+    row = theory._measure_coverage("clocked", theory.WALK, "theory", SMALL)
     assert row["now_rounds"] == row["before_rounds"] == 1
 
 
@@ -55,7 +55,7 @@ def test_queries_stay_below_their_schedule_and_observations_are_kept_by_the_pape
 
 
 def test_the_band_around_yesterdays_function_loses_todays_where_drift_outweighs_noise() -> None:
-    row = theory._covered("clocked", replace(theory.WALK, noise=0.01), "theory", SMALL)
+    row = theory._measure_coverage("clocked", replace(theory.WALK, noise=0.01), "theory", SMALL)
     assert row["before_rounds"] == 1
     assert row["now_rounds"] < 0.8
 
@@ -142,7 +142,7 @@ def test_tail_exponent_finds_the_power_whatever_came_before(power: float) -> Non
 
 def test_long_plays_are_summed_up_in_a_row() -> None:
     short = replace(SMALL, long=400)
-    row = theory._grown(theory.WALK, "theory", short, theory._gains(theory.WALK, 400))
+    row = theory._measure_growth(theory.WALK, "theory", short, theory._gains(theory.WALK, 400))
     assert row["low"] < row["exponent"] < row["high"]
     assert row["queries_400"] <= row["schedule"]
     assert row["bound_400"] > row["uniform"] > row["regret_end"]

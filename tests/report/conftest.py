@@ -89,13 +89,13 @@ LOGS = {"goog:loggingPrefs": {"performance": "ALL", "browser": "ALL"}}
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """Chromium, or that which SPARQ_CHROMIUM names."""
     pytest.importorskip("selenium", reason="pages are opened in a browser driven by selenium")
-    if absent := chromium.absent():
+    if absent := chromium.find_absent():
         pytest.skip(
             f"there is no browser: {' and '.join(map(str, absent))} not found; `make browser` "
             f"installs it, or set {' and '.join(chromium.VARIABLES)}"
         )
     home = tmp_path_factory.mktemp("chromium")
-    with chromium.driven(home, *FLAGS, capabilities=LOGS) as driver:
+    with chromium.drive(home, *FLAGS, capabilities=LOGS) as driver:
         yield Browser(driver)
 
 

@@ -36,7 +36,7 @@ def test_a_picture_is_of_the_part_asked_for(browser: Browser, tmp_path: Path) ->
     assert image.width == 1100 - 2 * 24 + 2 * 16  # The page's text, with an edge.
     assert browser.run("return document.querySelector('#replay').dataset.frame") == "15"
     assert browser.run("return document.querySelector('[data-of=round]').textContent") == "16 of 30"
-    screenshots.saved(camera.take(page, shot), tmp_path / "small.png")
+    screenshots.save(camera.take(page, shot), tmp_path / "small.png")
     with Image.open(tmp_path / "small.png") as small:
         assert (small.size, small.mode) == (image.size, "P")
 
@@ -54,9 +54,9 @@ def hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 
 def test_the_variables_name_the_browser_and_its_driver(hidden: list[Path]) -> None:
-    assert list(chromium.programs()) == chromium.absent() == hidden
+    assert list(chromium.find_programs()) == chromium.find_absent() == hidden
     hidden[1].touch()
-    assert chromium.absent() == hidden[:1]
+    assert chromium.find_absent() == hidden[:1]
 
 
 def test_what_no_variable_names_is_on_the_path_or_where_debian_has_it(
@@ -66,7 +66,7 @@ def test_what_no_variable_names_is_on_the_path_or_where_debian_has_it(
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     (tmp_path / "chromium").touch(mode=0o755)
-    assert chromium.programs() == (tmp_path / "chromium", Path("/usr/bin/chromedriver"))
+    assert chromium.find_programs() == (tmp_path / "chromium", Path("/usr/bin/chromedriver"))
 
 
 def test_without_a_browser_it_says_what_to_install(
