@@ -218,7 +218,17 @@ PLAYERS = {
 }
 """What only a play needs."""
 READERS = (
+    "sparq_sim.analysis.cautions",
+    "sparq_sim.analysis.contrasts",
+    "sparq_sim.analysis.curves",
+    "sparq_sim.analysis.export",
+    "sparq_sim.analysis.levels",
+    "sparq_sim.analysis.monitoring",
     "sparq_sim.analysis.summary",
+    "sparq_sim.report.gather",
+    "sparq_sim.report.html.page",
+    "sparq_sim.report.print",
+    "sparq_sim.report.terminal",
     "sparq_sim.simulation.beliefs",
     "sparq_sim.simulation.measures",
     "sparq_sim.simulation.trace",
