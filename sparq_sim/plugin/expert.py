@@ -1,4 +1,7 @@
-"""Expert: the base of experts, what one starts, and the world that an expert may use to answer."""
+"""Expert: the base of experts, what one starts, and the world that an expert may use to answer.
+
+`World` is long because it is the page on which an author reads all that an expert may use.
+"""
 
 from __future__ import annotations
 
