@@ -62,7 +62,7 @@ both = pytest.mark.parametrize("command", ["check", "run"])
 def test_a_scenario_whose_data_are_there_is_sound(tmp_path: Path) -> None:
     record(tmp_path)
     (tmp_path / "log.csv").write_text(LOG)
-    assert "sound" in ends_with(0, "check", str(scenario(tmp_path, EXPERT)))
+    assert "valid, 1 setting" in ends_with(0, "check", str(scenario(tmp_path, EXPERT)))
 
 
 @both

@@ -643,7 +643,7 @@ def test_a_report_tells_parts_of_ones_own(site: Site) -> None:
     )
     told = {each.about: each.text for each in tell({"gp": one.fingerprint("gp")}, {})}
     assert f"Losses follow the model {HERE}:Fridays." in told["Expert: teller"]
-    assert "Weibull draw (shape 1, scale 1) on the way" in told["Expert: teller"]
+    assert "Weibull draw (shape 1, scale 1) in transit" in told["Expert: teller"]
     assert "kernel.kind straight, kernel.slope 2" in told["Optimizer: gp"]
 
 
