@@ -1,134 +1,116 @@
+"""All that is wrong with a file is told at once, with file and line."""
+
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
-from sparq_sim import Scenario
-from sparq_sim.errors import ScenarioError
-from sparq_sim.scenario.bundled import find_bundled
-from sparq_sim.testing import Asker
+from sparq_sim.scenario.model import Scenario
+from tests.scenario.samples import (
+    SMALL,
+    problem,
+    problems,
+    write,
+)
 
-BASE = """rounds = 20
-[environment]
-kind = "synthetic"
+
+def test_all_errors_of_a_file_are_told_at_once(tmp_path: Path) -> None:
+    text = """\
+perod = 2
+seed = "x"
+environment = { kind = "synthetic", size = 3 }
 [experts.sensor]
+kind = "trut"
+[experts.other]
 kind = "truth"
-channel = { transit = 1.0 }
-[optimizers]
-sparq-gp-ucb.kind = "sparq-gp-ucb"
+channel = { loss = 3, service = { kind = "exponentail", mean = 3 } }
+[optimizers.a]
+kind = "tv-gp-ucb"
+epsilom = 0.1
+[optimizers.b]
+[sweep]
+"experts.other.channel.nois" = [1]
 """
+    file = write(tmp_path, text)
+    told = [
+        "1: scenario: a play needs rounds or a horizon, or it never ends",
+        "1: perod: 2: no such field; did you mean 'period'?",
+        "2: seed: 'x': should be a whole number",
+        "3: environment.size: 3: no such field; there are: kind",
+        "5: experts.sensor.kind: 'trut': no expert is called 'trut': did you mean 'truth'?",
+        "8: experts.other.channel.loss: 3: should be less than or equal to 1",
+        "8: experts.other.channel.service.kind: 'exponentail': "
+        "no draw is called 'exponentail': did you mean 'exponential'?",
+        "11: optimizers.a.epsilom: 0.1: no such field; did you mean 'epsilon'?",
+        "12: optimizers.b.kind: missing; say which optimizer: ",
+    ]
+    found = problems(file)
+    for line in told:
+        assert any(each.startswith(f"{file}:{line}") for each in found), (line, found)
+    assert len(found) == len(told)
 
 
-def refusals(folder: Path, old: str, new: str, text: str = BASE) -> str:
-    file = folder / "scenario.toml"
-    assert old in text
-    file.write_text(text.replace(old, new), encoding="utf-8")
-    with pytest.raises(ScenarioError) as refused:
-        Scenario.load(file)
-    return str(refused.value).replace(f"{file}", "FILE")
+def test_a_wrong_sweep_is_told_beside_other_errors(tmp_path: Path) -> None:
+    file = write(tmp_path, f"{SMALL}seed = -1\n[sweep]\nround = [3]\n")
+    assert [line.split(": ")[1] for line in problems(file)] == ["seed", "sweep.round"]
 
 
 @pytest.mark.parametrize(
-    ("channel", "told"),
+    ("content", "told"),
     [
-        (
-            "{ transit = 3.0, patience = 2.0 }",
-            "FILE:6: experts.sensor.channel.patience: 2.0: ends before any answer can come: "
-            "service and transit take at least 3; give more patience, or shorten them",
-        ),
-        (
-            '{ service = { kind = "uniform", low = 2, high = 9 }, transit = 1, patience = 2 }',
-            "FILE:6: experts.sensor.channel.patience: 2: ends before any answer can come: "
-            "service and transit take at least 3; give more patience, or shorten them",
-        ),
-        (
-            "{ transit = 3.0, policy = { timeout = 2.5 } }",
-            "FILE:6: experts.sensor.channel.policy.timeout: 2.5: ends before any answer can come: "
-            "service and transit take at least 3; allow more time, or shorten them",
-        ),
-        (
-            "{ transit = 30.0 }",
-            "FILE:6: experts.sensor.channel.transit: 30.0: no answer can come before the play "
-            "ends: service and transit take at least 30, and the play lasts 20; shorten them, or "
-            "play more rounds",
-        ),
+        (b"rounds = 3\nseed = = 4\n", ":2: not TOML: Invalid value at column 8"),
+        (b"rounds = [1,\n", ":2: not TOML: "),
+        (b"rounds = " + b"9" * 5000, ":1: not TOML: "),
+        (b"a = 1\nb = '\xff'\n", ":2: not a text in UTF-8 (byte 0xff); save it in that encoding"),
+        (b"#" * 1_000_001, ": is larger than 1 MB"),
+        (b"\na = " + b"[" * 100_000, ":2: nested deeper than 50 levels; make it flatter"),
+        (b".".join([b"a"] * 100_000) + b" = 1", ":1: nested deeper than 50 levels"),
+        (b"[" + b".".join([b"a"] * 100_000) + b"]", ":1: nested deeper than 50 levels"),
+        (b"a = " + b"{b=" * 100, ":1: nested deeper than 50 levels; make it flatter"),
     ],
 )
-def test_answers_that_can_never_come_are_refused_with_the_line(
-    tmp_path: Path, channel: str, told: str
+def test_what_is_no_scenario_file_gives_one_clear_error(
+    tmp_path: Path, content: bytes, told: str
 ) -> None:
-    assert refusals(tmp_path, "{ transit = 1.0 }", channel) == told
+    file = write(tmp_path, content)
+    assert problem(file).startswith(f"{file}{told}")
 
 
-def test_an_answer_that_may_come_in_time_is_not_refused() -> None:
-    quick = {"kind": "exponential", "mean": 50.0}
-    for channel in ({"transit": quick, "patience": 0.1}, {"transit": 2.0, "patience": 2.0}):
-        Scenario(
-            rounds=20,
-            environment={"kind": "synthetic"},
-            experts={"sensor": {"kind": "truth", "channel": channel}},
-            optimizers=["sparq-gp-ucb"],
-        )
+def test_a_missing_file_and_a_folder_give_one_clear_error(tmp_path: Path) -> None:
+    missing = tmp_path / "none.toml"
+    assert problem(missing) == (
+        f"{missing}: cannot be read: No such file or directory; check the path"
+    )
+    assert problem(tmp_path) == f"{tmp_path}: is a folder; name a file in it"
+    assert "null" in problem("a\0.toml")
 
 
-def test_feedback_that_never_comes_is_refused(tmp_path: Path) -> None:
-    told = refusals(tmp_path, "[optimizers]", "[feedback]\ntransit = 21\n[optimizers]")
-    assert told.startswith("FILE:8: feedback.transit: 21: no answer can come before the play ends")
-
-
-def test_in_a_sweep_the_setting_in_which_nothing_can_come_is_named(tmp_path: Path) -> None:
-    sweep = '[sweep]\n"experts.sensor.channel.transit" = [1.0, 50.0]\n[optimizers]'
-    told = refusals(tmp_path, "[optimizers]", sweep)
-    assert told.startswith('FILE:8: sweep."experts.sensor.channel.transit": [1.0, 50.0]: ')
-    assert "no answer can come before the play ends" in told
-
-
-def test_an_optimizer_that_asks_needs_an_expert(tmp_path: Path) -> None:
-    without = BASE.replace('[experts.sensor]\nkind = "truth"\nchannel = { transit = 1.0 }\n', "")
-    told = refusals(tmp_path, "rounds = 20", "rounds = 20", without)
-    assert told == (
-        "FILE:5: optimizers.sparq-gp-ucb: {'kind': 'sparq-gp-ucb'}: asks experts, and the scenario "
-        "has none; add a table [experts.NAME], or take another optimizer"
+def test_an_empty_file_is_told_what_is_missing(tmp_path: Path) -> None:
+    file = write(tmp_path, "")
+    assert problems(file) == (
+        f"{file}:1: environment: missing; add it",
+        f"{file}:1: optimizers: missing; add it",
     )
 
 
-@pytest.mark.parametrize("optimizer", ["uniform", "gp-ucb", "tv-gp-ucb"])
-def test_access_to_the_domain_of_which_nobody_makes_use_is_refused(
-    tmp_path: Path, optimizer: str
-) -> None:
-    other = BASE.replace("sparq-gp-ucb", optimizer)
-    told = refusals(tmp_path, "rounds = 20", 'rounds = 20\naccess = "domain"', other)
-    assert told.startswith("FILE:2: access: 'domain': no optimizer of this scenario asks beyond ")
+def test_a_byte_order_mark_and_windows_line_ends_are_no_matter(tmp_path: Path) -> None:
+    text = "\ufeff" + SMALL.replace("\n", "\r\n") + "perod = 1\r\n"
+    file = write(tmp_path, text)
+    assert problem(file).startswith(f"{file}:4: perod: 1: ")
 
 
-def test_access_to_the_domain_is_for_those_who_make_use_of_it_or_may() -> None:
-    rest = {
-        "rounds": 5,
-        "access": "domain",
-        "environment": {"kind": "synthetic"},
-        "experts": {"sensor": {"kind": "truth"}},
-    }
-    Scenario(**rest, optimizers=["gp-ucb", "sparq-gp-ucb"])
-
-    class Unsaid(Asker):
-        """Does not say whether it asks."""
-
-        asks = None
-
-    Scenario(**rest, optimizers={"unsaid": Unsaid()})
-    with pytest.raises(ValidationError, match="asks beyond the points already played"):
-        Scenario(**rest, optimizers={"asker": Asker()})
+def test_code_named_in_a_file_runs_only_if_allowed(tmp_path: Path) -> None:
+    text = f'{SMALL}[experts.late]\nkind = "tests.scenario.samples:Lagged"\nlag = 5\n'
+    file = write(tmp_path, text)
+    assert problem(file).startswith(
+        f"{file}:5: experts.late.kind: 'tests.scenario.samples:Lagged': "
+    )
+    scenario = Scenario.load(file, allow_import=True)
+    assert scenario.experts["late"].expert.model_dump() == {"lag": 5.0}
 
 
-def test_what_was_played_before_it_made_no_sense_is_still_read() -> None:
-    sound = Scenario.load("synthetic", overrides=["rounds=5"])
-    play = sound.fingerprint("sparq-gp-ucb")
-    again = Scenario.from_fingerprint({**play, "experts": {}}, seed=0, name="sparq")
-    assert again.experts == {}
-
-
-def test_all_bundled_scenarios_make_sense() -> None:
-    for name in find_bundled():
-        assert Scenario.load(name).settings()
+def test_an_optimizer_listed_twice_is_refused(tmp_path: Path) -> None:
+    file = write(tmp_path, SMALL.replace('["uniform"]', '["uniform", "uniform"]'))
+    assert problem(file).startswith(f"{file}:2: optimizers: ")
+    assert "named twice" in problem(file)
