@@ -264,7 +264,9 @@ def _prices(found: BreakEven, *, narrow: bool = False) -> str:
     pieces = [
         "any price"
         if (low, high) == (0, inf)
-        else f"{low:.3g} {'on' if high == inf else f'to {high:.3g}'}"
+        else f"from {low:.3g}"
+        if high == inf
+        else f"{low:.3g} to {high:.3g}"
         for low, high in found.ranges
     ]
     return f"{price}{line}({f'{line}or '.join(pieces)})" if pieces else price
@@ -300,10 +302,12 @@ def _one_in_words(expert: str, found: Contrast) -> str:
         case "equal":
             return f"The expert {expert!r} makes no difference to {name}."
         case "unclear" if not isfinite(gap.low):
-            return f"Whether the expert {expert!r} helps {name} cannot be said: there is one pair."
+            return (
+                f"It is unclear whether the expert {expert!r} helps {name}: there is only one pair."
+            )
         case "unclear":
             return (
-                f"Whether the expert {expert!r} helps {name} cannot be said: the 95 % interval of "
+                f"It is unclear whether the expert {expert!r} helps {name}: the 95 % interval of "
                 f"the difference, {_number(gap.low)} to {_number(gap.high)}, includes 0."
             )
         case "better":
@@ -329,9 +333,7 @@ def _all_in_words(expert: str, found: Sequence[Contrast], *, of: int) -> str:
     if where["equal"]:
         told.append(f"makes no difference in {len(where['equal'])}")
     if where["unclear"]:
-        told.append(
-            f"in {len(where['unclear'])} nothing can be said, because the interval includes 0"
-        )
+        told.append(f"is unclear in {len(where['unclear'])}, because the interval includes 0")
     return (
         f"The expert {expert!r} and {found[0].optimizer}, in "
         f"{len(found)}{f' of {of}' if of > len(found) else ''} settings: "

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from io import StringIO
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +12,6 @@ import numpy as np
 import pandas  # type: ignore[import-untyped] # has no types of its own
 import pytest
 from numpy.random import Generator
-from rich.console import Console
-from rich.table import Table
 from scipy import stats
 from typer.testing import CliRunner
 
@@ -28,13 +24,12 @@ from sparq_sim.analysis.contrasts import (
     find_linked_paths,
 )
 from sparq_sim.analysis.pairs import compare_optimizers
-from sparq_sim.analysis.prices import BreakEven, break_even
-from sparq_sim.analysis.summary import AnalysisError, Spread
+from sparq_sim.analysis.summary import AnalysisError
 from sparq_sim.cli.main import app, main
 from sparq_sim.errors import PluginError
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.plugin.contract import Agent, Briefing
-from sparq_sim.report.terminal import contrast_table, expert_in_words
+from sparq_sim.report.terminal import contrast_table
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.study.ablation import without
 from sparq_sim.study.executors import InProcess
@@ -42,6 +37,7 @@ from sparq_sim.study.results import Results
 from sparq_sim.study.settings import path_called
 from sparq_sim.study.store import PlayId, StoredSummary, StoreError
 from sparq_sim.study.study import Study
+from tests.report.test_terminal import drawn
 from tests.study.test_store import scenario
 
 NOISE, LOSS = "feedback.noise", "experts.sage.channel.loss"
@@ -230,33 +226,6 @@ def test_totals_and_break_even_prices_are_those_of_pandas(study: Results) -> Non
         assert each.break_even.price == (pytest.approx(price) if price >= 0 else None)
 
 
-def test_the_break_even_set_is_where_a_t_test_finds_no_difference() -> None:
-    rng = np.random.default_rng(1)
-    for mean in ((-1.0, 2.0), (-1.0, 0.3), (0.1, 0.1), (1.0, 3.0), (0.0, 0.0), (-1.0, -0.2)):
-        gaps = rng.multivariate_normal(mean, [[0.5, 0.2], [0.2, 0.3]], size=7)
-        ranges = break_even(gaps).ranges
-        prices = np.linspace(0, 20, 401)
-        tests = stats.ttest_1samp(gaps[:, :1] + gaps[:, 1:] * prices, 0.0, axis=0)
-        inside = [any(low <= price <= high for low, high in ranges) for price in prices]
-        np.testing.assert_array_equal(inside, tests.pvalue >= 0.05)
-
-
-@pytest.mark.parametrize(
-    ("gaps", "expected"),
-    [
-        ([(-1.0, 2.0), (-1.0, 2.0)], BreakEven(0.5, ((0.5, 0.5),))),
-        ([(1.0, 2.0), (1.0, 2.0)], BreakEven(None, ())),
-        ([(-1.0, 0.0), (-1.0, 0.0)], BreakEven(None, ())),
-        ([(0.0, 0.0), (0.0, 0.0)], BreakEven(None, ((0.0, inf),))),
-        ([(-1.0, 2.0)], BreakEven(None, ((0.0, inf),))),
-    ],
-)
-def test_break_even_prices_where_chance_plays_no_part(
-    gaps: list[tuple[float, float]], expected: BreakEven
-) -> None:
-    assert break_even(np.array(gaps)) == expected
-
-
 # Coverage
 
 
@@ -374,102 +343,6 @@ def test_a_study_in_python_needs_no_files_to_leave_an_expert_out(tmp_path: Path)
     opened = Results.open(tmp_path)
     from_models, from_files = (without(each, "sage").plays() for each in (played, opened))
     assert {play.key for play in from_models} == {play.key for play in from_files}
-
-
-# In words
-
-
-def differing(low: float, high: float, **setting: object) -> Contrast:
-    middle = (low + high) / 2
-    return Contrast(
-        optimizer="mine",
-        setting=setting,
-        against="without liar",
-        price=0.0,
-        here=1.0,
-        there=1.0 - middle,
-        difference=Spread(middle, 1.0, low, high, 4),
-        better=0.5,
-        break_even=BreakEven(None, ()),
-    )
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "words"),
-    [
-        (0.1, 0.3, "'liar' harms mine: with it, average regret is 0.2000 higher (95 % interval"),
-        (-0.3, -0.1, "'liar' helps mine: with it, average regret is 0.2000 lower (95 % interval"),
-        (0.0, 0.0, "'liar' makes no difference to mine."),
-        (-0.1, 0.1, "helps mine cannot be said: the 95 % interval of the difference, -0.1000 to"),
-    ],
-)
-def test_an_expert_is_said_to_help_or_harm(low: float, high: float, words: str) -> None:
-    (text,) = expert_in_words("liar", [differing(low, high)])
-    assert words in text
-
-
-def test_of_several_settings_those_with_harm_are_named() -> None:
-    found = [
-        differing(0.1, 0.3, transit=3),
-        differing(-0.3, -0.1, transit=0),
-        differing(-0.1, 0.1, transit=1),
-        differing(0.0, 0.0, transit=2),
-    ]
-    (text,) = expert_in_words("liar", found)
-    assert text == (
-        "The expert 'liar' and mine, in 4 settings: harms in 1 (transit 3), helps in 1, makes no "
-        "difference in 1, in 1 nothing can be said, because the interval includes 0."
-    )
-
-
-@pytest.mark.parametrize(
-    ("found", "text"),
-    [
-        (BreakEven(0.5, ((0.25, 1.0),)), "0.5 (0.25 to 1)"),
-        (BreakEven(0.5, ((0.25, inf),)), "0.5 (0.25 on)"),
-        (BreakEven(0.5, ((0.0, inf),)), "0.5 (any price)"),
-        (BreakEven(None, ((0.0, 0.1), (2.0, inf))), "none (0 to 0.1 or 2 on)"),
-        (BreakEven(None, ()), "none"),
-    ],
-)
-def test_a_break_even_price_is_shown_with_all_that_is_possible(found: BreakEven, text: str) -> None:
-    made = contrast_table("", [replace(differing(-1, 1), break_even=found)], priced=True)
-    assert list(made.columns[-1].cells) == [text]
-
-
-def drawn(table: Table, width: int = 80) -> str:
-    console = Console(width=width, file=StringIO())
-    with console.capture() as capture:
-        console.print(table)
-    return capture.get()
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        [{f"experts.sensor{i}.channel.transit": i + j for i in range(9)} for j in range(2)],
-        [{"schedule": f'{{"count":{j},"kind":"constant","more":"{"x" * 60}"}}'} for j in range(2)],
-    ],
-    ids=["many axes", "a table for a value"],
-)
-def test_in_a_narrow_terminal_settings_are_folded_and_results_are_whole(
-    settings: list[dict[str, object]],
-) -> None:
-    found = [
-        replace(differing(0.1, 0.3), setting=setting, break_even=BreakEven(0.5, ((0.25, 1.0),)))
-        for setting in settings
-    ]
-    lines = drawn(contrast_table("", found, priced=True, width=80)).splitlines()
-    assert max(len(line.rstrip()) for line in lines) <= 80
-    assert sum("+0.2000 ± 0.1000" in line and "worse" in line for line in lines) == 2
-    assert sum("(0.25 to 1)" in line for line in lines) == 2
-
-
-def test_what_all_rows_have_in_common_is_told_once() -> None:
-    found = [differing(0.1, 0.3, loss=0.5, transit=t) for t in (1, 2)]
-    table = contrast_table("", found, priced=False)
-    assert "loss" not in [column.header for column in table.columns]
-    assert str(table.caption).endswith("; in all rows loss 0.5")
 
 
 def test_a_huge_price_makes_large_numbers_and_the_same_verdicts(study: Results) -> None:

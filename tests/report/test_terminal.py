@@ -1,15 +1,21 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from io import StringIO
+from math import inf
 from pathlib import Path
 
 import pytest
 from rich.console import Console
+from rich.table import Table
 
 from sparq_sim import Estimate, Expert, Query, World
 from sparq_sim.analysis.cautions import cautions
-from sparq_sim.analysis.summary import summary
+from sparq_sim.analysis.contrasts import Contrast
+from sparq_sim.analysis.prices import BreakEven
+from sparq_sim.analysis.summary import Spread, summary
 from sparq_sim.optimizers.uniform import Uniform
-from sparq_sim.report.terminal import OPTIONAL, summary_table
+from sparq_sim.report.terminal import OPTIONAL, contrast_table, expert_in_words, summary_table
 from sparq_sim.study.executors import InProcess
 from sparq_sim.study.results import Results
 from sparq_sim.study.store import StoreError
@@ -77,3 +83,103 @@ def test_plays_of_several_scenarios_are_not_thrown_together(tmp_path: Path) -> N
     (tmp_path / "scenario.json").unlink()
     with pytest.raises(StoreError, match=r"plays of several scenarios, and no scenario\.json says"):
         Results.open(tmp_path)
+
+
+# Contrasts
+
+
+def differing(low: float, high: float, **setting: object) -> Contrast:
+    middle = (low + high) / 2
+    return Contrast(
+        optimizer="mine",
+        setting=setting,
+        against="without liar",
+        price=0.0,
+        here=1.0,
+        there=1.0 - middle,
+        difference=Spread(middle, 1.0, low, high, 4),
+        better=0.5,
+        break_even=BreakEven(None, ()),
+    )
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (0.1, 0.3, "'liar' harms mine: with it, average regret is 0.2000 higher (95 % interval"),
+        (-0.3, -0.1, "'liar' helps mine: with it, average regret is 0.2000 lower (95 % interval"),
+        (0.0, 0.0, "'liar' makes no difference to mine."),
+        (
+            -0.1,
+            0.1,
+            "unclear whether the expert 'liar' helps mine: the 95 % interval of the difference",
+        ),
+    ],
+)
+def test_an_expert_is_said_to_help_or_harm(low: float, high: float, words: str) -> None:
+    (text,) = expert_in_words("liar", [differing(low, high)])
+    assert words in text
+
+
+def test_of_several_settings_those_with_harm_are_named() -> None:
+    found = [
+        differing(0.1, 0.3, transit=3),
+        differing(-0.3, -0.1, transit=0),
+        differing(-0.1, 0.1, transit=1),
+        differing(0.0, 0.0, transit=2),
+    ]
+    (text,) = expert_in_words("liar", found)
+    assert text == (
+        "The expert 'liar' and mine, in 4 settings: harms in 1 (transit 3), helps in 1, makes no "
+        "difference in 1, is unclear in 1, because the interval includes 0."
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (BreakEven(0.5, ((0.25, 1.0),)), "0.5 (0.25 to 1)"),
+        (BreakEven(0.5, ((0.25, inf),)), "0.5 (from 0.25)"),
+        (BreakEven(0.5, ((0.0, inf),)), "0.5 (any price)"),
+        (BreakEven(None, ((0.0, 0.1), (2.0, inf))), "none (0 to 0.1 or from 2)"),
+        (BreakEven(None, ()), "none"),
+    ],
+)
+def test_a_break_even_price_is_shown_with_all_that_is_possible(found: BreakEven, text: str) -> None:
+    made = contrast_table("", [replace(differing(-1, 1), break_even=found)], priced=True)
+    assert list(made.columns[-1].cells) == [text]
+
+
+def drawn(table: Table, width: int = 80) -> str:
+    console = Console(width=width, file=StringIO())
+    with console.capture() as capture:
+        console.print(table)
+    return capture.get()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        [{f"experts.sensor{i}.channel.transit": i + j for i in range(9)} for j in range(2)],
+        [{"schedule": f'{{"count":{j},"kind":"constant","more":"{"x" * 60}"}}'} for j in range(2)],
+    ],
+    ids=["many axes", "a table for a value"],
+)
+def test_in_a_narrow_terminal_settings_are_folded_and_results_are_whole(
+    settings: list[dict[str, object]],
+) -> None:
+    found = [
+        replace(differing(0.1, 0.3), setting=setting, break_even=BreakEven(0.5, ((0.25, 1.0),)))
+        for setting in settings
+    ]
+    lines = drawn(contrast_table("", found, priced=True, width=80)).splitlines()
+    assert max(len(line.rstrip()) for line in lines) <= 80
+    assert sum("+0.2000 ± 0.1000" in line and "worse" in line for line in lines) == 2
+    assert sum("(0.25 to 1)" in line for line in lines) == 2
+
+
+def test_what_all_rows_have_in_common_is_told_once() -> None:
+    found = [differing(0.1, 0.3, loss=0.5, transit=t) for t in (1, 2)]
+    table = contrast_table("", found, priced=False)
+    assert "loss" not in [column.header for column in table.columns]
+    assert str(table.caption).endswith("; in all rows loss 0.5")
