@@ -121,7 +121,7 @@ def _list_names(what: Listing) -> list[str]:
 
 def _describe(what: Listing, name: str) -> str:
     """Return the title of a scenario, or the first line of the docstring of a plug-in."""
-    from inspect import getdoc
+    from sparq_sim.plugin.field_docs import read_own_doc
 
     try:
         if what is Listing.SCENARIOS:
@@ -133,7 +133,7 @@ def _describe(what: Listing, name: str) -> str:
         model = load(KINDS[what.value], name)
     except SparqError as error:
         return str(error).splitlines()[0]
-    return (getdoc(model) or "").partition("\n")[0]
+    return read_own_doc(model).partition("\n")[0]
 
 
 def _list_plugins(kind: AnyKind) -> list[str]:
@@ -143,15 +143,13 @@ def _list_plugins(kind: AnyKind) -> list[str]:
 
 
 def _show_plugin(kind: AnyKind, name: str, *, allow_import: bool) -> None:
-    from inspect import getdoc
-
     from pydantic_core import PydanticUndefined
 
-    from sparq_sim.plugin.field_docs import read_field_docs
+    from sparq_sim.plugin.field_docs import read_field_docs, read_own_doc
     from sparq_sim.plugin.registry import load
 
     model = load(kind, name, allow_import=allow_import)
-    typer.echo(f"{name}\n\n{getdoc(model)}\n")
+    typer.echo(f"{name}\n\n{read_own_doc(model)}\n")
     docs = read_field_docs(model)
     for field, info in model.model_fields.items():
         default = "required" if info.default is PydanticUndefined else f"= {info.default!r}"

@@ -9,13 +9,14 @@ import ast
 import sys
 from collections.abc import Iterator
 from functools import lru_cache
-from inspect import getdoc, getsource
+from inspect import cleandoc, getsource
 from itertools import pairwise
+from textwrap import fill
 from typing import Any
 
 from pydantic import BaseModel
 
-__all__ = ["describe_fields", "read_field_docs", "read_summary"]
+__all__ = ["DocWithFields", "describe_fields", "read_field_docs", "read_own_doc", "read_summary"]
 
 
 def read_field_docs(model: type[BaseModel]) -> dict[str, str]:
@@ -43,22 +44,61 @@ def read_field_docs(model: type[BaseModel]) -> dict[str, str]:
     return found
 
 
+class DocWithFields:
+    """The docstring of a model as `help` shows it: what is written, and a line for each field.
+
+    It takes the place of `__doc__`, and is put together when somebody looks.
+    """
+
+    def __init__(self, written: str) -> None:
+        """Take the place of a docstring.
+
+        Args:
+            written: The docstring as it is in the source.
+        """
+        self.written = cleandoc(written)
+
+    def __get__(self, _: object, model: type[BaseModel]) -> str:
+        docs = read_field_docs(model)
+        lines = (
+            fill(f"{name}: {docs[name]}", 96, initial_indent="    ", subsequent_indent=" " * 8)
+            for name in model.model_fields
+            if name in docs
+        )
+        args = "\n".join(lines)
+        return f"{self.written}\n\nArgs:\n{args}" if args else self.written
+
+
+def read_own_doc(model: type) -> str:
+    """Return the docstring of a class as it is written, without the fields that `help` shows.
+
+    Args:
+        model: The class; without a docstring, that of its base counts.
+    """
+    for each in model.__mro__:
+        if doc := vars(each).get("__doc__"):
+            return doc.written if isinstance(doc, DocWithFields) else cleandoc(doc)
+    return ""
+
+
 def read_summary(model: type) -> str:
     """Return the first paragraph of the docstring of a class, on one line.
 
     Args:
         model: The class; without a docstring, that of its base counts.
     """
-    return " ".join((getdoc(model) or "").partition("\n\n")[0].split())
+    return " ".join(read_own_doc(model).partition("\n\n")[0].split())
 
 
 def describe_fields(model: type[BaseModel], schema: dict[str, Any]) -> None:
-    """Add the sentence of each field to the JSON schema of a model.
+    """Write the docstring and the sentence of each field into the JSON schema of a model.
 
     Args:
         model: The class of models.
         schema: Its JSON schema, changed in place; a description that is there stays.
     """
+    if "description" in schema:
+        schema["description"] = read_own_doc(model)
     docs = read_field_docs(model)
     for name, field in model.model_fields.items():
         shown = schema.get("properties", {}).get(field.alias or name)

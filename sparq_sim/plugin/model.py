@@ -10,6 +10,7 @@ from pydantic_core import CoreSchema
 
 from sparq_sim.errors import PluginError
 from sparq_sim.fields import add_checks
+from sparq_sim.plugin.field_docs import DocWithFields, describe_fields
 from sparq_sim.plugin.origins import hash_sources
 from sparq_sim.plugin.result_checks import ResultChecks, check_results
 from sparq_sim.plugin.sources import Source, is_core
@@ -58,10 +59,6 @@ class Model(BaseModel):
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
         """Describe each field by its sentence."""
-        from sparq_sim.plugin.field_docs import (
-            describe_fields,  # here, because only a JSON schema needs it
-        )
-
         written = handler(schema)
         describe_fields(cls, handler.resolve_ref_schema(written))
         return written
@@ -76,6 +73,9 @@ class Model(BaseModel):
                 f"{cls.__name__} has an __init__ of its own, but a plug-in is its fields: declare "
                 "them in the class, as in `lag: float = 2.0`, and make what changes in start"
             )
+        if cls.__doc__:
+            # A descriptor is what Python asks for the docstring; its type is not foreseen.
+            cls.__doc__ = DocWithFields(cls.__doc__)  # type: ignore[assignment]
         if not is_core(cls):
             _check_kind_field(cls)
             check_results(cls, cls._result_checks)

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from inspect import getdoc
 from math import inf, isfinite
 from typing import Any, TypeAlias
 
@@ -15,6 +14,7 @@ from pydantic import BaseModel
 from sparq_sim.analysis.pairs import Difference
 from sparq_sim.analysis.summary import Summary
 from sparq_sim.errors import PluginError
+from sparq_sim.plugin.field_docs import read_own_doc
 from sparq_sim.plugin.registry import Kind, kind_to_write, load
 from sparq_sim.study.settings import Setting, shown
 
@@ -107,7 +107,7 @@ def _plugin(kind: Kind, data: _Data, *, allow_import: bool) -> str:
     with suppress(Exception):
         part = model.model_validate(own, context={"allow_import": allow_import})
         given = list(_differing(part)) or ["the defaults"] * bool(own)
-    about = " ".join((getdoc(model) or "").split("\n\n")[0].replace("*", "").split())
+    about = " ".join(read_own_doc(model).split("\n\n")[0].replace("*", "").split())
     return _with(about, name, given)
 
 

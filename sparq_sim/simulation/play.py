@@ -34,30 +34,45 @@ Watch = Callable[[Turn], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Played:
-    """All that fixes a play."""
+    """All that fixes a play; made again from it, a play in virtual time has the same trace."""
 
     optimizer: Optimizer
+    """What plays."""
     environment: Environment
+    """What is played in."""
     rules: Rules
+    """What may be done, and when the play ends."""
     experts: Experts
+    """Who can be asked, by name."""
     feedback: Channel
+    """The channel over which the reward arrives."""
     seed: int
+    """The number from which all chance is made."""
     replication: int
+    """Which of several plays with this seed it is, from 0."""
     live: bool = False
     """Whether it was played in real time, which never comes out twice the same."""
     name: str = ""
-    """Of the optimizer, where it has one."""
+    """What the optimizer is called, if it has a name."""
 
     def __post_init__(self) -> None:
         _check_parts(self.optimizer, self.environment, self.rules, self.experts)
 
     @property
     def optimizer_name(self) -> str:
-        """That of the optimizer, or else of its class."""
+        """The name of the optimizer, or else of its class."""
         return self.name or type(self.optimizer).__name__
 
     def again(self, *, landscape: Landscape | None = None, watch: Watch | None = None) -> Trace:
-        """Play it in virtual time: see `play`."""
+        """Play it once more, in virtual time.
+
+        Args:
+            landscape: The started environment of this seed and replication; by default a new one.
+            watch: Called after each round.
+
+        Returns:
+            The trace, which remembers what was played.
+        """
         trace = play(
             self.optimizer,
             self.environment,
@@ -84,11 +99,43 @@ def play(
     landscape: Landscape | None = None,
     watch: Watch | None = None,
 ) -> Trace:
-    """Play in virtual time, and give the trace.
+    """Play one optimizer against one environment in virtual time, and return the trace.
 
-    The reward arrives over *feedback*. All chance comes from *seed* and *replication*: the same
-    two give the same trace. A started *landscape* of this environment and replication can be
-    handed in, to share what is dear to compute.
+    The same arguments give the same trace, and each source draws from streams of its own: adding
+    an expert changes nobody else's chance.
+
+    Args:
+        optimizer: What plays.
+        environment: What it plays in: the reward, which changes with time.
+        rules: How many rounds there are and how long they last, budgets, and where experts may be
+            asked.
+        experts: Who can be asked, by name: each an expert with its channel, as a pair, or an
+            expert alone, who then answers at once, exactly and for free.
+        feedback: The channel over which the reward of each play arrives; by default at once and
+            without noise.
+        seed: The number from which all chance is made, from 0 on.
+        replication: Which of several plays with this seed it is, from 0: each has other chance.
+        landscape: A started environment of this seed and replication, to share what takes long to
+            compute; by default the environment is started here.
+        watch: Called with what happened after each round.
+
+    Returns:
+        What happened: a row for each round and one for each point asked about. Regret, cost and
+        staleness are computed from it by `sparq_sim.simulation.measures`.
+
+    Raises:
+        PluginError: Something that takes part cannot be used, or does what it may not.
+        LiveOnlyError: An expert awaits what passes in real time only.
+
+    Example:
+        An optimizer and an expert, 100 rounds long::
+
+            trace = play(
+                SparQGPUCB(),
+                Synthetic(),
+                Rules(rounds=100),
+                experts={"expert": (Truth(), Channel(noise=0.1, transit=2.0))},
+            )
     """
     played = Played(
         optimizer, environment, rules, experts or {}, feedback or Channel(), seed, replication
@@ -114,9 +161,27 @@ async def play_live(
     watch: Watch | None = None,
     seconds: float = 1.0,
 ) -> Trace:
-    """Play in real time, a clock unit lasting *seconds*; otherwise as `play`.
+    """Play one optimizer against one environment in real time, and return the trace.
 
-    Channels apply in full; give those to real services as `Channel.to_real_source`.
+    Channels apply in full; give those to real services as `Channel.to_real_source` makes them.
+
+    Args:
+        optimizer: What plays.
+        environment: What it plays in.
+        rules: As for `play`.
+        experts: As for `play`.
+        feedback: As for `play`.
+        seed: As for `play`.
+        replication: As for `play`.
+        landscape: As for `play`.
+        watch: Called with what happened after each round.
+        seconds: How long a clock unit lasts.
+
+    Returns:
+        What happened, as for `play`.
+
+    Raises:
+        PluginError: Something that takes part cannot be used, or does what it may not.
     """
     given = (experts or {}, feedback or Channel())
     played = Played(optimizer, environment, rules, *given, seed, replication, live=True)
@@ -132,7 +197,7 @@ async def _play(
     landscape: Landscape | None,
     watch: Watch | None,
 ) -> Trace:
-    """Start and enter all who take part, play, and leave what was entered, also on failure."""
+    """Start all who take part, play, and close what they hold open, also on failure."""
     streams = Streams(played.seed, played.replication)
     async with Resources() as resources:
         with one_thread():
@@ -165,7 +230,13 @@ def _check_parts(optimizer: object, environment: object, rules: object, experts:
 
 
 def check_model(what: str, kind: type[Model], thing: object) -> None:
-    """Refuse, by PluginError, a *thing* that is no model of its *kind*: a class, say."""
+    """Raise PluginError where a thing is no model of its kind, but a class, for instance.
+
+    Args:
+        what: How the message names the thing.
+        kind: What it should be.
+        thing: What is given.
+    """
     if not isinstance(thing, kind):
         wanted = f"an instance of sparq_sim.{kind.__name__}"
         if isinstance(thing, type) and issubclass(thing, kind):

@@ -9,9 +9,9 @@ from typing import Any, Literal
 import pytest
 from pydantic import Field
 
-from sparq_sim import Expert
+from sparq_sim import Channel, Expert
 from sparq_sim.plugin.contract import Model
-from sparq_sim.plugin.field_docs import read_field_docs
+from sparq_sim.plugin.field_docs import read_field_docs, read_own_doc
 from sparq_sim.scenario.schema import build_schema
 
 
@@ -103,3 +103,25 @@ def test_a_class_without_a_source_has_a_schema_with_what_its_fields_describe(mod
     found = names["Typed"].model_json_schema()["properties"]
     assert "description" not in found["a"]
     assert found["b"]["description"] == "B."
+
+
+def test_help_explains_each_field_and_the_schema_keeps_the_written_docstring() -> None:
+    class Timed(Model):
+        """Takes its time.
+
+        And says so.
+        """
+
+        lag: float = 1.0
+        """How long it takes,
+        in clock units."""
+        bare: int = 0
+
+    help_text = Timed.__doc__
+    assert help_text == (
+        "Takes its time.\n\nAnd says so.\n\nArgs:\n    lag: How long it takes, in clock units."
+    )
+    assert Timed().__doc__ == help_text
+    assert read_own_doc(Timed) == "Takes its time.\n\nAnd says so."
+    assert Timed.model_json_schema()["description"] == "Takes its time.\n\nAnd says so."
+    assert "patience: How long after asking" in (Channel.__doc__ or "")

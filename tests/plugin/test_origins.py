@@ -286,7 +286,9 @@ def test_all_of_the_core_that_a_play_loads_is_covered() -> None:
     modules = {name for name in loaded_after(A_PLAY) if name.startswith("sparq_sim.")}
     loaded = {name.removeprefix("sparq_sim.").replace(".", "/") for name in modules}
     assert {"simulation/engine", "gp/kernels", "optimizers", "simulation/measures"} <= loaded
-    assert loaded & NOT_COMPUTING <= {"plugin/origins", "plugin/sources"}
+    # What hashes sources, and what writes help texts, changes no result.
+    not_computing = {"plugin/origins", "plugin/sources", "plugin/field_docs"}
+    assert loaded & NOT_COMPUTING <= not_computing
 
 
 def test_all_that_is_listed_as_not_computing_is_there() -> None:
