@@ -1,6 +1,77 @@
 from __future__ import annotations
 
-from sparq_sim.report.gather import _choose
+from pathlib import Path
+
+import pytest
+
+from sparq_sim.messages import Estimate, Query
+from sparq_sim.plugin.contract import Expert, World
+from sparq_sim.report.gather import _choose, gather
+from sparq_sim.study.results import Results
+from sparq_sim.study.store.layout import SCENARIO
+from tests.report.conftest import played
+
+
+def test_the_report_of_an_opened_folder_is_that_of_the_study_run(study: Results) -> None:
+    opened = gather(Results.open(study.folder), replays=False)
+    fresh = gather(study, replays=False)
+    assert opened.headline == fresh.headline
+    assert opened.paragraphs == fresh.paragraphs
+    assert opened.charts.levels == fresh.charts.levels
+    assert opened.planned == fresh.planned == 16
+
+
+def test_folders_without_a_description_are_told_from_their_plays(tmp_path: Path) -> None:
+    study = played(tmp_path, sweep={}, replications=1)
+    (tmp_path / SCENARIO).unlink()
+    told = gather(Results.open(tmp_path), replays=False)
+    assert told.finished == told.planned == 2
+    assert told.paragraphs[0].about == "What drifts"
+    assert len(told.charts.levels) == 2
+    assert len(study.finished()) == len(study.plays())
+
+
+def test_a_spoilt_description_does_no_harm(tmp_path: Path) -> None:
+    played(tmp_path, sweep={}, replications=1)
+    (tmp_path / SCENARIO).write_text('{"plays": [{"optimizer": 3}]}')
+    told = gather(Results.open(tmp_path), replays=False)
+    assert told.finished == 2
+    assert any(SCENARIO in note for note in told.notes)
+
+
+class Powered(Expert):
+    """Knows the reward, and notes what that took."""
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        world.note(energy=2.5)
+        return Estimate(world.rewards(query.points, world.clock.now))
+
+
+def test_what_sources_note_is_charted(tmp_path: Path) -> None:
+    experts = {"sage": {"expert": Powered(), "channel": {}}}
+    study = played(tmp_path, experts=experts, sweep={}, replications=1)
+    told = gather(study, replays=False)
+    (each,) = [each for each in told.charts.series if each.name == "reply energy"]
+    assert set(each.means) == {2.5}
+    assert any("no reference levels" in note for note in told.notes)  # a class of this file
+
+
+def test_points_asked_and_staleness_are_those_of_the_replies(tmp_path: Path) -> None:
+    told = gather(played(tmp_path, sweep={}, replications=1), replays=False)
+    series = {each.name: each for each in told.charts.series if each.optimizer == "curious"}
+    (row,) = [row for row in told.charts.summaries if row.optimizer == "curious"]
+    assert series["asked"].means.mean() == pytest.approx(row.asked_per_round)
+    assert set(series["staleness"].means) == {1.5}
+    assert series["spent"].means[-1] == pytest.approx(row.spent.mean)
+
+
+def test_plays_of_unequal_length_share_a_band(tmp_path: Path) -> None:
+    told = gather(
+        played(tmp_path, sweep={}, replications=3, budget=0.3, ends_when_spent=True), replays=False
+    )
+    for band in told.charts.bands:
+        assert band.plays[0] == 3
+        assert band.rounds[-1] <= 30
 
 
 def test_of_too_many_settings_some_are_chosen_evenly() -> None:

@@ -13,8 +13,6 @@ from typing import Any
 import pytest
 
 from sparq_sim import report
-from sparq_sim.messages import Estimate, Query
-from sparq_sim.plugin.contract import Expert, World
 from sparq_sim.report.data import ReportData
 from sparq_sim.report.gather import gather
 from sparq_sim.report.html.page import render
@@ -22,7 +20,6 @@ from sparq_sim.study.executors import InProcess
 from sparq_sim.study.progress import Progress
 from sparq_sim.study.results import Results
 from sparq_sim.study.store import StoreError
-from sparq_sim.study.store.layout import SCENARIO
 from sparq_sim.study.study import Study
 from tests.report.conftest import HOSTILE, only, played, poisoned, scenario
 from tests.study.test_store import flip, truncate
@@ -87,25 +84,6 @@ def test_a_page_tells_title_winner_results_and_provenance(study: Results, tmp_pa
     assert "sparq-sim reproduce" in text
 
 
-def test_a_page_of_an_opened_folder_is_that_of_the_study_run(study: Results) -> None:
-    opened = gather(Results.open(study.folder), replays=False)
-    fresh = gather(study, replays=False)
-    assert opened.headline == fresh.headline
-    assert opened.paragraphs == fresh.paragraphs
-    assert opened.charts.levels == fresh.charts.levels
-    assert opened.planned == fresh.planned == 16
-
-
-def test_folders_without_a_description_are_told_from_their_plays(tmp_path: Path) -> None:
-    study = played(tmp_path, sweep={}, replications=1)
-    (tmp_path / SCENARIO).unlink()
-    told = gather(Results.open(tmp_path), replays=False)
-    assert told.finished == told.planned == 2
-    assert told.paragraphs[0].about == "What drifts"
-    assert len(told.charts.levels) == 2
-    assert len(study.finished()) == len(study.plays())
-
-
 def test_an_empty_study_gives_a_page_that_says_so(tmp_path: Path) -> None:
     study = Study(scenario(), tmp_path / "never")
     text = Parsed(report.write(study.results, tmp_path / "report.html").read_text()).text
@@ -156,55 +134,12 @@ def test_spoilt_plays_are_named_and_left_out(tmp_path: Path, quick: None) -> Non
     assert truncated.name in text
 
 
-def test_a_spoilt_description_does_no_harm(tmp_path: Path) -> None:
-    played(tmp_path, sweep={}, replications=1)
-    (tmp_path / SCENARIO).write_text('{"plays": [{"optimizer": 3}]}')
-    told = gather(Results.open(tmp_path), replays=False)
-    assert told.finished == 2
-    assert any(SCENARIO in note for note in told.notes)
-
-
-class Powered(Expert):
-    """Knows the reward, and notes what that took."""
-
-    async def answer(self, query: Query, world: World) -> Estimate:
-        world.note(energy=2.5)
-        return Estimate(world.rewards(query.points, world.clock.now))
-
-
-def test_what_sources_note_is_charted(tmp_path: Path) -> None:
-    experts = {"sage": {"expert": Powered(), "channel": {}}}
-    study = played(tmp_path, experts=experts, sweep={}, replications=1)
-    told = gather(study, replays=False)
-    (each,) = [each for each in told.charts.series if each.name == "reply energy"]
-    assert set(each.means) == {2.5}
-    assert any("no reference levels" in note for note in told.notes)  # a class of this file
-
-
-def test_queries_and_staleness_are_those_of_the_replies(tmp_path: Path) -> None:
-    told = gather(played(tmp_path, sweep={}, replications=1), replays=False)
-    series = {each.name: each for each in told.charts.series if each.optimizer == "curious"}
-    (row,) = [row for row in told.charts.summaries if row.optimizer == "curious"]
-    assert series["asked"].means.mean() == pytest.approx(row.asked_per_round)
-    assert set(series["staleness"].means) == {1.5}
-    assert series["spent"].means[-1] == pytest.approx(row.spent.mean)
-
-
 def test_where_replies_are_not_kept_the_page_says_what_is_missing(
     tmp_path: Path, quick: None
 ) -> None:
     told = gather(played(tmp_path, record="rounds", sweep={}, replications=1), replays=False)
     assert not {"asked", "staleness"} & {each.name for each in told.charts.series}
     assert 'record = "full"' in Parsed(render(told)).text
-
-
-def test_plays_of_unequal_length_share_a_band(tmp_path: Path) -> None:
-    told = gather(
-        played(tmp_path, sweep={}, replications=3, budget=0.3, ends_when_spent=True), replays=False
-    )
-    for band in told.charts.bands:
-        assert band.plays[0] == 3
-        assert band.rounds[-1] <= 30
 
 
 def test_a_file_that_cannot_be_written_is_one_sentence(study: Results, tmp_path: Path) -> None:
