@@ -8,9 +8,9 @@ from pathlib import Path
 
 from sparq_sim.errors import ScenarioError, did_you_mean
 
-__all__ = ["GROUP", "find_bundled", "find_file"]
+__all__ = ["find_bundled", "find_file"]
 
-GROUP = "sparq_sim.scenarios"
+_GROUP = "sparq_sim.scenarios"
 """The entry points that name packages with scenario files in them."""
 
 
@@ -48,7 +48,7 @@ def _find_claims() -> tuple[dict[str, list[Path]], list[str]]:
     """Return the files that claim each name, and which packages cannot be loaded."""
     claims: dict[str, list[Path]] = {}
     broken: list[str] = []
-    for package in sorted({entry.value for entry in entry_points(group=GROUP)}):
+    for package in sorted({entry.value for entry in entry_points(group=_GROUP)}):
         try:
             home = Path(str(files(package)))
             inside = sorted(home.rglob("*.toml"))

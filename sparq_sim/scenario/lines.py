@@ -9,9 +9,9 @@ from contextlib import suppress
 from sparq_sim.errors import ScenarioError
 from sparq_sim.scenario.tables import Keys, NotTomlError, parse_keys
 
-__all__ = ["MOST_LEVELS", "find_lines"]
+__all__ = ["find_lines"]
 
-MOST_LEVELS = 50
+_MOST_LEVELS = 50
 """How deep tables and lists may be nested."""
 
 _BLANK = re.compile(r"(?:[ \t\r\n]++|#[^\n]*+)*+")
@@ -40,7 +40,7 @@ def find_lines(text: str, name: str) -> dict[Keys, int]:
         name: What messages call it: the file, or the option that it was given by.
 
     Raises:
-        ScenarioError: The text is nested deeper than `MOST_LEVELS`.
+        ScenarioError: The text is nested deeper than 50 levels.
     """
     scanner = _Scanner(text)
     try:
@@ -48,7 +48,7 @@ def find_lines(text: str, name: str) -> dict[Keys, int]:
             scanner.scan()
     except _TooDeepError as error:
         raise ScenarioError(
-            f"{name}:{error.line}: nested deeper than {MOST_LEVELS} levels; make it flatter"
+            f"{name}:{error.line}: nested deeper than {_MOST_LEVELS} levels; make it flatter"
         ) from error
     return scanner.lines
 
@@ -129,13 +129,13 @@ class _Scanner:
     def _read_key(self, table: Keys) -> Keys:
         """Read a key, dotted or not, of *table*."""
         keys, end = parse_keys(self._text, self._at)
-        if len(table) + len(keys) > MOST_LEVELS:
+        if len(table) + len(keys) > _MOST_LEVELS:
             raise _TooDeepError(self._line)
         self._at = end
         return keys
 
     def _note(self, keys: Keys, line: int) -> None:
-        if len(keys) > MOST_LEVELS:
+        if len(keys) > _MOST_LEVELS:
             raise _TooDeepError(line)
         self.lines[keys] = line
 

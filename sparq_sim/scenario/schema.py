@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -22,54 +22,26 @@ __all__ = ["build_schema"]
 
 
 def build_schema() -> dict[str, Any]:
-    """Give the JSON Schema of scenario files, with the plug-ins that are installed."""
+    """Return the JSON Schema of scenario files, with all installed plug-ins.
+
+    Each field has its sentence as a description. What a file takes from one that it extends is
+    not required of it.
+    """
     loaded = {kind: _load_installed(kind) for kind in GROUPS.values()}
-    models = {m for found in loaded.values() for m in found.values()} | {Scenario, Channel}
-    ordered = sorted(models, key=lambda model: (model.__module__, model.__name__))
-    inputs: list[Any] = [(model, "validation") for model in ordered]
-    refs, defs = models_json_schema(inputs, ref_template="#/$defs/{model}")
-    definitions: dict[str, Any] = _adapt(defs["$defs"])
-
-    def definition(model: type[BaseModel]) -> dict[str, Any]:
-        found: dict[str, Any] = definitions[refs[model, "validation"]["$ref"].rpartition("/")[2]]
-        return found
-
-    docs = read_field_docs(Scenario)
-    channel = _describe(refs[Channel, "validation"], read_field_docs(ExpertEntry).get("channel"))
-    choices: dict[str, Any] = {}
-    for kind, found in loaded.items():
-        more = {"channel": channel} if kind == "expert" else {}
-        for name, model in found.items():
-            own = definition(model)
-            tag = _describe({"const": name}, read_summary(model))
-            definitions[f"{kind}: {name}"] = own | {
-                "properties": add_kind(own.get("properties", {}) | more, tag),
-                "required": [*dict.fromkeys(["kind", *own.get("required", [])])],
-            }
-        choices[kind] = {"oneOf": [{"$ref": f"#/$defs/{kind}: {name}"} for name in found]}
+    models = {model for found in loaded.values() for model in found.values()}
+    definitions, names = _define([*models, Scenario, Channel])
+    choices = _define_plugins(loaded, definitions, names)
     definitions = _add_installed(definitions, choices)
-    whole = definition(Scenario)
-    tables = {"type": "object", "additionalProperties": choices["optimizer"], "minProperties": 1}
-    kinds = {"type": "array", "items": {"enum": [*loaded["optimizer"]]}, "minItems": 1}
-    special: dict[str, dict[str, Any]] = {
-        "environment": choices["environment"],
-        "experts": {"type": "object", "additionalProperties": choices["expert"]},
-        "optimizers": {"anyOf": [tables, kinds]},
-        DEFAULTS: {
-            "type": "object",
-            "properties": _join_fields(loaded["optimizer"].values(), definition),
-            "additionalProperties": False,
-        },
-        "sweep": {"type": "object"},
-    }
-    full = whole["properties"] | {n: _describe(node, docs.get(n)) for n, node in special.items()}
+    whole = definitions[names[Scenario]]
+    optimizers = [definitions[names[model]] for model in loaded["optimizer"].values()]
+    full = whole["properties"] | _build_tables(choices, [*loaded["optimizer"]], optimizers)
     extends = "Another scenario file beside this one, or a bundled scenario, taken as the base."
     taken_out = "Paths to take out of what is extended, such as optimizers.uniform."
     rest = {key: value for key, value in whole.items() if key not in ("properties", "required")}
     made = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **rest,
-        # Editors complete by these; what a file needs that has nothing to be laid over is below.
+        # Editors complete by these; what a file that extends nothing must have is below.
         "properties": {name: _relax(node) for name, node in full.items()}
         | {
             "extends": {"type": "string", "description": extends},
@@ -79,6 +51,67 @@ def build_schema() -> dict[str, Any]:
     }
     definitions |= {_name_relaxed(name): _relax(node) for name, node in definitions.items()}
     return made | {"$defs": _select_used(made, definitions)}
+
+
+def _define(
+    models: Iterable[type[BaseModel]],
+) -> tuple[dict[str, Any], dict[type[BaseModel], str]]:
+    """Return the definitions of *models* and of all that they hold, and the name of each."""
+    ordered = sorted(models, key=lambda model: (model.__module__, model.__name__))
+    inputs: list[Any] = [(model, "validation") for model in ordered]
+    refs, defs = models_json_schema(inputs, ref_template="#/$defs/{model}")
+    names = {m: refs[m, "validation"]["$ref"].removeprefix("#/$defs/") for m in ordered}
+    return _adapt(defs["$defs"]), names
+
+
+def _define_plugins(
+    loaded: Mapping[AnyKind, Mapping[str, type[BaseModel]]],
+    definitions: dict[str, Any],
+    names: Mapping[type[BaseModel], str],
+) -> dict[str, Any]:
+    """Add the table of each plug-in to *definitions*, and return the choices of each kind."""
+    channel = _describe(
+        {"$ref": f"#/$defs/{names[Channel]}"}, read_field_docs(ExpertEntry).get("channel")
+    )
+    choices: dict[str, Any] = {}
+    for kind, found in loaded.items():
+        more = {"channel": channel} if kind == "expert" else {}
+        for name, model in found.items():
+            own = definitions[names[model]]
+            tag = _describe({"const": name}, read_summary(model))
+            definitions[f"{kind}: {name}"] = own | {
+                "properties": add_kind(own.get("properties", {}) | more, tag),
+                "required": [*dict.fromkeys(["kind", *own.get("required", [])])],
+            }
+        choices[kind] = {"oneOf": [{"$ref": f"#/$defs/{kind}: {name}"} for name in found]}
+    return choices
+
+
+def _build_tables(
+    choices: Mapping[str, Any], kinds: Sequence[str], optimizers: Iterable[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return the schemas of the fields of a scenario that hold plug-ins.
+
+    Args:
+        choices: What may be chosen of each kind of plug-in.
+        kinds: The names of all optimizers.
+        optimizers: Their definitions.
+    """
+    docs = read_field_docs(Scenario)
+    tables = {"type": "object", "additionalProperties": choices["optimizer"], "minProperties": 1}
+    names = {"type": "array", "items": {"enum": kinds}, "minItems": 1}
+    nodes: dict[str, dict[str, Any]] = {
+        "environment": choices["environment"],
+        "experts": {"type": "object", "additionalProperties": choices["expert"]},
+        "optimizers": {"anyOf": [tables, names]},
+        DEFAULTS: {
+            "type": "object",
+            "properties": _join_fields(optimizers),
+            "additionalProperties": False,
+        },
+        "sweep": {"type": "object"},
+    }
+    return {name: _describe(node, docs.get(name)) for name, node in nodes.items()}
 
 
 def _require_unless_extended(full: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -163,13 +196,11 @@ def _describe(node: dict[str, Any], text: str | None) -> dict[str, Any]:
     return node | ({"description": text} if text else {})
 
 
-def _join_fields(
-    models: Iterable[type[BaseModel]], definition: Callable[[type[BaseModel]], dict[str, Any]]
-) -> dict[str, Any]:
+def _join_fields(definitions: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the schemas of the fields of several models; one that differs may be any of them."""
     found: dict[str, list[Any]] = {}
-    for model in models:
-        for name, own in definition(model).get("properties", {}).items():
+    for definition in definitions:
+        for name, own in definition.get("properties", {}).items():
             if own not in found.setdefault(name, []):
                 found[name].append(own)
     return {
@@ -195,7 +226,7 @@ def _add_installed(node: Any, choices: Mapping[str, Any]) -> Any:
 
 
 def _load_installed(kind: AnyKind) -> dict[str, type[BaseModel]]:
-    """Load what is installed of a *kind*, but for what is broken and what no schema describes."""
+    """Load what is installed of a *kind*, except what is broken and what no schema can describe."""
     found: dict[str, type[BaseModel]] = {}
     for name in list_installed(kind):
         try:
@@ -208,7 +239,7 @@ def _load_installed(kind: AnyKind) -> dict[str, type[BaseModel]]:
 
 
 def _adapt(node: Any) -> Any:
-    """Say what validators allow beyond the types, and leave out what JSON cannot write."""
+    """Add what validators allow beyond the types, and leave out what JSON cannot write."""
     if isinstance(node, list):
         return [_adapt(item) for item in node]
     if not isinstance(node, dict):
