@@ -9,12 +9,14 @@ from urllib.parse import quote
 
 from sparq_sim.errors import PluginError, ScenarioError, did_you_mean
 from sparq_sim.scenario.model import Scenario
-from sparq_sim.study.holdings import replaced
+from sparq_sim.study.differences import explain_replacement
 from sparq_sim.study.results import Results
 from sparq_sim.study.settings import in_words
 from sparq_sim.study.store import Label, Setting, StoredSummary, StoreError
 from sparq_sim.study.store.keys import list_plugins, name_family
 from sparq_sim.study.study import Study
+
+__all__ = ["without"]
 
 
 def without(study: Study | Results, expert: str, *, allow_import: bool = False) -> Study:
@@ -151,5 +153,7 @@ def _outdated(
         family = name_family(play.optimizer, scenario.fingerprint(play.optimizer), used)
         if family != play.play.family:
             told = results.provenance(play.play)
-            return replaced(told, scenario, play.optimizer) or "their fields are others now"
+            return (
+                explain_replacement(told, scenario, play.optimizer) or "their fields are others now"
+            )
     return ""

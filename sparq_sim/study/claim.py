@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import sparq_sim
-from sparq_sim.study.holdings import admit, infer_holdings, read_holdings, replaced
+from sparq_sim.study.differences import explain_replacement
+from sparq_sim.study.holdings import admit, infer_holdings, read_holdings
 from sparq_sim.study.plan import Plan
 from sparq_sim.study.progress import count_plays
 from sparq_sim.study.results import note_left_out
@@ -56,8 +57,8 @@ def _describe(home: FolderStore, plan: Plan, *, into: bool) -> None:
     described = {
         "format": FORMAT,
         "version": sparq_sim.__version__,
-        **new.described(),
-        "others": [each.described() for each in others],
+        **new.to_json(),
+        "others": [each.to_json() for each in others],
     }
     write_whole(home.folder / SCENARIO, json.dumps(described, indent=1).encode())
 
@@ -73,7 +74,7 @@ def _set_aside(home: FolderStore, plan: Plan, finished: dict[str, StoredSummary]
     for (label, _), keys in others.items():
         if recipe := plan.recipes.get(label):
             provenance = home.provenance(keys[0])
-            if why := replaced(provenance, recipe.scenario, recipe.optimizer):
+            if why := explain_replacement(provenance, recipe.scenario, recipe.optimizer):
                 reasons.setdefault(why, []).extend(keys)
     for why, keys in reasons.items():
         gone = retire(home, keys)

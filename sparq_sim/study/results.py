@@ -78,7 +78,7 @@ class Results:
             each.play for each in found.values() if not families or each.play.family in families
         ]
         note_left_out(home, len(found) - len(chosen))
-        if described and described[0].incomplete():
+        if described and described[0].is_incomplete():
             home.notes.append(
                 "these plays of a list of settings do not say what the swept fields were that "
                 "their setting does not name, so unlike settings may be taken for one: run the "

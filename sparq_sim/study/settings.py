@@ -25,17 +25,30 @@ __all__ = [
 
 
 def swept(settings: Iterable[Setting]) -> list[str]:
-    """List the swept paths."""
+    """List the swept paths, each once.
+
+    Args:
+        settings: Of several plays.
+    """
     return list(dict.fromkeys(path for setting in settings for path in setting))
 
 
 def agree(one: Setting, other: Setting) -> bool:
-    """Tell whether two settings have equal values wherever both have one."""
+    """Return whether two settings have equal values wherever both have one.
+
+    Args:
+        one: A setting.
+        other: Another.
+    """
     return all(canonical(one[path]) == canonical(other[path]) for path in one.keys() & other.keys())
 
 
 def fullest(settings: Iterable[Setting]) -> list[Setting]:
-    """Leave out settings of which others are special cases."""
+    """Return the settings of which no others are special cases, each once.
+
+    Args:
+        settings: Of several plays.
+    """
     unique = {canonical(dict(setting)): setting for setting in settings}
     kinds: dict[frozenset[str], list[Setting]] = {}
     for setting in unique.values():
@@ -53,7 +66,12 @@ def fullest(settings: Iterable[Setting]) -> list[Setting]:
 
 
 def values_of(settings: Iterable[Setting], path: str) -> list[object]:
-    """List the values that a path takes, numbers by their size."""
+    """List the values that a path takes, numbers by their size.
+
+    Args:
+        settings: Of several plays.
+        path: A swept one.
+    """
     found = {canonical(each[path]): each[path] for each in settings if path in each}
     numbers: list[Any] = [value for value in found.values() if is_number(value)]
     return sorted(numbers) if len(numbers) == len(found) else [found[key] for key in sorted(found)]
@@ -61,6 +79,10 @@ def values_of(settings: Iterable[Setting], path: str) -> list[object]:
 
 def path_called(name: str, paths: Sequence[str]) -> str:
     """Return the swept path that is called so, in full or by its last words.
+
+    Args:
+        name: What a user calls it.
+        paths: Those that are swept.
 
     Raises:
         SparqError: There is none, or there are several.
@@ -78,6 +100,11 @@ def path_called(name: str, paths: Sequence[str]) -> str:
 def value_among(value: object, values: Sequence[object], path: str) -> object:
     """Return the one of the *values* of a path that equals a *value*: 2 is written 2.0, say.
 
+    Args:
+        value: What a user writes.
+        values: Those that the path takes.
+        path: Its name, for the message.
+
     Raises:
         SparqError: There is none.
     """
@@ -88,12 +115,20 @@ def value_among(value: object, values: Sequence[object], path: str) -> object:
 
 
 def short(path: str) -> str:
-    """Give the last word of a path, which tells most."""
+    """Return the last word of a path, which tells most.
+
+    Args:
+        path: A swept one.
+    """
     return path.rpartition(".")[2] or path
 
 
 def brief(paths: Iterable[str]) -> dict[str, str]:
-    """Call each path by its last word, or by as many as tell it from the others."""
+    """Return for each path its last word, or as many as tell it from the others.
+
+    Args:
+        paths: Those that are swept.
+    """
     parts = {path: path.split(".") for path in paths}
     names = {}
     for path, words in parts.items():
@@ -104,13 +139,21 @@ def brief(paths: Iterable[str]) -> dict[str, str]:
 
 
 def shown(value: object) -> str:
-    """Write a swept value."""
+    """Return a swept value as text.
+
+    Args:
+        value: Of a setting.
+    """
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:g}" if isinstance(value, int | float) else str(value)
 
 
 def in_words(setting: Setting) -> str:
-    """Write a setting on one line."""
+    """Return a setting on one line.
+
+    Args:
+        setting: The swept values of a play.
+    """
     names = brief(setting)
     return ", ".join(f"{names[path]} {shown(value)}" for path, value in setting.items())

@@ -9,7 +9,7 @@ import pytest
 from sparq_sim.study.executors import InProcess
 from sparq_sim.study.results import Results
 from sparq_sim.study.study import Study
-from tests.study.test_store import scenario
+from tests.study.plays import scenario
 
 
 @pytest.fixture(scope="module")

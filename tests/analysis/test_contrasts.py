@@ -38,7 +38,7 @@ from sparq_sim.study.settings import path_called
 from sparq_sim.study.store import PlayId, StoredSummary, StoreError
 from sparq_sim.study.study import Study
 from tests.report.test_terminal import drawn
-from tests.study.test_store import scenario
+from tests.study.plays import scenario
 
 NOISE, LOSS = "feedback.noise", "experts.sage.channel.loss"
 SAGE = {"kind": "truth", "channel": {"noise": 0.1, "cost_per_point": 0.1}}
@@ -320,7 +320,7 @@ def test_who_needs_an_expert_is_left_out_or_refused(advised: Results) -> None:
 def test_other_code_than_that_of_the_plays_is_noted(
     advised: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("store.keys", "holdings"):
+    for module in ("store.keys", "differences"):
         monkeypatch.setattr(f"sparq_sim.study.{module}.hash_core", lambda: "another")
     *_, note = without(advised, "liar").notes
     assert "are by other code than those without 'liar' (the source of sparq-sim has" in note

@@ -16,7 +16,7 @@ from sparq_sim.study.executors import InProcess
 from sparq_sim.study.results import Results
 from sparq_sim.study.study import Study
 from tests.analysis.conftest import traces
-from tests.study.test_store import scenario
+from tests.study.plays import scenario
 
 MOST = 250
 

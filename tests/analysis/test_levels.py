@@ -6,7 +6,7 @@ from sparq_sim.analysis.levels import compute_levels, note_estimates
 from sparq_sim.plugin.contract import Landscape
 from sparq_sim.simulation.references import References
 from sparq_sim.testing import Slope
-from tests.study.test_store import scenario
+from tests.study.plays import scenario
 
 
 class Dear(Slope):

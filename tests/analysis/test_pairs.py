@@ -12,8 +12,8 @@ from sparq_sim.study.executors import InProcess
 from sparq_sim.study.results import Results
 from sparq_sim.study.study import Study
 from tests.analysis.conftest import traces
+from tests.study.plays import scenario
 from tests.study.test_executors import Dawdling
-from tests.study.test_store import scenario
 
 
 def test_pairs_meet_the_same_chance(study: Results) -> None:

@@ -47,7 +47,7 @@ from sparq_sim.plugin.hooks import (
     NearMissWarning,
     find_near_misses,
 )
-from sparq_sim.study.executors import SharedLandscape
+from sparq_sim.study.executors.landscapes import SharedLandscape
 from sparq_sim.testing import Asker, Teller
 from tests.gappy import GappyLandscape
 from tests.ground import SLOPE, Ground, Grounded

@@ -21,7 +21,7 @@ from sparq_sim.plugin.sources import NOT_COMPUTING
 from sparq_sim.study.store.keys import list_plugins
 from tests.commands import run
 from tests.project.test_contracts import loaded_after
-from tests.study.test_store import scenario
+from tests.study.plays import scenario
 
 EXPERT = """
 from sparq_sim import Estimate, Expert

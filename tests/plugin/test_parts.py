@@ -37,7 +37,7 @@ from sparq_sim.scenario.schema import build_schema
 from sparq_sim.simulation.channel.draws import AnyDraw, Draw, Gamma
 from sparq_sim.simulation.channel.faults import AnyFault, Fault, FaultModel
 from sparq_sim.simulation.channel.noise import AnyLoss, AnyNoise, Chances, Loss, Noise
-from sparq_sim.study.holdings import replaced
+from sparq_sim.study.differences import explain_replacement
 from sparq_sim.study.store.keys import list_plugins
 from sparq_sim.study.store.provenance import describe_play
 from sparq_sim.testing import Asker, Slope, Teller, WaitlessLoop
@@ -630,7 +630,7 @@ def test_a_part_whose_source_has_changed_is_named(site: Site) -> None:
         for each in list_plugins(scenario, "uniform")
     ]
     played = describe_play(scenario, "uniform", 0, scenario.play("uniform"), setting={})
-    reason = replaced(replace(played, plugins=before), scenario, "uniform")
+    reason = explain_replacement(replace(played, plugins=before), scenario, "uniform")
     assert reason is not None
     assert reason.startswith("the source of noise 'sawtooth' (")
 

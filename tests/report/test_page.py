@@ -22,7 +22,7 @@ from sparq_sim.study.results import Results
 from sparq_sim.study.store import StoreError
 from sparq_sim.study.study import Study
 from tests.report.conftest import HOSTILE, only, played, poisoned, scenario
-from tests.study.test_store import flip, truncate
+from tests.study.plays import flip, truncate
 
 
 class Parsed(HTMLParser):

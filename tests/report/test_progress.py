@@ -7,7 +7,7 @@ from rich.console import Console
 
 from sparq_sim.analysis.levels import compute_levels
 from sparq_sim.report import progress
-from tests.study.test_store import scenario
+from tests.study.plays import scenario
 
 
 @pytest.mark.parametrize(("unseen", "seen"), [(0.0, True), (1e9, False)])

@@ -21,7 +21,7 @@ from sparq_sim.study.results import Results
 from sparq_sim.study.store import StoreError
 from sparq_sim.study.study import Study
 from sparq_sim.testing import Asker
-from tests.study.test_store import scenario
+from tests.study.plays import scenario
 
 
 class Raiser(Expert):

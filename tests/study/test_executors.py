@@ -18,13 +18,23 @@ from sparq_environments.synthetic import Synthetic
 from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.plugin.contract import Agent, Briefing, Landscape, Optimizer
-from sparq_sim.study import executors
-from sparq_sim.study.executors import Dask, ExecutorError, InProcess, Processes, SharedLandscape
+from sparq_sim.study.executors import (
+    Batch,
+    Dask,
+    ExecutorError,
+    InProcess,
+    Processes,
+    landscapes,
+    pooled,
+    processes,
+    worker,
+)
+from sparq_sim.study.executors.landscapes import SharedLandscape
 from sparq_sim.study.progress import Progress
 from sparq_sim.study.results import Results
 from sparq_sim.study.study import Study
 from tests.gappy import GappyLandscape
-from tests.study.test_store import scenario
+from tests.study.plays import scenario
 
 
 class Dawdling(Optimizer):
@@ -160,11 +170,11 @@ def test_any_executor_will_do_and_stays_open(tmp_path: Path, expected: dict[str,
 def test_workers_that_do_not_see_the_folder_send_their_files_home(
     tmp_path: Path, expected: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen = executors.perform
+    seen = worker.perform
     monkeypatch.setattr(
-        executors,
+        pooled,
         "perform",
-        lambda batch: seen(executors.Batch("/nowhere", batch.mark, batch.steps)),
+        lambda batch: seen(Batch("/nowhere", batch.mark, batch.steps)),
     )
     with ThreadPoolExecutor(1) as pool:
         Study(small(), tmp_path).run(pool)
@@ -235,7 +245,7 @@ def test_a_play_that_kills_its_worker_twice_is_reported_and_skipped(tmp_path: Pa
 def test_workers_that_cannot_start_are_an_error_and_not_the_plays_fault(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(executors, "_settle", os.abort)
+    monkeypatch.setattr(processes, "settle_worker", os.abort)
     with pytest.raises(ExecutorError, match="die as soon as they start"):
         Study(small(), tmp_path).run(Processes(1))
 
@@ -314,7 +324,7 @@ def test_a_shared_landscape_has_all_that_the_landscape_has() -> None:
 
 
 def test_of_too_many_times_the_first_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executors, "MOST_BESTS", 2)
+    monkeypatch.setattr(landscapes, "MOST_BESTS", 2)
     asked: list[float] = []
 
     class Asked(GappyLandscape):
@@ -381,6 +391,6 @@ def test_a_worker_that_is_told_to_end_leaves_what_it_holds(tmp_path: Path) -> No
 def test_a_shared_landscape_that_cannot_be_closed_fails_no_play(tmp_path: Path) -> None:
     study = Study(opened(tmp_path / "log", closes=False), tmp_path / "out")
     told = r"environment Opened could not be closed: OSError: the disk is full"
-    with pytest.warns(executors.NotClosedWarning, match=told):
+    with pytest.warns(landscapes.NotClosedWarning, match=told):
         report = study.run(InProcess())
     assert (report.done, report.failed_plays) == (6, ())

@@ -12,8 +12,8 @@ import pytest
 
 import sparq_sim
 from sparq_sim.scenario.model import Scenario
+from sparq_sim.study.differences import find_difference
 from sparq_sim.study.executors import InProcess
-from sparq_sim.study.holdings import difference
 from sparq_sim.study.progress import Progress, RunReport
 from sparq_sim.study.results import Results
 from sparq_sim.study.store import StoreError
@@ -164,9 +164,9 @@ def test_a_field_that_is_new_since_makes_no_other_scenario() -> None:
     here = scenario().fingerprint("careless")
     there = json.loads(json.dumps(here))
     del there["feedback"]["loss"]
-    assert difference(there, here) is None
+    assert find_difference(there, here) is None
     there["feedback"]["loss"] = 0.5
-    found = difference(there, here)
+    found = find_difference(there, here)
     assert found is not None
     assert found.keys[:2] == ("feedback", "loss")
 

@@ -39,8 +39,8 @@ from sparq_sim.study.store.keys import name_play
 from sparq_sim.study.study import Study
 from tests.commands import run
 from tests.conftest import PATIENCE, wait_until
+from tests.study.plays import flip, scenario, truncate
 from tests.study.test_executors import Dawdling, digests, small
-from tests.study.test_store import flip, scenario, truncate
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -320,7 +320,7 @@ from sparq_sim.optimizers.shared.prior import PriorWarning
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.study.results import Results
 from sparq_sim.study.study import Study
-from tests.study.test_store import scenario
+from tests.study.plays import scenario
 import sys
 
 class Mine(Uniform):
@@ -344,7 +344,7 @@ from sparq_sim.study.executors import Processes
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.study.results import Results
 from sparq_sim.study.study import Study
-from tests.study.test_store import scenario
+from tests.study.plays import scenario
 import sys
 
 class Mine(Uniform):

@@ -334,9 +334,9 @@ def test_a_worker_that_is_told_to_end_kills_its_programs(tmp_path: Path) -> None
     file = tmp_path / "pid"
     worker = (
         "import sys\n"
-        "from sparq_sim.study.executors import _settle\n"
+        "from sparq_sim.study.executors.signals import settle_worker\n"
         "from sparq_sim.simulation.delivery.programs import Program\n"
-        "_settle()\n"
+        "settle_worker()\n"
         f"Program({python(WRITES_PID, str(file))!r}).run()\n"
     )
     with subprocess.Popen(python(worker)) as working:

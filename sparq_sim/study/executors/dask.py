@@ -1,0 +1,72 @@
+"""The executor that plays on a Dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+from sparq_sim.study.executors.pooled import Pooled
+from sparq_sim.study.executors.processes import count_cores
+from sparq_sim.study.executors.protocol import ExecutorError, Outcome, Outcomes, Work
+
+__all__ = ["Dask"]
+
+
+class Dask:
+    """Plays on a Dask cluster, or on a local one made for it.
+
+    Workers write to the study's folder where they see it, and send their files home elsewhere.
+    """
+
+    def __init__(self, address: str | None = None, *, jobs: int | None = None) -> None:
+        """Choose the cluster.
+
+        Args:
+            address: Where its scheduler is, tcp://host:port; by default, a local cluster is made.
+            jobs: How many workers a local cluster has; by default, one a core.
+        """
+        self.address = address
+        self.jobs = jobs
+
+    def outcomes(self, work: Work) -> Outcomes:
+        """Compute all plays.
+
+        Args:
+            work: What to compute.
+
+        Yields:
+            The outcome of each play, as soon as it is known.
+
+        Raises:
+            ExecutorError: Dask is not installed, or no cluster answers.
+        """
+        try:
+            dask: Any = import_module("distributed")
+        except ImportError as error:
+            raise ExecutorError(
+                "the executor dask needs the extra `dask`: pip install 'sparq-sim[dask]'"
+            ) from error
+        if self.address is None:
+            jobs = self.jobs or count_cores()
+            with (
+                dask.LocalCluster(
+                    n_workers=jobs, threads_per_worker=1, dashboard_address=None
+                ) as cluster,
+                dask.Client(cluster) as client,
+            ):
+                yield from self._on(client, work)
+        else:
+            try:
+                client = dask.Client(self.address, timeout="10s")
+            except (OSError, ValueError) as error:
+                raise ExecutorError(
+                    f"no Dask cluster answers at {self.address}: {error}"
+                ) from error
+            with client:
+                yield from self._on(client, work)
+
+    def _on(self, client: Any, work: Work) -> Iterator[Outcome]:
+        threads = sum(client.nthreads().values())
+        executor = client.get_executor(pure=False)
+        yield from Pooled(executor, workers=max(1, threads)).outcomes(work)
