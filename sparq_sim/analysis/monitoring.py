@@ -257,8 +257,11 @@ class Monitored:
     """
 
     optimizer: str
+    """Its name in the scenario."""
     setting: Mapping[str, object]
+    """The swept values by path; empty without a sweep."""
     plays: int
+    """How many plays were monitored."""
     believing: int
     """How many of them have a belief."""
     rmse: Spread

@@ -51,6 +51,9 @@ def gather(
         replays: Whether a play of each optimizer is played again, to be watched.
         allow_import: Whether the study may name code to run, as `module:Class`.
         levels: Computes the reference levels of a scenario; by default, `compute_levels`.
+
+    Returns:
+        All that the report shows, without any library that draws.
     """
     described = _described(study)
     planned = study.plays()

@@ -58,7 +58,7 @@ class Scene:
 
     @classmethod
     def of(cls, domain: Domain) -> Scene:
-        """Choose how to show a domain.
+        """Return how a domain is shown.
 
         Args:
             domain: A box or sites.

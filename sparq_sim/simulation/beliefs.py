@@ -349,7 +349,7 @@ def _belief(agent: Agent, points: Points, now: float) -> Belief | None:
 
 
 def describe_difference(trace: Trace, again: Trace) -> str:
-    """Describe where two plays part, also if the replies of the first were not recorded.
+    """Return, in words, where two plays differ first, even if the first has no replies.
 
     Args:
         trace: The trace of the first time.

@@ -29,16 +29,28 @@ class Streams:
         self._root = f"{seed}/{replication}/".encode()
 
     def key(self, name: str) -> np.ndarray[Any, np.dtype[np.uint64]]:
-        """Return the key of Philox for the stream called *name*: a hash of it and of the seed."""
+        """Return the key of Philox for a stream: a hash of its name, the seed and the replication.
+
+        Args:
+            name: The name of the stream.
+        """
         digest = blake2b(self._root + name.encode(), digest_size=16).digest()
         return np.frombuffer(digest, dtype="<u8").astype(np.uint64)
 
     def generator(self, name: str) -> Generator:
-        """Return the stream called *name*, from its beginning."""
+        """Return a stream, from its beginning.
+
+        Args:
+            name: The name of the stream; equal names give equal numbers.
+        """
         return Generator(Philox(key=self.key(name)))
 
     def by_round(self, name: str) -> RoundStream:
-        """Return the stream called *name* that begins anew with each round."""
+        """Return a stream that begins again with each round.
+
+        Args:
+            name: The name of the stream; equal names give equal numbers.
+        """
         return RoundStream(self.key(name))
 
 

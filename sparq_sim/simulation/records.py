@@ -97,7 +97,11 @@ class Turn:
 
 
 def arrival_order(record: Record) -> tuple[float, str, int, int]:
-    """Return the sort key of a reply: its moment, and within one instant source, query and row."""
+    """Return the sort key of a reply: its moment, and within one instant source, query and row.
+
+    Args:
+        record: The record of the reply.
+    """
     reply = record.reply
     query = reply.query
     return (reply.arrived_at, query.source, query.id, reply.rows.item(0))

@@ -19,11 +19,19 @@ from pydantic import BaseModel
 
 from reproduce import reference
 
-UNEXPLAINED = 291
-"""How many were left when last counted; this may only fall."""
+LEFT = 183
+"""How much was not explained when last counted; this may only fall."""
 
 # "name:", "name (type):", "*names:" or "one, other:", as the first thing of an item of a section.
 ITEM = re.compile(r"^ {4}((?:\*{0,2}\w+(?:, )?)+)(?: \(.*?\))?:", re.MULTILINE)
+# A section, or a first paragraph that says so; these verbs have what is returned as their object.
+RETURNED = re.compile(
+    r"\A(?:Compute|Count|Draw|List|Load|Measure|Open|Read)\b"
+    r"|\A(?:.+\n)*?.*\b(?:return|yield)s?\b"
+    r"|^(?:Returns|Yields):\n",
+    re.MULTILINE | re.IGNORECASE,
+)
+NOTHING = {None, "None", "Awaitable[None]", "Iterator[None]", "AsyncIterator[None]"}
 SECTION = re.compile(r"^(?:Args|Attributes):\n((?:(?: .*)?\n?)*)", re.MULTILINE)
 
 
@@ -43,6 +51,9 @@ def unexplained(value: Any, *, method: bool = False) -> Iterator[str]:
     if not function.__doc__:
         yield "a docstring"
     known = explained(getdoc(function))
+    returned = function.__annotations__.get("return")
+    if returned not in NOTHING and not RETURNED.search(getdoc(function) or ""):
+        yield "what it returns"
     for each in given:
         private = each.name.startswith("_") and each.kind is not Parameter.VAR_KEYWORD
         if each.name not in known and not private:
@@ -63,7 +74,7 @@ def of_class(owner: type) -> Iterator[str]:
             yield field
     init = vars(owner).get("__init__")
     if isfunction(init) and init.__module__ == owner.__module__ and not has_fields(owner):
-        yield from set(unexplained(init, method=True)) - known - {"a docstring"}
+        yield from sorted(set(unexplained(init, method=True)) - known - {"a docstring"})
     known = set() if Protocol in owner.__bases__ else explained_by_protocols(owner)
     for name, value in vars(owner).items():
         if name.startswith("_") or any(hasattr(base, name) for base in owner.__bases__):
@@ -148,8 +159,8 @@ def missing(module: str) -> list[str]:
     return found
 
 
-def test_ever_fewer_arguments_are_not_explained() -> None:
-    assert sum(len(missing(module)) for module in MODULES) <= UNEXPLAINED
+def test_ever_less_is_not_explained() -> None:
+    assert sum(len(missing(module)) for module in MODULES) <= LEFT
 
 
 def test_arguments_are_read_from_sections() -> None:

@@ -58,7 +58,7 @@ class Chart:
 
 
 def digits(numbers: Iterable[float]) -> list[float | None]:
-    """Round numbers to five significant digits; what is not finite becomes None.
+    """Return numbers rounded to five significant digits; what is not finite becomes None.
 
     Args:
         numbers: What a figure shows.

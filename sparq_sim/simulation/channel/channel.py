@@ -118,5 +118,9 @@ class Channel(Model):
         return type(self)(**{name: getattr(self, name) for name in kept})
 
     def out_at(self, moment: float) -> bool:
-        """Return whether *moment*, in clock units, lies in an outage."""
+        """Return whether a moment lies in an outage.
+
+        Args:
+            moment: In clock units.
+        """
         return any(start <= moment < end for start, end in self.outages)
