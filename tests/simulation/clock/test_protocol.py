@@ -177,20 +177,16 @@ def test_a_slot_handed_over_at_the_instant_of_giving_up_is_passed_on(run: Run) -
                 log.append(name)
                 await clock.sleep(3)
 
-        def hand_over_and_cancel() -> None:
-            gate.leave()
-            impatient.cancel()
-
-        clock.start(customer("first"))
+        await gate.enter()
         impatient = clock.start(customer("impatient"))
         clock.start(customer("last"))
         await clock.sleep(1)
-        # In line before the slot's owner leaves at 3, so that both happen in one step.
-        clock.call_at(3.0, hand_over_and_cancel)
+        gate.leave()  # To the impatient one, which gives up before it can take the slot.
+        impatient.cancel()
         await clock.sleep(100)
         return log
 
-    assert run(main) == ["first", "last"]
+    assert run(main) == ["last"]
 
 
 def test_cancelling_reaches_past_except_exception_and_frees_the_slot(run: Run) -> None:
@@ -433,6 +429,26 @@ def test_cancelled_twice_before_it_hears_of_it_a_process_hears_once(run: Run) ->
         return log
 
     assert run(main) == ["heard", "went on"]
+
+
+def test_cancelled_just_before_the_end_of_the_run_a_process_hears_once(run: Run) -> None:
+    log = []
+
+    async def main(clock: Clock) -> str:
+        async def wait() -> None:
+            try:
+                await clock.sleep(9)
+            except asyncio.CancelledError:
+                log.append("cancelled")
+                raise
+
+        process = clock.start(wait())
+        await clock.sleep(1)
+        process.cancel()
+        return "done"
+
+    assert run(main) == "done"
+    assert log == ["cancelled"]
 
 
 def test_cancelled_again_while_it_clears_up_a_process_ends_there(run: Run) -> None:
