@@ -1,0 +1,57 @@
+"""`report`, `plot` and `export` write files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sparq_sim.cli.main import app
+from tests.cli.invoking import ends_with, runner, said
+
+
+def test_a_report_is_written_where_it_is_asked_for(folder: Path, tmp_path: Path) -> None:
+    to = tmp_path / "page.html"
+    assert runner.invoke(app, ["report", str(folder), "-o", str(to)]).output == f"{to}\n"
+    assert to.is_file()
+
+
+def test_a_report_of_no_study_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "there is no finished play" in said(capsys, "report", str(tmp_path))
+
+
+def test_a_figure_is_drawn_of_one_value_of_a_sweep(folder: Path, tmp_path: Path) -> None:
+    for where in ("transit=2", "experts.expert.channel.transit=2.0"):
+        to = tmp_path / "regret.svg"
+        told = runner.invoke(
+            app, ["plot", str(folder), "average-regret", "-o", str(to), "--where", where]
+        )
+        assert told.output == f"{to}\n"
+        assert to.read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_a_figure_that_cannot_be_is_refused(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    to = str(tmp_path / "regret.svg")
+    for kind, where, reason in (
+        ("averge-regret", "transit=2", "did you mean 'average-regret'?"),
+        ("average-regret", "transit=3", "3"),
+        ("average-regret", "transit", "expected FIELD=VALUE"),
+    ):
+        assert reason in said(capsys, "plot", str(folder), kind, "-o", to, "--where", where)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "json"])
+def test_a_study_is_exported(study: Path, tmp_path: Path, ending: str) -> None:
+    file = tmp_path / f"table.{ending}"
+    result = runner.invoke(app, ["export", str(study), str(file), "--what", "rounds"])
+    assert result.exit_code == 0, result.output
+    assert file.stat().st_size > 1000
+
+
+def test_an_export_to_no_folder_is_refused(study: Path, tmp_path: Path) -> None:
+    file = str(tmp_path / "none" / "a.csv")
+    assert f"cannot write {file}: No such file" in ends_with(2, "export", str(study), file)
