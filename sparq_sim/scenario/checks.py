@@ -43,7 +43,11 @@ Finding: TypeAlias = tuple[Keys, str]
 
 
 def find_bad_names(scenario: Scenario) -> Iterator[Finding]:
-    """Yield experts whose name is taken, and fallbacks that lead to no expert."""
+    """Yield experts whose name is taken, and fallbacks that lead to no expert.
+
+    Args:
+        scenario: The scenario to check.
+    """
     for name in scenario.experts:
         if name in (REWARD, AGENT_NAME) or ">" in name:
             reason = f"no expert may be called so, as {REWARD!r} or {AGENT_NAME!r}, nor with >"
@@ -56,7 +60,11 @@ def find_bad_names(scenario: Scenario) -> Iterator[Finding]:
 
 
 def find_missing_experts(scenario: Scenario) -> Iterator[Finding]:
-    """Yield optimizers and experts that name an expert which the scenario does not have."""
+    """Yield optimizers and experts that name an expert which the scenario does not have.
+
+    Args:
+        scenario: The scenario to check.
+    """
     for name, optimizer in scenario.optimizers.items():
         try:
             optimizer.check_experts(scenario.experts)
@@ -73,7 +81,11 @@ def find_missing_experts(scenario: Scenario) -> Iterator[Finding]:
 
 
 def find_unknown_defaults(scenario: Scenario) -> Iterator[Finding]:
-    """Yield defaults for fields that no optimizer of the scenario has."""
+    """Yield defaults for fields that no optimizer of the scenario has.
+
+    Args:
+        scenario: The scenario to check.
+    """
     known = {field for each in scenario.optimizers.values() for field in type(each).model_fields}
     for name in scenario.optimizer_defaults.keys() - known:
         reason = f"no optimizer of this scenario has such a field; {did_you_mean(name, known)}"

@@ -70,6 +70,9 @@ def read_scenario(source: str | Path, overrides: Sequence[str] = ()) -> Layers:
 def read_overrides(overrides: Sequence[str]) -> Layers:
     """Read *overrides* alone, each FIELD=VALUE.
 
+    Args:
+        overrides: The overrides, in the order in which they apply.
+
     Raises:
         ScenarioError: An override has no field or no value, or is not TOML.
     """

@@ -54,6 +54,9 @@ def compute_identity(scenario: Scenario) -> str:
 
     That is the environment, the channel of its rewards, the experts and the rules, except for
     swept fields and what cannot be written.
+
+    Args:
+        scenario: Any scenario; what its sweep changes does not count.
     """
     data = scenario.fingerprint(next(iter(scenario.optimizers)))
     left_out = ("optimizer", "unwritten", *scenario.sweep.paths(), *data.get("unwritten", ()))
@@ -62,7 +65,11 @@ def compute_identity(scenario: Scenario) -> str:
 
 
 def to_data(model: BaseModel) -> dict[str, Any]:
-    """Return a *model* as JSON-able data, with all defaults, as a file would have it."""
+    """Return a *model* as JSON-able data, with all defaults, as a file would have it.
+
+    Args:
+        model: Any model of pydantic.
+    """
     data: dict[str, Any] = _convert(model, (), [])
     return data
 

@@ -50,16 +50,28 @@ class Layer:
     """What is taken out of the layers below before its own values are laid on them."""
 
     def line(self, keys: Keys) -> int:
-        """Return the line of *keys*, or of the nearest table around them."""
+        """Return the line of *keys*, or of the nearest table around them.
+
+        Args:
+            keys: The path of a value, from the outermost table.
+        """
         known = (keys[:size] for size in range(len(keys), 0, -1))
         return next((self.lines[k] for k in known if k in self.lines), 1)
 
     def where(self, keys: Keys) -> str:
-        """Return the place of *keys* as messages name it: the file and line, or the override."""
+        """Return the place of *keys* as messages name it: the file and line, or the override.
+
+        Args:
+            keys: The path of a value, from the outermost table.
+        """
         return f"{self.name}:{self.line(keys)}" if self.lines else self.name
 
     def depth(self, keys: Keys) -> int:
-        """Return how many of *keys*, one within the other, this layer has."""
+        """Return how many of *keys*, one within the other, this layer has.
+
+        Args:
+            keys: The path of a value, from the outermost table.
+        """
         value: Any = self.values
         for count, key in enumerate(keys):
             value = get_entry(value, key)
@@ -84,17 +96,31 @@ class Layers:
         return table
 
     def giver(self, keys: Keys) -> Layer:
-        """Return the layer that gave *keys*; of equals, the last."""
+        """Return the layer that gave *keys*; of equals, the last.
+
+        Args:
+            keys: The path of a value, from the outermost table.
+        """
         return max(reversed(self.layers), key=lambda layer: layer.depth(keys))
 
     def order(self, keys: Keys) -> tuple[int, int]:
-        """Return a sort key for *keys* in the order of reading: by layer, then by line."""
+        """Return a sort key for *keys* in the order of reading: by layer, then by line.
+
+        Args:
+            keys: The path of a value, from the outermost table.
+        """
         giver = self.giver(keys)
         return [layer is giver for layer in self.layers].index(True), giver.line(keys)
 
 
 def stack(layers: Sequence[Layer]) -> Layers:
     """Lay *layers* upon each other, each `without` what it takes out of those below it.
+
+    Args:
+        layers: From the base to what overrides it.
+
+    Returns:
+        The values of all, and who gave each.
 
     Raises:
         ScenarioError: A layer takes out what is not there.
@@ -115,6 +141,9 @@ def merge(base: Any, over: Any, keys: Keys = ()) -> Any:
         base: The value below.
         over: The value above, which wins.
         keys: Where in a scenario they are.
+
+    Returns:
+        The merged value.
     """
     if keys == ("optimizers",) and isinstance(over, dict):
         base = name_optimizers(base)
@@ -141,6 +170,9 @@ def name_optimizers(optimizers: Any) -> Any:
     """Return a list of kinds as a table of optimizers, each named as its kind.
 
     Anything else is returned as it is.
+
+    Args:
+        optimizers: The value of `optimizers`, as the file has it.
     """
     if isinstance(optimizers, list) and all(isinstance(kind, str) for kind in optimizers):
         return {kind: {"kind": kind} for kind in optimizers}
@@ -148,7 +180,11 @@ def name_optimizers(optimizers: Any) -> Any:
 
 
 def find_swept(sweep: Any) -> Iterator[tuple[Keys, Keys]]:
-    """Yield where in a file's table *sweep* each swept path is written, and the path's keys."""
+    """Yield where in a file's table *sweep* each swept path is written, and the path's keys.
+
+    Args:
+        sweep: The table `sweep`, as the file has it, even if it is wrong.
+    """
     yield from _find_swept(sweep, ("sweep",), ())
 
 

@@ -32,6 +32,9 @@ def validate_layers(
         whole: What messages call all values together.
         allow_import: Whether a `kind` may name code to import, as `module:Class`.
 
+    Returns:
+        The validated model.
+
     Raises:
         ScenarioError: The values are not valid; all that is wrong is listed.
     """
@@ -60,6 +63,9 @@ def make_environment(
         kind: The name of the environment, or with *allow_import* `module:Class`.
         overrides: Fields to set, each FIELD=VALUE.
         allow_import: Whether the kind may name code to import.
+
+    Returns:
+        The environment, with defaults for all other fields.
 
     Raises:
         PluginError: There is no such environment.

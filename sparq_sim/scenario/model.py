@@ -150,6 +150,9 @@ class Scenario(Rules):
             name: What the optimizer was called.
             allow_import: Whether the fingerprint may name code to import.
 
+        Returns:
+            A scenario with this one optimizer and one replication.
+
         Raises:
             ScenarioError: A part of the scenario could not be written, or is no longer valid.
         """

@@ -26,6 +26,10 @@ def has_flag(info: ValidationInfo, name: str) -> bool:
 
     The flags are `allow_import` (tables may name code to import), `played` (what has been played
     is not judged again) and `again` (what was wrong has been taken out).
+
+    Args:
+        info: What pydantic passes to a validator.
+        name: `allow_import`, `played` or `again`.
     """
     return bool((info.context or {}).get(name, False))
 

@@ -61,7 +61,12 @@ def get_entry(value: Any, key: str) -> Any:
 
 
 def find_at_path(data: Any, path: str) -> Any:
-    """Return what is at a dotted *path* of *data*, or `ABSENT`."""
+    """Return what is at a dotted *path* of *data*, or `ABSENT`.
+
+    Args:
+        data: Tables within tables.
+        path: Keys joined by dots.
+    """
     for key in split_path(path):
         data = get_entry(data, key)
     return data
@@ -110,7 +115,11 @@ def remove_paths(data: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any
 
 
 def join_path(keys: Sequence[str]) -> str:
-    """Return *keys* as a dotted path, quoted where TOML needs it."""
+    """Return *keys* as a dotted path, quoted where TOML needs it.
+
+    Args:
+        keys: From the outermost table.
+    """
     return ".".join(
         key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)
         for key in keys
@@ -118,7 +127,11 @@ def join_path(keys: Sequence[str]) -> str:
 
 
 def split_path(path: str) -> Keys:
-    """Return the keys of a dotted *path*; where it is not TOML, split it at the dots."""
+    """Return the keys of a dotted *path*; where it is not TOML, split it at the dots.
+
+    Args:
+        path: As a file or `--set` has it.
+    """
     try:
         keys, end = parse_keys(path, 0)
     except NotTomlError:
@@ -162,7 +175,11 @@ def _unquote(key: str) -> str:
 
 
 def format_value(value: Any) -> str:
-    """Return a *value* as messages show it, on one line and cut where it is long."""
+    """Return a *value* as messages show it, on one line and cut where it is long.
+
+    Args:
+        value: Any value of a file.
+    """
     if isinstance(value, bool):
         return str(value).lower()
     try:

@@ -23,7 +23,11 @@ def make_error(reason: str, *keys: str | int, given: object = None) -> Validatio
 
 
 def join_details(details: Sequence[InitErrorDetails]) -> ValidationError:
-    """Return one error made of several *details*."""
+    """Return one error made of several *details*.
+
+    Args:
+        details: As pydantic takes them; at least one.
+    """
     return ValidationError.from_exception_data("Scenario", list(details))
 
 
@@ -46,6 +50,9 @@ def select_details(error: ValidationError) -> list[ErrorDetails]:
     """Return the details of an *error*, except those of union choices that were not meant.
 
     Where a field takes a number or a list, pydantic says of a wrong number that it is no list.
+
+    Args:
+        error: What pydantic raised.
     """
     details = error.errors(include_url=False)
     meant = {
@@ -58,7 +65,11 @@ def select_details(error: ValidationError) -> list[ErrorDetails]:
 
 
 def is_union_choice(key: str | int) -> bool:
-    """Return whether a *key* in an error of pydantic names a choice of a union, not a field."""
+    """Return whether a *key* in an error of pydantic names a choice of a union, not a field.
+
+    Args:
+        key: A part of the location of an error.
+    """
     return (
         re.fullmatch(r"(function-[a-z]+|tuple|list|set|frozenset|dict)\[.*\]", str(key)) is not None
     )

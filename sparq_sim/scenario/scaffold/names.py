@@ -33,17 +33,28 @@ _LIBRARIES = ("sparq_sim", "numpy", "pydantic", "math")
 
 
 def to_module_name(name: str) -> str:
-    """Return the name of the Python module for a plug-in called *name*."""
+    """Return the name of the Python module for a plug-in called *name*.
+
+    Args:
+        name: Lower-case words joined by dashes.
+    """
     return name.replace("-", "_")
 
 
 def to_class_name(name: str) -> str:
-    """Return the name of the class for a plug-in called *name*."""
+    """Return the name of the class for a plug-in called *name*.
+
+    Args:
+        name: Lower-case words joined by dashes.
+    """
     return "".join(word.capitalize() for word in name.split("-"))
 
 
 def check_spelling(name: str) -> None:
     """Check that a *name* is made of lower-case words joined by dashes, and not too long.
+
+    Args:
+        name: The name of a new scenario or plug-in.
 
     Raises:
         SparqError: It is not.
@@ -60,7 +71,11 @@ def check_spelling(name: str) -> None:
 
 
 def find_scenario_objections(name: str) -> Iterator[str]:
-    """Yield what speaks against calling a new scenario *name*."""
+    """Yield what speaks against calling a new scenario *name*.
+
+    Args:
+        name: The name of a new scenario.
+    """
     if name in find_bundled():
         yield "a scenario of this name is installed"
 
