@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from math import nan
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 from sparq_sim.arrays import Points, all_rows, freeze_array
 from sparq_sim.errors import PluginError
 from sparq_sim.messages import AGENT_NAME, REWARD, Failure, Move, Query, make_checked_query
 from sparq_sim.plugin.environment import Landscape
-from sparq_sim.plugin.optimizer import Agent
-from sparq_sim.simulation.channel.draws import Constant
-from sparq_sim.simulation.clock.protocol import AGENT, Clock, Signal
+from sparq_sim.simulation.agent_driver import AgentDriver
+from sparq_sim.simulation.clock.protocol import AGENT, Clock
 from sparq_sim.simulation.delivery.budget import Budget
 from sparq_sim.simulation.delivery.connection import Connection
 from sparq_sim.simulation.delivery.context import PlayContext
@@ -24,7 +21,7 @@ from sparq_sim.simulation.lifetime import Resources
 from sparq_sim.simulation.moves import MoveChecker
 from sparq_sim.simulation.randomness import Streams
 from sparq_sim.simulation.recorder import Recorder
-from sparq_sim.simulation.records import Fate, Record, Turn, arrival_order
+from sparq_sim.simulation.records import Fate, Record, Turn
 from sparq_sim.simulation.reward import Reward
 from sparq_sim.simulation.start import (
     check_landscape,
@@ -79,27 +76,20 @@ class Engine:
         self._clock = clock
         self._watch = watch
         self._recorder = Recorder(landscape.domain.names)
+        self._driver = AgentDriver(clock, rules, streams, self._recorder)
         self._context = PlayContext(
             clock,
             streams,
             landscape,
             recorder=self._recorder,
-            to_agent=self._hear,
+            to_agent=self._driver.hear,
             budget=Budget(rules.budget, rules.budget_per_round),
             environment=environment,
         )
         self._reward = Reward(landscape, environment)
-        self._thinking = streams.by_round("thinking")
-        # A constant needs no stream, and is what most plays have.
-        self._thought_lasts = rules.thinking.value if isinstance(rules.thinking, Constant) else None
-        self._inbox: list[Record] = []
-        self._stir: Signal | None = None
         self._thought: tuple[Move, float] | None = None
         self._points: Points | None = None  # One row: the point that is in force.
         self._visited: set[tuple[float, ...]] = set()
-        self._wall = 0.0
-        self._agent: Agent
-        self._moves: MoveChecker
         self._connections: list[Connection]
 
     async def start(self, resources: Resources) -> None:
@@ -112,13 +102,14 @@ class Engine:
         self._connections = await connect_sources(
             experts, briefing, context, resources, reward=reward
         )
-        self._agent = await start_agent(played, briefing, context, resources)
-        self._moves = MoveChecker(
-            type(self._agent).__name__,
+        agent = await start_agent(played, briefing, context, resources)
+        moves = MoveChecker(
+            type(agent).__name__,
             context.landscape.domain,
             frozenset(experts),
             notes_effort=rules.thinking_by_effort is not None,
         )
+        self._driver.take(agent, moves)
 
     async def play(self) -> Trace:
         """Play all rounds; what is open at the end is recorded as unanswered."""
@@ -147,7 +138,7 @@ class Engine:
         rules, context = self._rules, self._context
         end = min((number + 1) * rules.period, rules.horizon)
         context.round = number
-        self._wall = 0.0
+        self._driver.wall = 0.0
         notes = await self._turn(end)
         moved = notes is not None
         if self._points is None:
@@ -165,7 +156,7 @@ class Engine:
             reward=reward,
             best=best,
             spent=context.budget.spent,
-            wall=self._wall,
+            wall=self._driver.wall,
             notes=notes or {},
         )
         self._recorder.turns.append(turn)
@@ -181,7 +172,7 @@ class Engine:
             if self._thought is None:
                 if clock.now >= end and not first:
                     return None
-                self._thought = await self._think()
+                self._thought = await self._driver.think(self._context.round)
             move, ready_at = self._thought
             if max(ready_at, clock.now) >= end and not first:
                 return None
@@ -191,37 +182,11 @@ class Engine:
             self._carry_out(move)
             if move.point is not None:
                 return dict(move.notes)
-            if not await self._reply_before(end):
+            if not await self._driver.wait_for_reply(end):
                 return None
         raise PluginError(
             f"the agent was asked {MOST_ASKS} times in round {self._context.round} and did not play"
         )
-
-    async def _think(self) -> tuple[Move, float]:
-        """Tell the agent what has arrived, ask it, and return its move and when it is ready."""
-        now, number = self._clock.now, self._context.round
-        heard, self._inbox = self._inbox, []
-        if len(heard) > 1:
-            heard.sort(key=arrival_order)
-        began = perf_counter()
-        # The first move takes no time, under either clock.
-        consult = partial(self._tell_and_ask, heard)
-        move = await self._clock.compute(consult, now, still=number == 1)
-        self._wall += perf_counter() - began
-        move = self._moves.check(move, now)
-        if number == 1:
-            return move, now
-        lasts = self._thought_lasts
-        if lasts is None:
-            lasts = float(self._rules.thinking.sample(self._thinking.at(number), 1)[0])
-        if self._rules.thinking_by_effort is not None:
-            lasts += self._rules.thinking_by_effort(move.effort)
-        return move, now + lasts
-
-    def _tell_and_ask(self, heard: list[Record], now: float) -> Move:
-        for record in heard:
-            self._agent.tell(record.reply)
-        return self._agent.ask(now)
 
     def _carry_out(self, move: Move) -> None:
         """Play the point of a move, if it has one, and put its queries to the experts."""
@@ -231,7 +196,7 @@ class Engine:
             self._points = freeze_array(move.point)[None]
             self._visited.add(tuple(self._points[0].tolist()))
             query = make_checked_query(context.round, REWARD, self._points, now)
-            context.links[REWARD].ask(Question(query, all_rows(1), self._hear))
+            context.links[REWARD].ask(Question(query, all_rows(1), self._driver.hear))
         for query in move.queries:
             if query.asked_at != now:  # It was thought out earlier, and goes out now.
                 query = make_checked_query(query.id, query.source, query.points, now)
@@ -240,7 +205,7 @@ class Engine:
             if self._rules.access == "past" and not self._visited.issuperset(points):
                 self._refuse(query)
             else:
-                question = Question(query, all_rows(len(query.points)), self._hear)
+                question = Question(query, all_rows(len(query.points)), self._driver.hear)
                 context.links[query.source].ask(question)
 
     def _refuse(self, query: Query) -> None:
@@ -253,26 +218,4 @@ class Engine:
             arrived_at=query.asked_at,
         )
         number = self._context.round
-        self._hear(Record(failure, Fate.ACCESS, True, number, AGENT_NAME, nan, nan))
-
-    def _hear(self, record: Record) -> None:
-        """Take what became of a question of the agent's, or what a source sends it."""
-        self._recorder.records.append(record)
-        if record.heard:
-            self._inbox.append(record)
-            if self._stir is not None:
-                self._wake(self._stir)
-
-    def _wake(self, signal: Signal) -> None:
-        if signal is self._stir:
-            self._stir = None
-            signal.set()
-
-    async def _reply_before(self, end: float) -> bool:
-        """Wait for a reply and all others of its instant; return whether *end* is yet to come."""
-        if not self._inbox:
-            self._stir = stir = self._clock.signal()
-            self._clock.call_at(end, lambda: self._wake(stir), AGENT)
-            await stir
-        await self._clock.until(self._clock.now, AGENT)
-        return self._clock.now < end
+        self._driver.hear(Record(failure, Fate.ACCESS, True, number, AGENT_NAME, nan, nan))

@@ -90,7 +90,6 @@ class QueryDraws:
         self._service_counts_points = _constant(channel.service_per_point) != 0.0
         self._lossless = channel.loss.lossless
         self._noiseless = channel.noise.silent
-        self._shares = np.cumsum([fault.share for fault in channel.faults])
 
     def draw(self, question: Question, number: int) -> list[Drawn]:
         """Draw for the first attempt at a question.
@@ -128,7 +127,9 @@ class QueryDraws:
             units = None
             if not self._noiseless:
                 units = channel.noise.units(self._stream("noise", number), size)
-            faults = self._faults(self._stream("faults", number), count) if channel.faults else None
+            faults = None
+            if channel.faults:
+                faults = _draw_faults(channel, self._stream("faults", number), count)
         except HookError as error:
             raise HookError(f"the channel to {query.source!r}: {error}") from error
         if number != self._round:
@@ -167,7 +168,7 @@ class QueryDraws:
         # At the chance of now: in a burst of losses, another attempt meets the same burst.
         lost = bool(rng.random() < self._loss_chance())
         units = None if self._noiseless else channel.noise.units(rng, size)
-        fault = self._faults(rng, 1)[0] if channel.faults else None
+        fault = _draw_faults(channel, rng, 1)[0] if channel.faults else None
         query = before.question.query
         subquery = query if size == len(query.points) else _about(query, rows)
         lost = lost or (fault is not None and fault.loses)
@@ -197,10 +198,12 @@ class QueryDraws:
             stream = self._by_effect[effect] = self._streams.by_round(f"{self._name}/{effect}")
         return stream.at(number)
 
-    def _faults(self, rng: Generator, count: int) -> list[FaultModel | None]:
-        """Draw which fault strikes each of *count* requests."""
-        struck = np.searchsorted(self._shares, rng.random(count), side="right").tolist()
-        return [(*self._channel.faults, None)[fault] for fault in struck]
+
+def _draw_faults(channel: Channel, rng: Generator, count: int) -> list[FaultModel | None]:
+    """Draw which fault strikes each of *count* requests."""
+    shares = np.cumsum([fault.share for fault in channel.faults])
+    struck = np.searchsorted(shares, rng.random(count), side="right").tolist()
+    return [(*channel.faults, None)[fault] for fault in struck]
 
 
 def _constant(draw: Draw) -> float | None:

@@ -1,4 +1,7 @@
-"""The world of a query: what a source may use while it answers."""
+"""The world of a query: what a source may use while it answers.
+
+Long because `QueryWorld` is all of that: each method is one of the protocol `sparq_sim.World`.
+"""
 
 from __future__ import annotations
 
