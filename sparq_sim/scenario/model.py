@@ -151,7 +151,7 @@ class Scenario(Rules):
             allow_import: Whether the fingerprint may name code to import.
 
         Returns:
-            A scenario with this one optimizer and one replication.
+            The scenario, with this optimizer alone.
 
         Raises:
             ScenarioError: A part of the scenario could not be written, or is no longer valid.

@@ -93,7 +93,11 @@ class Engine:
         self._connections: list[Connection]
 
     async def start(self, resources: Resources) -> None:
-        """Start all who take part; *resources* keeps what they hold open until the end."""
+        """Start all who take part; *resources* keeps what they hold open until the end.
+
+        Args:
+            resources: Enters what they hold, and closes it after the play.
+        """
         played, context, rules = self._played, self._context, self._rules
         experts = pair_experts(played)
         channels = {name: channel for name, (_, channel) in experts.items()}
@@ -112,7 +116,11 @@ class Engine:
         self._driver.take(agent, moves)
 
     async def play(self) -> Trace:
-        """Play all rounds; what is open at the end is recorded as unanswered."""
+        """Play all rounds; what is open at the end is recorded as unanswered.
+
+        Returns:
+            The trace of the play.
+        """
         for connection in self._connections:
             start_broadcast(connection)
         rules, context, clock = self._rules, self._context, self._clock

@@ -42,22 +42,38 @@ _SLACK = 1e-6
 
 
 def regret(trace: Trace) -> Values:
-    """Return the regret of each round, best minus reward at the time of playing: (rounds,)."""
+    """Return the regret of each round, best minus reward at the time of playing: (rounds,).
+
+    Args:
+        trace: A play.
+    """
     return np.asarray(trace.rounds["regret"], dtype=float)
 
 
 def cumulative_regret(trace: Trace) -> Values:
-    """Return the sum of regrets up to each round, R_t: (rounds,)."""
+    """Return the sum of regrets up to each round, R_t: (rounds,).
+
+    Args:
+        trace: A play.
+    """
     return np.cumsum(regret(trace))
 
 
 def average_regret(trace: Trace) -> Values:
-    """Return the mean of regrets up to each round, R_t / t: (rounds,)."""
+    """Return the mean of regrets up to each round, R_t / t: (rounds,).
+
+    Args:
+        trace: A play.
+    """
     return cumulative_regret(trace) / np.arange(1, len(trace) + 1)
 
 
 def spent(trace: Trace) -> Values:
-    """Return what had been spent when each round was played, with its own queries: (rounds,)."""
+    """Return what had been spent when each round was played, with its own queries: (rounds,).
+
+    Args:
+        trace: A play.
+    """
     return np.asarray(trace.rounds["spent"], dtype=float)
 
 
@@ -85,9 +101,13 @@ class Tally:
     """
 
     asked: int
+    """Points that the agent asked experts about."""
     answered: int = 0
+    """Values that could be used."""
     late: int = 0
+    """No answer had arrived when patience ended."""
     lost: int = 0
+    """The answer was lost on its way."""
     refused: int = 0
     """By an outage, a budget, the access rule or a rate."""
     invalid: int = 0
@@ -223,13 +243,21 @@ def _final(trace: Trace) -> NDArray[np.bool_]:
 
 
 def impossible_rounds(trace: Trace) -> int:
-    """Count the rounds whose regret is below 0, where the environment's `best` is not the best."""
+    """Count the rounds whose regret is below 0, where the environment's `best` is not the best.
+
+    Args:
+        trace: A play.
+    """
     slack = _SLACK * np.maximum(1.0, np.abs(trace.rounds["best"]))
     return int(np.count_nonzero(trace.rounds["regret"] < -slack))
 
 
 def idle_rounds(trace: Trace) -> int:
-    """Count the rounds without a move, in which the point before stayed in force."""
+    """Count the rounds without a move, in which the point before stayed in force.
+
+    Args:
+        trace: A play.
+    """
     return int(np.count_nonzero(~trace.rounds["moved"]))
 
 
@@ -238,8 +266,11 @@ class Exponent:
     """The growth R_t ~ t^*value*, with a confidence interval from *low* to *high*."""
 
     value: float
+    """The fitted exponent a."""
     low: float
+    """The lower end of its interval."""
     high: float
+    """The upper end of its interval."""
 
 
 def exponent(regrets: Values, *, confidence: float = 0.95, resamples: int = 200) -> Exponent:

@@ -40,6 +40,10 @@ class MoveChecker:
     def check(self, move: Move, now: float) -> Move:
         """Return a *move* that is made *now*, ready to be carried out.
 
+        Args:
+            move: What the agent returned.
+            now: The time, in clock units.
+
         Raises:
             PluginError: It is none that an agent may make.
         """

@@ -39,7 +39,11 @@ class Recorder:
         """Records of attempts that another attempt follows, so that nobody hears of them."""
 
     def keep_superseded(self, record: Record) -> None:
-        """Append what became of an attempt that another attempt follows."""
+        """Append what became of an attempt that another attempt follows.
+
+        Args:
+            record: How the attempt ended.
+        """
         self.records.append(record)
         self.superseded.add(record)
 

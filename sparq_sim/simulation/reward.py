@@ -40,6 +40,10 @@ class Reward:
     def judge(self, points: Points, time: float) -> tuple[float, float]:
         """Return the noise-free reward at the one point of *points*, and the best there is.
 
+        Args:
+            points: The point that was played: (1, d).
+            time: When, in clock units.
+
         Raises:
             PluginError: The environment gives what is no reward.
         """
@@ -64,7 +68,13 @@ class Reward:
         return float(rewards[0]), best
 
     def check(self, rewards: Values, points: Points, time: float) -> None:
-        """Raise PluginError, unless *rewards* are a finite number for each of *points*."""
+        """Raise PluginError, unless *rewards* are a finite number for each of *points*.
+
+        Args:
+            rewards: What the landscape returned.
+            points: Where: (n, d).
+            time: When, in clock units.
+        """
         given = np.asarray(rewards, dtype=float)
         if given.shape != (len(points),):
             raise PluginError(

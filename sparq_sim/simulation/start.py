@@ -61,6 +61,9 @@ def check_landscape(environment: str, landscape: Landscape) -> None:
 def pair_experts(played: Played) -> dict[str, tuple[Expert, Channel]]:
     """Return each expert of a play with its channel, by name.
 
+    Args:
+        played: What is played.
+
     Raises:
         PluginError: A name cannot be used, or a fallback leads nowhere.
     """
@@ -169,6 +172,9 @@ async def start_agent(
         briefing: What the agent is told.
         context: The play that begins.
         resources: Enters what the agent holds, to be left at the end.
+
+    Returns:
+        The agent, entered if it is a context manager.
 
     Raises:
         PluginError: What its `start` gives is no agent.

@@ -131,11 +131,17 @@ class Tally:
     watch: Watch | None
     """Who is informed, if anybody."""
     resumed: int = 0
+    """Plays that had been finished before."""
     done: int = 0
+    """Plays that this run has finished."""
     failed_plays: list[FailedPlay] = field(default_factory=list)
+    """Those that failed, with their reasons."""
     began: float = field(default_factory=perf_counter)
+    """When the run began, in seconds of `perf_counter`."""
     sums: dict[Label, tuple[int, float]] = field(default_factory=dict)
+    """For each optimizer and setting, the number of plays and the sum of their average regrets."""
     warnings: WarningCount = field(default_factory=WarningCount)
+    """What plays warned of, and how often."""
 
     def resume(self, summary: StoredSummary) -> None:
         """Count a play that had been finished before.

@@ -27,7 +27,11 @@ class RoundedClock:
         self._period = period
 
     def align(self, moment: float) -> float:
-        """Return *moment*, or the start of the round that it was meant to be."""
+        """Return *moment*, or the start of the round that it was meant to be.
+
+        Args:
+            moment: In clock units.
+        """
         period = self._period
         if period is None or not moment < 2**52 * period:  # Beyond, rounds have no digits left.
             return moment
@@ -51,6 +55,10 @@ def check_duration(duration: float) -> float:
 
 def call_with(function: Callable[[float], T], now: float) -> T:
     """Call *function* with *now*, and return what it returns.
+
+    Args:
+        function: What is called.
+        now: The time that it is given, in clock units.
 
     Raises:
         RuntimeError: In place of a StopIteration, which neither a coroutine nor a future can pass

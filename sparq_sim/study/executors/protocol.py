@@ -53,8 +53,11 @@ class Step:
     """A task as it is sent to a worker, its scenario pickled."""
 
     play: PlayId
+    """Which play it is."""
     scenario: bytes
+    """Its scenario, pickled."""
     code: str
+    """The hash of the code that the play depends on, as the sender has loaded it."""
 
 
 @dataclass(frozen=True, slots=True)
