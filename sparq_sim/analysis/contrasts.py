@@ -22,11 +22,11 @@ from sparq_sim.errors import did_you_mean
 from sparq_sim.study.settings import (
     Setting,
     agree,
-    path_called,
-    shown,
-    swept,
-    value_among,
-    values_of,
+    find_path,
+    find_value,
+    format_value,
+    list_paths,
+    list_values,
 )
 from sparq_sim.study.store import Label, StoredSummary, canonical
 
@@ -136,11 +136,11 @@ def compare_values(
             paired.
     """
     _check_price(price)
-    path = path_called(path, swept(play.setting for play in found))
-    values = values_of((play.setting for play in found), path)
+    path = find_path(path, list_paths(play.setting for play in found))
+    values = list_values((play.setting for play in found), path)
     if len(values) < 2:
         raise AnalysisError(f"{path} has one value only, {values[0]}: there is nothing to compare")
-    reference = values[0] if against is None else value_among(against, values, path)
+    reference = values[0] if against is None else find_value(against, values, path)
     concerned = [row for row in group(found).values() if path in row[0].setting]
     made = []
     for rows in _apart_from(path, concerned):
@@ -157,8 +157,10 @@ def _without_partners(rows: Sequence[Sequence[StoredSummary]], path: str, refere
     """Explain why no row can be compared with that of the *reference*."""
     settings = [row[0].setting for row in rows]
     moving = {path, *find_linked_paths([row[0] for row in rows], path)}
-    others = [p for p in swept(settings) if p not in moving and len(values_of(settings, p)) > 1]
-    told = f"nothing was played both at {path} = {shown(reference)} and at another value"
+    others = [
+        p for p in list_paths(settings) if p not in moving and len(list_values(settings, p)) > 1
+    ]
+    told = f"nothing was played both at {path} = {format_value(reference)} and at another value"
     if not others:
         return f"{told}; run the study to its end, or choose another value by --against"
     return (
@@ -180,7 +182,7 @@ def find_linked_paths(found: Sequence[StoredSummary], path: str) -> list[str]:
     """
     settings = [play.setting for play in found if path in play.setting]
     moving = []
-    for other in swept(settings):
+    for other in list_paths(settings):
         pairs = {(canonical(s[path]), canonical(s[other])) for s in settings if other in s}
         mine, theirs = ({pair[i] for pair in pairs} for i in (0, 1))
         if other != path and len(pairs) == len(mine) and len(theirs) > 1:

@@ -160,10 +160,10 @@ class _Comparison:
 
 def _note_left_out(plays: Sequence[StoredSummary]) -> list[str]:
     """Return a note on rows that are compared with none, of which these are *plays*."""
-    from sparq_sim.study.settings import in_words
+    from sparq_sim.study.settings import format_setting
 
     left = [
-        f"{each.optimizer} ({in_words(each.setting)})" if each.setting else each.optimizer
+        f"{each.optimizer} ({format_setting(each.setting)})" if each.setting else each.optimizer
         for each in plays
     ]
     more = f"; and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
@@ -174,12 +174,12 @@ def _note_left_out(plays: Sequence[StoredSummary]) -> list[str]:
 def _compare_values(study: Results, *, path: str, against: str | None, price: float) -> _Comparison:
     """Compare the values of a swept path."""
     from sparq_sim.analysis.contrasts import compare_values, find_linked_paths, find_unpaired
-    from sparq_sim.study.settings import path_called, swept
+    from sparq_sim.study.settings import find_path, list_paths
 
     found = study.finished()
     value = None if against is None else read_value(against)
     rows = compare_values(found, path, against=value, price=price)
-    path = path_called(path, swept(each.setting for each in found))
+    path = find_path(path, list_paths(each.setting for each in found))
     moving = find_linked_paths(found, path)
     along = f" (together with {', '.join(moving)}, which is swept along with it)" if moving else ""
     remarks = [f"Compared with {path} = {rows[0].against}{along}, all else being equal."]

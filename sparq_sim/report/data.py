@@ -13,7 +13,7 @@ from sparq_sim.analysis.curves import Band, Series
 from sparq_sim.analysis.levels import Level
 from sparq_sim.analysis.summary import Spread, Summary, spread
 from sparq_sim.report.words import Paragraph, Winner
-from sparq_sim.study.settings import Setting, agree, in_words, swept, values_of
+from sparq_sim.study.settings import Setting, agree, format_setting, list_paths, list_values
 from sparq_sim.study.store import StoredSummary
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class ChartData:
     @property
     def swept_paths(self) -> list[str]:
         """Paths of all swept parameters."""
-        return swept(play.setting for play in self.found)
+        return list_paths(play.setting for play in self.found)
 
     @property
     def varied_paths(self) -> list[str]:
@@ -94,7 +94,7 @@ class ChartData:
         Args:
             path: In full.
         """
-        return values_of((play.setting for play in self.found), path)
+        return list_values((play.setting for play in self.found), path)
 
     def levels_in(self, setting: Setting) -> list[tuple[str, float]]:
         """Return the names and means of the reference levels that agree with a setting.
@@ -259,7 +259,7 @@ def curve_name(curve: Band | Series, setting: Setting) -> str:
         setting: Swept values of the whole chart.
     """
     rest = {path: value for path, value in curve.setting.items() if path not in setting}
-    return f"{curve.optimizer}, {in_words(rest)}" if rest else curve.optimizer
+    return f"{curve.optimizer}, {format_setting(rest)}" if rest else curve.optimizer
 
 
 # Rows and points

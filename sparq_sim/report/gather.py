@@ -19,7 +19,7 @@ from sparq_sim.report.data import ChartData, ReportData, series_order
 from sparq_sim.report.words import Winner
 from sparq_sim.simulation.references import References
 from sparq_sim.study.results import Results
-from sparq_sim.study.settings import Setting, agree, fullest
+from sparq_sim.study.settings import Setting, agree, keep_fullest
 from sparq_sim.study.store import Provenance, StoredSummary, canonical
 from sparq_sim.study.store.layout import SCENARIO
 
@@ -63,7 +63,7 @@ def gather(
     found = curves.found
     plays = described or [_as_described(each) for each in curves.provenances]
     optimizers = list(dict.fromkeys(str(each["optimizer"]) for each in plays))
-    settings = fullest([each.setting for each in found])
+    settings = keep_fullest([each.setting for each in found])
     notes = [*study.notes, *study.warnings, *(caution.text for caution in cautions(study))]
     summaries = _ordered_summaries(study, settings)
     kept = _choose(settings, MOST_CURVES // max(1, len(optimizers)))

@@ -21,7 +21,7 @@ from sparq_sim.simulation.blas import one_thread
 from sparq_sim.simulation.lifetime import open_landscape
 from sparq_sim.simulation.play import Played
 from sparq_sim.simulation.trace import Trace
-from sparq_sim.study.settings import in_words
+from sparq_sim.study.settings import format_setting
 
 if TYPE_CHECKING:
     from sparq_sim.study.results import Results
@@ -205,7 +205,7 @@ class _Projector:
 
     def replay(self, found: StoredSummary, settings: int) -> Replay:
         """Play a stored play again; where that fails, return the reason."""
-        values = in_words(found.setting)
+        values = format_setting(found.setting)
         title = f"{found.optimizer} ({values})" if values else found.optimizer
         seconds = found.measures.get("wall") or 0.0
         if seconds > _MOST_SECONDS:

@@ -18,7 +18,7 @@ from sparq_sim.analysis.summary import Spread, Summary
 from sparq_sim.errors import visible
 from sparq_sim.report.data import REFERENCES
 from sparq_sim.simulation.measures import LOW_ANSWERED
-from sparq_sim.study.settings import brief, in_words, swept
+from sparq_sim.study.settings import format_setting, list_paths, shorten_paths
 
 __all__ = ["OPTIONAL", "contrast_table", "expert_in_words", "legend", "summary_table"]
 
@@ -73,7 +73,7 @@ def _table(
     *,
     without: Sequence[str],
 ) -> Table:
-    paths = sorted(swept(each.setting for each in summaries))
+    paths = sorted(list_paths(each.setting for each in summaries))
     table = Table(title=_safe(title) or None, box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("optimizer", no_wrap=True)
     for path in paths:
@@ -198,7 +198,7 @@ def contrast_table(
 def _contrast_table(
     title: str, contrasts: Sequence[Contrast], *, priced: bool, without: Sequence[str]
 ) -> Table:
-    names = brief(swept(each.setting for each in contrasts))
+    names = shorten_paths(list_paths(each.setting for each in contrasts))
     fixed = _fixed(contrasts)
     varied = [path for path in names if path not in fixed]
     narrow = _ROOM in without
@@ -297,7 +297,7 @@ def _one_in_words(expert: str, found: Contrast) -> str:
     what = "regret plus price" if found.price else "average regret"
     gap, name = found.difference, found.optimizer
     if found.setting:
-        name = f"{name} (where {in_words(found.setting)})"
+        name = f"{name} (where {format_setting(found.setting)})"
     match found.verdict:
         case "equal":
             return f"The expert {expert!r} makes no difference to {name}."
@@ -322,7 +322,7 @@ def _one_in_words(expert: str, found: Contrast) -> str:
 
 def _all_in_words(expert: str, found: Sequence[Contrast], *, of: int) -> str:
     where = {
-        verdict: [in_words(each.setting) for each in found if each.verdict == verdict]
+        verdict: [format_setting(each.setting) for each in found if each.verdict == verdict]
         for verdict in ("worse", "better", "equal", "unclear")
     }
     told = []

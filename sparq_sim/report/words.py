@@ -16,7 +16,7 @@ from sparq_sim.analysis.summary import Summary
 from sparq_sim.errors import PluginError
 from sparq_sim.plugin.field_docs import read_own_doc
 from sparq_sim.plugin.registry import Kind, kind_to_write, load
-from sparq_sim.study.settings import Setting, shown
+from sparq_sim.study.settings import Setting, format_value
 
 __all__ = ["NO_WINNER", "Paragraph", "Winner", "describe_scenario", "headline", "number"]
 
@@ -81,7 +81,9 @@ def describe_scenario(
             Paragraph(f"Optimizer: {name}", plugin("optimizer", _table(play.get("optimizer"))))
         )
     if sweep:
-        parts = [f"{path} = {', '.join(map(shown, values))}" for path, values in sweep.items()]
+        parts = [
+            f"{path} = {', '.join(map(format_value, values))}" for path, values in sweep.items()
+        ]
         told.append(
             Paragraph("Swept", f"{'; '.join(parts)}. The lines above describe the first setting.")
         )
@@ -161,7 +163,7 @@ def _write(value: object) -> str:
     if isinstance(value, list | tuple):
         many = len(value) > _MOST_LISTED
         return _count(len(value), "value") if many else f"[{', '.join(map(_write, value))}]"
-    return "none" if value is None else shown(value)
+    return "none" if value is None else format_value(value)
 
 
 def _count(count: float, thing: str) -> str:
@@ -240,12 +242,14 @@ def _channel(channel: _Data, *, expert: bool = False) -> str:
         told += f" It cannot be asked during {_count(len(outages), 'outage')}."
     policy = _table(channel.get("policy"))
     if retries := policy.get("retries"):
-        again = "once" if retries == 1 else f"up to {shown(retries)} times"
+        again = "once" if retries == 1 else f"up to {format_value(retries)} times"
         told += f" After a failure it is asked again, {again}."
     if fallback := policy.get("fallback"):
         told += f" When it fails for good, {_quote(str(fallback))} is asked."
     if faults := [_table(fault) for fault in channel.get("faults") or ()]:
-        shares = [f"{shown(each.get('kind'))} {shown(each.get('share'))}" for each in faults]
+        shares = [
+            f"{format_value(each.get('kind'))} {format_value(each.get('share'))}" for each in faults
+        ]
         told += f" Faults are injected: {', '.join(shares)}."
     return told
 
@@ -257,15 +261,15 @@ def _drawn(draw: object) -> str:
         case "constant":
             return f"{_number(data['value']):g}" if data.get("value") else ""
         case "uniform":
-            return f"{shown(data.get('low'))} to {shown(data.get('high'))}"
+            return f"{format_value(data.get('low'))} to {format_value(data.get('high'))}"
         case "exponential":
-            return f"{shown(data.get('mean'))} on average (exponential)"
+            return f"{format_value(data.get('mean'))} on average (exponential)"
         case "empirical":
             return f"one of {_count(len(data.get('values', ())), 'recorded value')}"
         case None:
             return ""
         case kind:
-            numbers = [f"{k} {shown(v)}" for k, v in data.items() if k != "kind"]
+            numbers = [f"{k} {format_value(v)}" for k, v in data.items() if k != "kind"]
             return f"a {kind} draw ({', '.join(numbers)})"
 
 
@@ -274,11 +278,11 @@ def _noise(noise: _Data) -> str:
         if not noise.get("std"):
             told = "without noise"
         else:
-            told = f"with {noise['kind']} noise of std {shown(noise['std'])}"
+            told = f"with {noise['kind']} noise of std {format_value(noise['std'])}"
     else:
         told = f"with {noise.get('kind', 'unknown')} noise"
     claimed = noise.get("claimed")
-    return told if claimed is None else f"{told} (claimed: {shown(claimed)})"
+    return told if claimed is None else f"{told} (claimed: {format_value(claimed)})"
 
 
 def _loss(loss: _Data) -> str:

@@ -11,7 +11,7 @@ from sparq_sim.errors import PluginError, ScenarioError, did_you_mean
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.study.differences import explain_replacement
 from sparq_sim.study.results import Results
-from sparq_sim.study.settings import in_words
+from sparq_sim.study.settings import format_setting
 from sparq_sim.study.store import Label, Setting, StoredSummary, StoreError
 from sparq_sim.study.store.keys import list_plugins, name_family
 from sparq_sim.study.study import Study
@@ -102,7 +102,9 @@ def _needed(scenario: Scenario, expert: str) -> str:
 
 def _where(why: str, plays: Sequence[StoredSummary], playing: Collection[str]) -> str:
     """Add to a reason the settings that it is about, where their optimizer plays in others."""
-    some = [in_words(play.setting) for play in plays if play.optimizer in playing and play.setting]
+    some = [
+        format_setting(play.setting) for play in plays if play.optimizer in playing and play.setting
+    ]
     return f"{why} (where {'; '.join(some)})" if some else why
 
 

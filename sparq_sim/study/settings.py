@@ -12,19 +12,19 @@ from sparq_sim.study.store import Setting, canonical
 __all__ = [
     "Setting",
     "agree",
-    "brief",
-    "fullest",
-    "in_words",
-    "path_called",
-    "short",
-    "shown",
-    "swept",
-    "value_among",
-    "values_of",
+    "find_path",
+    "find_value",
+    "format_setting",
+    "format_value",
+    "keep_fullest",
+    "list_paths",
+    "list_values",
+    "shorten_path",
+    "shorten_paths",
 ]
 
 
-def swept(settings: Iterable[Setting]) -> list[str]:
+def list_paths(settings: Iterable[Setting]) -> list[str]:
     """List the swept paths, each once.
 
     Args:
@@ -43,7 +43,7 @@ def agree(one: Setting, other: Setting) -> bool:
     return all(canonical(one[path]) == canonical(other[path]) for path in one.keys() & other.keys())
 
 
-def fullest(settings: Iterable[Setting]) -> list[Setting]:
+def keep_fullest(settings: Iterable[Setting]) -> list[Setting]:
     """Return the settings of which no others are special cases, each once.
 
     Args:
@@ -65,7 +65,7 @@ def fullest(settings: Iterable[Setting]) -> list[Setting]:
     return kept
 
 
-def values_of(settings: Iterable[Setting], path: str) -> list[object]:
+def list_values(settings: Iterable[Setting], path: str) -> list[object]:
     """List the values that a path takes, numbers by their size.
 
     Args:
@@ -77,7 +77,7 @@ def values_of(settings: Iterable[Setting], path: str) -> list[object]:
     return sorted(numbers) if len(numbers) == len(found) else [found[key] for key in sorted(found)]
 
 
-def path_called(name: str, paths: Sequence[str]) -> str:
+def find_path(name: str, paths: Sequence[str]) -> str:
     """Return the swept path that is called so, in full or by its last words.
 
     Args:
@@ -90,14 +90,14 @@ def path_called(name: str, paths: Sequence[str]) -> str:
     matching = [path for path in paths if path == name]
     matching = matching or [path for path in paths if path.endswith(f".{name}")]
     if not matching:
-        known = paths if "." in name else brief(paths).values()
+        known = paths if "." in name else shorten_paths(paths).values()
         raise SparqError(f"{name!r} is not swept: {did_you_mean(name, known)}")
     if len(matching) > 1:
         raise SparqError(f"{name!r} may be any of {', '.join(matching)}; write it in full")
     return matching[0]
 
 
-def value_among(value: object, values: Sequence[object], path: str) -> object:
+def find_value(value: object, values: Sequence[object], path: str) -> object:
     """Return the one of the *values* of a path that equals a *value*: 2 is written 2.0, say.
 
     Args:
@@ -111,10 +111,12 @@ def value_among(value: object, values: Sequence[object], path: str) -> object:
     for written in (value, canonical(value)):  # Lists and tables are kept as their JSON.
         if written in values:
             return values[values.index(written)]
-    raise SparqError(f"{path} was never {value!r}; there are: {', '.join(map(shown, values))}")
+    raise SparqError(
+        f"{path} was never {value!r}; there are: {', '.join(map(format_value, values))}"
+    )
 
 
-def short(path: str) -> str:
+def shorten_path(path: str) -> str:
     """Return the last word of a path, which tells most.
 
     Args:
@@ -123,7 +125,7 @@ def short(path: str) -> str:
     return path.rpartition(".")[2] or path
 
 
-def brief(paths: Iterable[str]) -> dict[str, str]:
+def shorten_paths(paths: Iterable[str]) -> dict[str, str]:
     """Return for each path its last word, or as many as tell it from the others.
 
     Args:
@@ -138,7 +140,7 @@ def brief(paths: Iterable[str]) -> dict[str, str]:
     return names
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """Return a swept value as text.
 
     Args:
@@ -149,11 +151,11 @@ def shown(value: object) -> str:
     return f"{value:g}" if isinstance(value, int | float) else str(value)
 
 
-def in_words(setting: Setting) -> str:
+def format_setting(setting: Setting) -> str:
     """Return a setting on one line.
 
     Args:
         setting: The swept values of a play.
     """
-    names = brief(setting)
-    return ", ".join(f"{names[path]} {shown(value)}" for path, value in setting.items())
+    names = shorten_paths(setting)
+    return ", ".join(f"{names[path]} {format_value(value)}" for path, value in setting.items())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -145,7 +145,8 @@ class Study:
         tally.inform(None)
         if missing:
             with _marked(self.store) as mark:
-                self._play(missing, self._choose(executor), mark, tally)
+                chosen = _choose(executor, self.scenarios.values(), self.notes)
+                self._play(missing, chosen, mark, tally)
         return tally.report()
 
     def _play(
@@ -179,22 +180,25 @@ class Study:
             )
             self._play(stuck, InProcess(), mark, tally)
 
-    def _choose(self, executor: PlayExecutor | Executor | None) -> PlayExecutor:
-        """Return where to play; what cannot be pickled is played in this process."""
-        if isinstance(executor, Executor):
-            executor = Pooled(executor)
-        executor = executor or Processes()
-        if not isinstance(executor, InProcess):
-            try:
-                for scenario in self.scenarios.values():
-                    pickle.dumps(scenario)
-            except Exception as error:
-                self.notes.append(
-                    "the scenario cannot be pickled, so all plays are computed in this process "
-                    f"({type(error).__name__}: {error})"
-                )
-                return InProcess()
-        return executor
+
+def _choose(
+    executor: PlayExecutor | Executor | None, scenarios: Iterable[Scenario], notes: list[str]
+) -> PlayExecutor:
+    """Return where to play; what cannot be pickled is played in this process, which is noted."""
+    if isinstance(executor, Executor):
+        executor = Pooled(executor)
+    executor = executor or Processes()
+    if not isinstance(executor, InProcess):
+        try:
+            for scenario in scenarios:
+                pickle.dumps(scenario)
+        except Exception as error:
+            notes.append(
+                "the scenario cannot be pickled, so all plays are computed in this process "
+                f"({type(error).__name__}: {error})"
+            )
+            return InProcess()
+    return executor
 
 
 @contextmanager

@@ -34,7 +34,7 @@ from sparq_sim.scenario.model import Scenario
 from sparq_sim.study.ablation import without
 from sparq_sim.study.executors import InProcess
 from sparq_sim.study.results import Results
-from sparq_sim.study.settings import path_called
+from sparq_sim.study.settings import find_path
 from sparq_sim.study.store import PlayId, StoredSummary, StoreError
 from sparq_sim.study.study import Study
 from tests.report.test_terminal import drawn
@@ -193,7 +193,7 @@ def test_what_cannot_be_compared_is_refused(study: Results) -> None:
     with pytest.raises(SparqError, match=r"noise was never 0\.2; there are: 0\.1, 0\.3"):
         compare_values(found, "noise", against=0.2)
     with pytest.raises(SparqError, match=r"may be any of a\.loss, b\.loss; write it in full"):
-        path_called("loss", ["a.loss", "b.loss"])
+        find_path("loss", ["a.loss", "b.loss"])
     with pytest.raises(AnalysisError, match=r"has one value only, 0\.1"):
         compare_values([play for play in found if play.setting[NOISE] == 0.1], NOISE)
     with pytest.raises(AnalysisError, match="there is one: run the study with more"):

@@ -21,7 +21,7 @@ from sparq_sim.report.html.figure import (
     text,
 )
 from sparq_sim.report.html.sweeps import sweep_charts
-from sparq_sim.study.settings import Setting, agree, in_words
+from sparq_sim.study.settings import Setting, agree, format_setting
 
 __all__ = ["all_charts", "cost_charts", "regret_charts", "series_charts"]
 
@@ -178,7 +178,7 @@ def cost_charts(data: ChartData) -> list[Chart]:
                 "y": digits(each.average_regret.mean for each in own),
                 "error_x": error_bars([each.spent for each in own], line["color"]),
                 "error_y": error_bars([each.average_regret for each in own], line["color"]),
-                "text": [text(in_words(each.setting)) for each in own],
+                "text": [text(format_setting(each.setting)) for each in own],
                 "mode": "markers",
                 "marker": {"color": line["color"], "size": 9},
                 "name": text(name),

@@ -18,7 +18,7 @@ from sparq_sim.report.html.charts import all_charts
 from sparq_sim.report.html.embed import embed
 from sparq_sim.report.html.figure import Chart
 from sparq_sim.report.words import number
-from sparq_sim.study.settings import brief, in_words, shown, swept
+from sparq_sim.study.settings import format_setting, format_value, list_paths, shorten_paths
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -51,8 +51,13 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "interval": interval, "share": share, "shown": shown}
-    environment.globals |= {"brief": brief, "in_words": in_words}
+    environment.filters |= {
+        "number": number,
+        "interval": interval,
+        "share": share,
+        "shown": format_value,
+    }
+    environment.globals |= {"brief": shorten_paths, "in_words": format_setting}
     return environment
 
 
@@ -89,7 +94,7 @@ def render(report: ReportData) -> str:
             ),
             scripts={name: Markup(script) for name, script in scripts.items()},
             styles=[Markup(style) for style in styles],
-            paths=swept(each.setting for each in rows),
+            paths=list_paths(each.setting for each in rows),
             summaries=rows[:_MOST_ROWS],
             fates=occurring_fates(rows),
             ended_early=any(each.ended_early for each in rows),

@@ -22,7 +22,7 @@ from sparq_sim.report.html.figure import (
     text,
 )
 from sparq_sim.report.palette import REGRETS
-from sparq_sim.study.settings import brief, shown
+from sparq_sim.study.settings import format_value, shorten_paths
 from sparq_sim.study.store import StoredSummary, canonical
 
 __all__ = ["sweep_charts"]
@@ -54,7 +54,7 @@ def sweep_charts(data: ChartData) -> list[Chart]:
     for place, (one, other) in enumerate(pairs[: _MOST_MAPS // max(1, len(data.optimizers))]):
         figures = _maps(data, one, other)
         if figures:
-            title = "Regret by {} and {}".format(*brief([one, other]).values())
+            title = "Regret by {} and {}".format(*shorten_paths([one, other]).values())
             charts.append(Chart(f"map-{place}", title, "Average regret; bright is good.", figures))
     return charts
 
@@ -63,7 +63,7 @@ def _places(values: Sequence[object]) -> tuple[list[Any], dict[str, Any]]:
     """Return where values lie on an axis, and what that needs of the axis."""
     if all(is_number(value) for value in values):
         return list(values), {}
-    return [text(shown(value)) for value in values], {"type": "category"}
+    return [text(format_value(value)) for value in values], {"type": "category"}
 
 
 def _against(data: ChartData, path: str) -> Figure:
@@ -128,8 +128,8 @@ def _map(
     # As categories: swept values are seldom evenly spaced, and cells are best of one size.
     trace = {
         "type": "heatmap",
-        "x": [text(shown(value)) for value in across[1]],
-        "y": [text(shown(value)) for value in down[1]],
+        "x": [text(format_value(value)) for value in across[1]],
+        "y": [text(format_value(value)) for value in down[1]],
         "z": [digits(row) for row in grid],
         "zmin": digits([min(known)])[0],
         "zmax": digits([max(known)])[0],
@@ -142,7 +142,7 @@ def _map(
         "colorbar": {"thickness": 10, "outlinewidth": 0, "tickfont": {"color": "--muted"}},
     }
     category = {"type": "category", "showgrid": False}
-    names = brief([across[0], down[0]])
+    names = shorten_paths([across[0], down[0]])
     return make_figure(
         [trace],
         x=names[across[0]],

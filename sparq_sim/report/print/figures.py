@@ -20,7 +20,7 @@ from sparq_sim.report.print.marks import Lines
 from sparq_sim.report.print.style import UNDATED, apply_style, need_matplotlib
 from sparq_sim.report.print.sweeps import draw_heat_maps, sweep_panels
 from sparq_sim.study.results import Results
-from sparq_sim.study.settings import Setting, agree, fullest, path_called, value_among
+from sparq_sim.study.settings import Setting, agree, find_path, find_value, keep_fullest
 from sparq_sim.study.store import canonical, write_whole
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def _choose(data: ChartData, where: Setting) -> ChartData:
         path: [canonical(value) for value in chosen.values(path)] for path in chosen.varied_paths
     }
     settings = sorted(
-        fullest(each.setting for each in chosen.found),
+        keep_fullest(each.setting for each in chosen.found),
         key=lambda setting: [
             order.index(canonical(setting[path])) if path in setting else -1
             for path, order in orders.items()
@@ -201,8 +201,8 @@ def _choose(data: ChartData, where: Setting) -> ChartData:
 
 def _find_value(data: ChartData, name: str, value: object) -> tuple[str, object]:
     """Find the parameter that is called so, in full or by its last word, and its value."""
-    path = path_called(name, data.swept_paths)
-    return path, value_among(value, data.values(path), path)
+    path = find_path(name, data.swept_paths)
+    return path, find_value(value, data.values(path), path)
 
 
 def _check_lines(lines: Mapping[str, Line], kind: str) -> Lines:

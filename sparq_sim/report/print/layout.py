@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from sparq_sim.errors import SparqError
 from sparq_sim.report.data import ChartData
 from sparq_sim.report.print.style import STYLE, literal
-from sparq_sim.study.settings import in_words, short
+from sparq_sim.study.settings import format_setting, shorten_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -115,7 +115,7 @@ def setting_titles(data: ChartData) -> list[str]:
     """
     names = short_names(data.varied_paths)
     return [
-        in_words({name: setting[path] for path, name in names.items() if path in setting})
+        format_setting({name: setting[path] for path, name in names.items() if path in setting})
         for setting in data.settings
     ]
 
@@ -126,7 +126,7 @@ def short_names(paths: Sequence[str]) -> dict[str, str]:
     Args:
         paths: Of swept parameters, in full.
     """
-    words = [short(path) for path in paths]
+    words = [shorten_path(path) for path in paths]
     return {
         path: path if words.count(word) > 1 else word
         for path, word in zip(paths, words, strict=True)

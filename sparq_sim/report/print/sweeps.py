@@ -18,7 +18,7 @@ from sparq_sim.report.palette import INK, REGRETS
 from sparq_sim.report.print.layout import Artists, Panel, lay_out, short_names
 from sparq_sim.report.print.marks import Lines, draw_band, draw_lines, draw_reference, look
 from sparq_sim.report.print.style import literal
-from sparq_sim.study.settings import agree, shown
+from sparq_sim.study.settings import agree, format_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,7 +72,7 @@ def _paint_sweep(axes: Axes, *, data: ChartData, path: str, lines: Lines) -> Art
 def _along(axes: Axes, values: Sequence[Any]) -> list[float]:
     """Return where values lie on the axis below; those that are no numbers, evenly."""
     if not all(map(is_number, values)):
-        axes.set_xticks(range(len(values)), [literal(shown(value)) for value in values])
+        axes.set_xticks(range(len(values)), [literal(format_value(value)) for value in values])
         return [float(place) for place in range(len(values))]
     if min(values) > 0 and max(values) >= 50 * min(values):
         axes.set_xscale("log")
@@ -144,7 +144,7 @@ def _paint_map(
 ) -> Artists:
     known = np.ma.masked_invalid(grid)
     axes.pcolormesh(known, cmap=colours.cmap, norm=colours.norm, edgecolors="white", linewidth=0.8)
-    across, up = ([literal(shown(value)) for value in each] for each in values)
+    across, up = ([literal(format_value(value)) for value in each] for each in values)
     axes.set_xticks(np.arange(len(across)) + 0.5, across)
     axes.set_yticks(np.arange(len(up)) + 0.5, up)
     axes.tick_params(length=0)

@@ -14,7 +14,8 @@ from sparq_sim.study.store.files import write_whole
 from sparq_sim.study.store.folder import FolderStore
 from sparq_sim.study.store.keys import FORMAT, Label, PlayId, Setting, canonical
 from sparq_sim.study.store.protocol import PlayStore
-from sparq_sim.study.store.provenance import Provenance, StoredSummary
+from sparq_sim.study.store.provenance import Provenance
+from sparq_sim.study.store.summary import StoredSummary
 from sparq_sim.study.store.trace_files import load_trace, save_trace
 
 __all__ = [

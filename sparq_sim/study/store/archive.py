@@ -21,7 +21,7 @@ from sparq_sim.study.store.codec import (
 from sparq_sim.study.store.errors import UnfitError, reading
 from sparq_sim.study.store.files import whole_file
 from sparq_sim.study.store.keys import FORMAT, PlayId, canonical
-from sparq_sim.study.store.provenance import StoredSummary
+from sparq_sim.study.store.summary import StoredSummary
 
 __all__ = ["Archive", "write_archive"]
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from sparq_sim.simulation.trace import Trace
 from sparq_sim.study.store.errors import StoreError, UnfitError, reading
 from sparq_sim.study.store.keys import PlayId, canonical, check_format
-from sparq_sim.study.store.provenance import Contents, Provenance, StoredSummary
+from sparq_sim.study.store.provenance import Contents, Provenance
+from sparq_sim.study.store.summary import StoredSummary
 
 __all__ = [
     "TABLES",

@@ -21,7 +21,8 @@ from sparq_sim.study.store.errors import StoreError, UnfitError, using_disk
 from sparq_sim.study.store.files import remove_parts, temporary_name, write_whole
 from sparq_sim.study.store.keys import PlayId, hash_json
 from sparq_sim.study.store.layout import Layout, check_name, read_file_metadata
-from sparq_sim.study.store.provenance import Provenance, StoredSummary
+from sparq_sim.study.store.provenance import Provenance
+from sparq_sim.study.store.summary import StoredSummary
 
 __all__ = ["FolderStore", "compact", "relabel", "retire"]
 

@@ -23,7 +23,7 @@ from sparq_sim.study.store.codec import (
 )
 from sparq_sim.study.store.errors import StoreError, UnfitError, reading, using_disk
 from sparq_sim.study.store.keys import PlayId
-from sparq_sim.study.store.provenance import StoredSummary
+from sparq_sim.study.store.summary import StoredSummary
 
 __all__ = ["SCENARIO", "SET_ASIDE", "Layout", "check_name", "read_file_metadata"]
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from sparq_sim.study.store.codec import PlayFiles, StoredPlay, TableName, make_play
 from sparq_sim.study.store.errors import StoreError, UnfitError
-from sparq_sim.study.store.provenance import StoredSummary
+from sparq_sim.study.store.summary import StoredSummary
 
 __all__ = ["PlayStore", "read_play"]
 

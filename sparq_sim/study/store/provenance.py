@@ -19,10 +19,9 @@ import sparq_sim
 from sparq_sim.plugin.sources import hash_core
 from sparq_sim.simulation import measures
 from sparq_sim.simulation.records import Fate
-from sparq_sim.simulation.trace import AS_PLANNED, WALL, Trace
+from sparq_sim.simulation.trace import WALL, Trace
 from sparq_sim.study.store.keys import (
     FORMAT,
-    Label,
     PlayId,
     Setting,
     canonical,
@@ -30,6 +29,7 @@ from sparq_sim.study.store.keys import (
     name_family,
     name_play,
 )
+from sparq_sim.study.store.summary import StoredSummary
 
 if TYPE_CHECKING:
     from sparq_sim.scenario.model import Scenario
@@ -38,104 +38,8 @@ __all__ = [
     "Contents",
     "Machine",
     "Provenance",
-    "StoredSummary",
     "describe_play",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class StoredSummary:
-    """What is known of a finished play without reading its rounds."""
-
-    play: PlayId
-    """Which play it is."""
-    record: str
-    """What is stored: its "rounds", or "full", its replies as well."""
-    digest: str
-    """Of its trace, replies included."""
-    measures: Mapping[str, float | None]
-    """The numbers that a table of plays shows; None for those that are not finite."""
-    broken: Mapping[str, Mapping[str, Any]]
-    """By source, what was useless in its answers, if anything was."""
-    ended: str
-    """Why the play ended: by its "rounds", its "horizon", or something else."""
-    experts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """By expert, how many points it was asked about, and how many attempts had each fate."""
-    rounds_planned: int | None = None
-    """None where that is not known."""
-    warnings: Sequence[str] = ()
-    """What was warned of while it was played."""
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> StoredSummary:
-        """Return what a provenance says; what one of an older version lacks has its default.
-
-        Args:
-            data: The provenance as it is in the file.
-
-        Raises:
-            KeyError: Something is missing that files of all versions have.
-        """
-        return cls(
-            play=PlayId.from_json(data),
-            record=data["record"],
-            digest=data["digest"],
-            measures=data["measures"],
-            broken=data["broken"],
-            ended=data["ended"],
-            experts=data.get("experts", {}),
-            rounds_planned=data.get("rounds_planned"),
-            warnings=data.get("warnings", ()),
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the summary as a provenance holds it."""
-        return {
-            **self.play.to_json(),
-            "record": self.record,
-            "digest": self.digest,
-            "measures": dict(self.measures),
-            "broken": dict(self.broken),
-            "ended": self.ended,
-            "experts": dict(self.experts),
-            "rounds_planned": self.rounds_planned,
-            "warnings": list(self.warnings),
-        }
-
-    @property
-    def key(self) -> str:
-        """The key of the play."""
-        return self.play.key
-
-    @property
-    def optimizer(self) -> str:
-        """The name of the optimizer that played."""
-        return self.play.optimizer
-
-    @property
-    def setting(self) -> Setting:
-        """The swept values that made a difference to the play."""
-        return self.play.setting
-
-    @property
-    def seed(self) -> int:
-        """The seed of the play."""
-        return self.play.seed
-
-    @property
-    def replication(self) -> int:
-        """The replication that was played, from 0."""
-        return self.play.replication
-
-    @property
-    def label(self) -> Label:
-        """The row of a table that the play belongs to."""
-        return self.play.label
-
-    @property
-    def ended_early(self) -> bool:
-        """Whether the play ended before its rounds or its horizon."""
-        return self.ended not in AS_PLANNED
 
 
 @dataclass(frozen=True, slots=True)
