@@ -1,4 +1,7 @@
-"""The engine: the one loop in which agent, environment and experts meet, by the rules of time."""
+"""The engine: the one loop in which agent, environment and experts meet, by the rules of time.
+
+`Engine` is long because a reader should find the whole of a round in one place.
+"""
 
 from __future__ import annotations
 

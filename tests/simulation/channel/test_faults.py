@@ -36,7 +36,7 @@ from sparq_sim.simulation.channel.policy import Policy
 from sparq_sim.simulation.records import Fate
 from sparq_sim.testing import Asker, Slope, Teller
 from tests.conftest import Run
-from tests.simulation.delivery.test_retries import Heard, ask_one, consult
+from tests.simulation.delivery.asking import Heard, ask_one, consult
 
 KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
 FREE = (Fate.OUTAGE, Fate.BUDGET, Fate.ACCESS, Fate.RATE, Fate.DUPLICATE, Fate.STRAY)
