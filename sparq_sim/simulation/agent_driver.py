@@ -44,12 +44,21 @@ class AgentDriver:
         self._moves: MoveChecker
 
     def take(self, agent: Agent, moves: MoveChecker) -> None:
-        """Drive an *agent* from now on, whose moves are checked by *moves*."""
+        """Drive an *agent* from now on, whose moves are checked by *moves*.
+
+        Args:
+            agent: The started agent.
+            moves: Checks its moves.
+        """
         self._agent = agent
         self._moves = moves
 
     def hear(self, record: Record) -> None:
-        """Take what became of a question of the agent's, or what a source sends it."""
+        """Take what became of a question of the agent's, or what a source sends it.
+
+        Args:
+            record: The record of a reply.
+        """
         self._recorder.records.append(record)
         if record.heard:
             self._inbox.append(record)
@@ -93,7 +102,11 @@ class AgentDriver:
         return self._agent.ask(now)
 
     async def wait_for_reply(self, end: float) -> bool:
-        """Wait for a reply and all others of its instant; return whether *end* is yet to come."""
+        """Wait for a reply and all others of its instant; return whether *end* is yet to come.
+
+        Args:
+            end: When to stop waiting, in clock units.
+        """
         if not self._inbox:
             self._stir = stir = self._clock.signal()
             self._clock.call_at(end, lambda: self._wake(stir), AGENT)

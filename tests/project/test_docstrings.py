@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass
 from enum import Enum
 from functools import cache
@@ -15,12 +15,13 @@ from itertools import pairwise
 from types import FunctionType
 from typing import Any, Protocol, is_typeddict
 
+import pytest
 from pydantic import BaseModel
 
 from reproduce import reference
 
-LEFT = 183
-"""How much was not explained when last counted; this may only fall."""
+UNFINISHED: Mapping[str, int] = {}
+"""Modules whose docstrings are not complete yet, and how much they lack; this may only fall."""
 
 # "name:", "name (type):", "*names:" or "one, other:", as the first thing of an item of a section.
 ITEM = re.compile(r"^ {4}((?:\*{0,2}\w+(?:, )?)+)(?: \(.*?\))?:", re.MULTILINE)
@@ -159,8 +160,14 @@ def missing(module: str) -> list[str]:
     return found
 
 
-def test_ever_less_is_not_explained() -> None:
-    assert sum(len(missing(module)) for module in MODULES) <= LEFT
+@pytest.mark.parametrize("module", MODULES)
+def test_each_argument_field_and_result_is_explained(module: str) -> None:
+    lacking = missing(module)
+    assert len(lacking) <= UNFINISHED.get(module, 0), lacking
+
+
+def test_unfinished_modules_exist() -> None:
+    assert UNFINISHED.keys() <= {*MODULES}
 
 
 def test_arguments_are_read_from_sections() -> None:

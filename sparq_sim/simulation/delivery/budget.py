@@ -42,6 +42,10 @@ class Budget:
     def pay(self, cost: float, number: int) -> bool:
         """Spend *cost* now, in round *number*.
 
+        Args:
+            cost: In units of the budget.
+            number: The number of the round.
+
         Returns:
             Whether it could be afforded; if not, nothing is spent.
         """
@@ -52,6 +56,10 @@ class Budget:
 
     def reserve(self, cost: float, number: int) -> bool:
         """Set *cost* apart for something asked for in round *number*.
+
+        Args:
+            cost: In units of the budget.
+            number: The number of the round.
 
         Returns:
             Whether it could be afforded beside all else; if not, nothing is set apart.
@@ -74,7 +82,11 @@ class Budget:
         return True
 
     def settle(self, cost: float) -> None:
-        """Spend what was reserved, which has fallen due."""
+        """Spend what was reserved, which has fallen due.
+
+        Args:
+            cost: What was reserved, in units of the budget.
+        """
         if cost:
             amount = Fraction(cost)
             self._reserved -= amount
@@ -82,7 +94,12 @@ class Budget:
             self.spent = float(self._spent)
 
     def release(self, cost: float, number: int) -> None:
-        """Free what was reserved in round *number*, which never fell due."""
+        """Free what was reserved in round *number*, which never fell due.
+
+        Args:
+            cost: In units of the budget.
+            number: The number of the round.
+        """
         if cost:
             amount = Fraction(cost)
             self._reserved -= amount
@@ -91,7 +108,12 @@ class Budget:
 
 
 class Charges:
-    """Charges the requests to one source, when its channel has them fall *due*."""
+    """Charges the requests to one source, when its channel has them fall *due*.
+
+    Args:
+        budget: What the play may spend.
+        due: When costs fall due, as the channel states it.
+    """
 
     def __init__(self, budget: Budget, due: Due) -> None:
         self._budget = budget
@@ -99,6 +121,9 @@ class Charges:
 
     def admit(self, request: Request) -> bool:
         """Charge a request that is sent now, or reserve what falls due later.
+
+        Args:
+            request: The request.
 
         Returns:
             Whether the budget allows it; if not, nothing is charged.
@@ -111,13 +136,22 @@ class Charges:
         return True
 
     def fall_due(self, request: Request, moment: Due) -> None:
-        """Charge what a request owes, if *moment* is when that falls due."""
+        """Charge what a request owes, if *moment* is when that falls due.
+
+        Args:
+            request: The request.
+            moment: What happens to it now.
+        """
         if request.owed and self._due == moment:
             self._budget.settle(request.owed)
             request.owed, request.cost = 0.0, request.owed
 
     def release(self, request: Request) -> None:
-        """Free what is still reserved for a request that has ended."""
+        """Free what is still reserved for a request that has ended.
+
+        Args:
+            request: The request.
+        """
         if request.owed:
             self._budget.release(request.owed, request.round)
             request.owed = 0.0

@@ -85,7 +85,14 @@ class Connection:
                 self.limit(request, deadline)
 
     def own_request(self, query: Query) -> Request:
-        """Make the request for a *query* that the source opened itself, of the agent."""
+        """Make the request for a *query* that the source opened itself, of the agent.
+
+        Args:
+            query: The query, opened by the source.
+
+        Returns:
+            The request, with all that is drawn for it.
+        """
         rows = all_rows(len(query.points))
         question = Question(query, rows, self.context.to_agent, self.name, self.name)
         number = self.context.round
@@ -97,16 +104,30 @@ class Connection:
         return QueryWorld(self, None)
 
     def limit(self, request: Request, deadline: float) -> None:
-        """Have a *request* given up at the *deadline*, when patience ends."""
+        """Have a *request* given up at the *deadline*, when patience ends.
+
+        Args:
+            request: The request.
+            deadline: In clock units.
+        """
         self.context.clock.call_at(deadline, lambda: self.give_up(request), DEADLINE)
 
     def refuse(self, request: Request, reason: Fate) -> None:
-        """Have a *request* fail at once, at no cost."""
+        """Have a *request* fail at once, at no cost.
+
+        Args:
+            request: The request.
+            reason: The fate that it gets.
+        """
         request.cost = 0.0
         request.fail(reason, reason, now=self.context.clock.now)
 
     def give_up(self, request: Request) -> None:
-        """Have a *request* fail as late, unless it is done."""
+        """Have a *request* fail as late, unless it is done.
+
+        Args:
+            request: The request.
+        """
         if request.open:
             is_lost = request.drawn.lost and not isnan(request.sent_at)
             self.service.fail(request, Fate.LOST if is_lost else Fate.LATE, Fate.LATE)

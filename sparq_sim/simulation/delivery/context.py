@@ -22,16 +22,21 @@ class PlayContext:
     """The clock, chance, world, money and trace of one play, and all that is under way in it."""
 
     clock: Clock
+    """The time of the play."""
     streams: Streams
+    """All its random numbers, by name."""
     landscape: Landscape
+    """The started environment."""
     recorder: Recorder
     """Keeps every record for the trace."""
     to_agent: OnRecord
     """Takes the records of what sources send to the agent of their own accord."""
     budget: Budget = field(default_factory=Budget)
+    """What queries may cost, and what they have cost."""
     environment: str = "the environment"
     """How messages name the environment."""
     round: int = 0
+    """The number of the round that is played; 0 before the first."""
     stop_reason: str | None = None
     """Why a source ended the play, if one did."""
     links: dict[str, Link] = field(default_factory=dict)
@@ -39,6 +44,7 @@ class PlayContext:
     in_flight: dict[Request, None] = field(default_factory=dict)
     """Requests that are sent or held and not done, in that order."""
     readings: Readings = field(init=False)
+    """The landscape as sources may read it."""
     _own_queries: int = 0
 
     def __post_init__(self) -> None:
@@ -50,12 +56,19 @@ class PlayContext:
         return -self._own_queries
 
     def hold(self, request: Request) -> None:
-        """Keep a request back: if the play ends now it is unanswered, and has cost nothing."""
+        """Keep a request back: if the play ends now it is unanswered, and has cost nothing.
+
+        Args:
+            request: The request.
+        """
         self.in_flight[request] = None
         request.cost = 0.0
 
     def release(self, request: Request) -> bool:
         """Hold a request no longer; it belongs to the round of now.
+
+        Args:
+            request: The request.
 
         Returns:
             Whether it is still to be sent; not if it was given up meanwhile.

@@ -155,7 +155,12 @@ class QueryDraws:
         return drawn
 
     def draw_again(self, before: Request, rows: Rows) -> Drawn:
-        """Draw for one more attempt at *rows*, after the attempt *before*."""
+        """Draw for one more attempt at *rows*, after the attempt *before*.
+
+        Args:
+            before: The attempt that failed.
+            rows: The rows of the query that are asked again.
+        """
         channel, size, origin = self._channel, len(rows), before.drawn.origin
         rng = self._generator("again", before.attempt, origin)
 
@@ -175,7 +180,11 @@ class QueryDraws:
         return Drawn(rows, subquery, origin, cost, service, transit, lost, units, fault)
 
     def generator(self, request: Request) -> Generator:
-        """Return the generator that the source may use for this *request* alone."""
+        """Return the generator that the source may use for this *request* alone.
+
+        Args:
+            request: The request.
+        """
         return self._generator("answer", request.attempt - 1, request.drawn.origin)
 
     def _generator(self, purpose: str, attempts: int, origin: tuple[int, int]) -> Generator:

@@ -28,13 +28,19 @@ class Measured:
     """What a source gave, found sound but for the rows marked *bad*, or absent, for a *reason*."""
 
     values: Values
+    """One number for each row that was asked."""
     stds: Values | None
     """None where the source claims to be exact."""
     measured_at: float
+    """When, in clock units."""
     notes: Notes
+    """Numbers that the source adds to the record."""
     bad: NDArray[np.bool_] | None = None
+    """The rows without a usable value; None if there are none."""
     fate: Fate = Fate.INVALID
+    """How these rows end."""
     reason: str = ""
+    """Why they have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +48,16 @@ class Refused:
     """Why nothing of what a source gave can be used."""
 
     fate: Fate
+    """How the request ends."""
     reason: str
+    """Why."""
 
     def reason_of(self, source: str) -> str:
-        """Return the reason, with the name of the *source* where it is at fault."""
+        """Return the reason, with the name of the *source* where it is at fault.
+
+        Args:
+            source: The name of the source.
+        """
         return f"{source} {self.reason}" if self.fate == Fate.INVALID else self.reason
 
 
@@ -72,7 +84,11 @@ def examine(given: object, count: int, now: float) -> Measured | Refused:
 
 
 def describe_error(error: Exception) -> str:
-    """Return what a source did that raised *error*, and where in its own files."""
+    """Return what a source did that raised *error*, and where in its own files.
+
+    Args:
+        error: What the source raised.
+    """
     # Of a program, the end tells most: what it wrote last.
     length = 400 if isinstance(error, ProgramError) else 80
     return f"raised {type(error).__name__}: {_shown(error, str, length)}{locate_error(error)}"

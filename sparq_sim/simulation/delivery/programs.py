@@ -31,7 +31,13 @@ _running: set[Program] = set()
 
 
 class Program:
-    """A *command* to run once, for at most *timeout* seconds."""
+    """A *command* to run once, for at most *timeout* seconds.
+
+    Args:
+        command: The program and its arguments.
+        input: What it reads from stdin; nothing by default.
+        timeout: The longest time it may take, in seconds; by default without limit.
+    """
 
     def __init__(
         self,

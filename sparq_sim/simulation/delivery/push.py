@@ -59,13 +59,22 @@ async def _travel(connection: Connection, request: Request, given: object) -> No
 
 
 def start_broadcast(connection: Connection) -> None:
-    """Let the source send of its own accord from now on, if it does."""
+    """Let the source send of its own accord from now on, if it does.
+
+    Args:
+        connection: The connection to the source.
+    """
     if isinstance(connection.source, Broadcasting):
         connection.context.clock.start(broadcast(connection, connection.source))
 
 
 async def broadcast(connection: Connection, source: Broadcasting) -> None:
-    """Run the broadcast of a *source*; if it fails, the play goes on without it."""
+    """Run the broadcast of a *source*; if it fails, the play goes on without it.
+
+    Args:
+        connection: The connection to the source.
+        source: The started source.
+    """
     world = connection.own_world()
     context = connection.context
     try:

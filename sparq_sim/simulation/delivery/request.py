@@ -35,8 +35,11 @@ class Question:
     """
 
     query: Query
+    """The query that they belong to."""
     rows: Rows
+    """Which of its points are asked about."""
     on_record: OnRecord
+    """What is called with the record of each row."""
     asker: str = AGENT_NAME
     """Who asks, as the trace names it."""
     path: str = AGENT_NAME
@@ -44,11 +47,19 @@ class Question:
     nobody shifts another's draws, and shows where experts would ask each other in a circle."""
 
     def about(self, rows: Rows) -> Question:
-        """Return the same question about some of its *rows*."""
+        """Return the same question about some of its *rows*.
+
+        Args:
+            rows: The rows to keep.
+        """
         return Question(self.query, rows, self.on_record, self.asker, self.path)
 
     def told_to(self, on_record: OnRecord) -> Question:
-        """Return the same question, whose records *on_record* takes."""
+        """Return the same question, whose records *on_record* takes.
+
+        Args:
+            on_record: What is called with each record.
+        """
         return Question(self.query, self.rows, on_record, self.asker, self.path)
 
 
@@ -57,20 +68,24 @@ class Drawn:
     """What chance decides about one request: all of it is drawn when the request is made."""
 
     rows: Rows
+    """Which points of the query it is about."""
     subquery: Query
     """The query as the source sees it: these rows only."""
     origin: tuple[int, int]
     """The round of the first attempt, and how many requests the asker had made of this source in
     it before: what the generators of this request are numbered by."""
     cost: float
+    """In units of the budget."""
     service: float
     """In clock units."""
     transit: float
     """In clock units."""
     lost: bool
+    """Whether the answer is lost on its way."""
     units: Values | None
     """Unit noise for each row; None where there is no noise."""
     fault: FaultModel | None
+    """The fault that is injected, if any."""
 
 
 @dataclass(slots=True, eq=False)
@@ -92,7 +107,9 @@ class Request:
     """
 
     question: Question
+    """What is asked, and who is told."""
     drawn: Drawn
+    """All that chance has decided about it."""
     round: int
     """In which it was sent; what it costs counts in this round."""
     cost: float
@@ -106,7 +123,9 @@ class Request:
     owed: float = 0.0
     """What is reserved for it and has not fallen due."""
     served_at: float = nan
+    """When service began, in clock units; NaN before."""
     sent_at: float = nan
+    """When service ended and the answer was sent, in clock units; NaN before."""
     process: Process[None] | None = None
     """What carries it, from being sent on."""
     notes: dict[str, float] = field(default_factory=dict)

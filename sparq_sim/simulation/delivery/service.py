@@ -104,7 +104,12 @@ class Service:
         return world.with_reason(given) if isinstance(world, QueryWorld) else given
 
     def arrive(self, request: Request, measured: Measured | Refused) -> None:
-        """Hand over what arrives now for a *request*, which may be lost or too late."""
+        """Hand over what arrives now for a *request*, which may be lost or too late.
+
+        Args:
+            request: The request.
+            measured: What the source gave, examined.
+        """
         now, lost = self._context.clock.now, request.drawn.lost
         if not request.open:
             if not lost:
@@ -138,13 +143,24 @@ class Service:
         return request.question.path != self._name and self._channel.policy.timeout < inf
 
     def fail(self, request: Request, fate: Fate, reason: str, *, heard: bool = True) -> None:
-        """End a request that is under way without an answer, and free what is reserved for it."""
+        """End a request that is under way without an answer, and free what is reserved for it.
+
+        Args:
+            request: The request.
+            fate: How it ends.
+            reason: Why, for the trace and the agent.
+            heard: Whether the asker is told.
+        """
         self._context.in_flight.pop(request, None)
         self.charges.release(request)
         request.fail(fate, reason, now=self._context.clock.now, heard=heard)
 
     def warn_of_forgotten(self, lent: LentClock) -> None:
-        """Warn, once, of waits that the source made and did not await."""
+        """Warn, once, of waits that the source made and did not await.
+
+        Args:
+            lent: The clock that the source was lent.
+        """
         if not self._has_warned:
             self._has_warned = True
             lent.warn_of_forgotten()

@@ -99,7 +99,11 @@ class QueryWorld:
         return rewards
 
     def refuse_future(self, time: float) -> None:
-        """Raise ValueError where *time* is not from 0 to now."""
+        """Raise ValueError where *time* is not from 0 to now.
+
+        Args:
+            time: In clock units.
+        """
         if not 0 <= time <= (now := self._context.clock.now):
             raise ValueError(f"rewards are known from 0 to now ({now}), not at {time}")
 
@@ -107,6 +111,11 @@ class QueryWorld:
         """Return *values* of a *time*, NaN where the record has no reading, and remember if so.
 
         What fills a gap may be made of later readings, so nobody may know it.
+
+        Args:
+            values: The noise-free rewards: (n,).
+            points: Where: (n, d).
+            time: When, in clock units.
         """
         if not self._context.readings.has_gaps:
             return values
@@ -120,6 +129,9 @@ class QueryWorld:
         """Return what the source gave; where it met a gap, with that for a reason, if it has none.
 
         A NaN that no gap explains keeps no reason, and is refused as invalid.
+
+        Args:
+            given: What the source returned.
         """
         if self._met_gap and isinstance(given, Estimate) and not given.absent:
             return replace(given, absent=NO_READING)
