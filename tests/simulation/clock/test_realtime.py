@@ -6,13 +6,14 @@ import threading
 import time
 from collections.abc import Generator
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import simpy
 
 from sparq_sim.errors import LiveOnlyError
 from sparq_sim.simulation.clock.protocol import AGENT, ARRIVAL, Clock
-from sparq_sim.simulation.clock.realtime import LiveClock
+from sparq_sim.simulation.clock.realtime import LiveClock, _Stopwatch
 from sparq_sim.testing import WaitlessLoop
 from tests.conftest import PATIENCE, on_live_clock
 
@@ -46,6 +47,24 @@ def test_every_moment_comes_however_long_a_unit_lasts(seconds: float) -> None:
         met = runner.run(clock.run(main()))
     assert all(now >= moment for now, moment in zip(met, moments, strict=True))
     assert met == pytest.approx(moments)
+
+
+def test_time_that_stood_still_never_goes_back() -> None:
+    rounded_down = 0
+    for k in range(1, 200):
+        began, stopped, resumed = 0.1 * k, 0.1 * k + k / 7, 0.1 * k + k / 7 + k / 3
+        stopwatch, loop = _Stopwatch(0.3), Mock()
+        loop.time.return_value = began
+        stopwatch.begin(loop)
+        loop.time.return_value = stopped
+        stopwatch.stop()
+        moment = stopwatch.now
+        loop.time.return_value = resumed
+        assert stopwatch.now == moment
+        assert stopwatch.go_on() == resumed - stopped
+        assert moment <= stopwatch.now == pytest.approx(moment)
+        rounded_down += (resumed - (began + (resumed - stopped))) / 0.3 < moment
+    assert rounded_down
 
 
 @pytest.mark.asyncio
