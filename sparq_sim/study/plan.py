@@ -156,7 +156,7 @@ class Plan:
 def _comparable(
     settings: Sequence[tuple[Setting, Scenario]],
 ) -> Iterator[tuple[Setting, Scenario]]:
-    """Give the values of one path one type, so that they make a column."""
+    """Convert the values of one path to one type, so that they make a column."""
     columns: dict[str, list[object]] = {}
     for values, _ in settings:
         for path, value in values.items():

@@ -206,7 +206,7 @@ def _announce_wait(lanes: Sequence[_Lane]) -> None:
 
 
 def _close(lanes: Sequence[_Lane]) -> None:
-    """Let the plays that have begun finish; told to hurry, end them."""
+    """Wait for the plays that have begun; end them at a second Ctrl-C."""
     try:
         for lane in lanes:
             for future, _ in lane.queue:

@@ -30,7 +30,13 @@ class Terminated(KeyboardInterrupt):
 def terminable() -> Iterator[None]:
     """Treat SIGTERM as Ctrl-C in a hurry, as those who send it do not wait for long.
 
-    Worker processes end at once, with what they are computing; then `Terminated` is raised.
+    Worker processes end at once, with what they are computing.
+
+    Yields:
+        Nothing.
+
+    Raises:
+        Terminated: The signal came.
     """
 
     def end(*_: object) -> None:

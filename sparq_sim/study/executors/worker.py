@@ -155,8 +155,8 @@ def _other_files(files: Iterable[str]) -> str:
 def _noting(texts: list[str]) -> Iterator[None]:
     """Add to *texts* what is warned of meanwhile, instead of printing it, each once.
 
-    What is to be heard of is for the filters of warnings to say. They are one for all threads, so
-    a play in a thread beside the main one warns as ever.
+    Which warnings are shown is decided by Python's filters. All threads share them, so a play in
+    another thread than the main one prints its warnings as usual.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -169,7 +169,7 @@ def _noting(texts: list[str]) -> Iterator[None]:
 
 
 def _warning(caught: warnings.WarningMessage) -> str:
-    """Write what was warned of; of others' warnings also which they are, and from where."""
+    """Return a warning as text; one of another package with its class and place."""
     if caught.category.__module__.partition(".")[0] == "sparq_sim":
         return str(caught.message)
     place = f"{Path(caught.filename).name}:{caught.lineno}"
