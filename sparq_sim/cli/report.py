@@ -22,7 +22,7 @@ REPORT = "report.html"
 """What the report of a study is called in its folder."""
 
 
-class Table(StrEnum):
+class Exportable(StrEnum):
     """The tables that `export` can write."""
 
     SUMMARY = "summary"
@@ -81,7 +81,7 @@ def plot(
 def export(
     folder: Folder,
     to: Annotated[Path, typer.Argument(help="File to write: .csv, .parquet or .json.")],
-    what: Annotated[Table, typer.Option(help="Table to export.")] = Table.SUMMARY,
+    what: Annotated[Exportable, typer.Option(help="Table to export.")] = Exportable.SUMMARY,
 ) -> None:
     """Export a table of a study: its summary, rounds or replies."""
     from sparq_sim.analysis.export import export as write

@@ -247,7 +247,7 @@ def _blame(
 ) -> Iterator[tuple[str, Any, str]]:
     """Yield the swept paths that an error is about, with their values and the reason.
 
-    What is wrong *elsewhere*, though because of a swept value, is told of such a path too.
+    With *elsewhere*, what a swept value makes wrong in another field is reported of its path, too.
     """
     for detail in error.errors():
         keys = tuple(str(key) for key in detail["loc"])
