@@ -145,16 +145,11 @@ def is_inner(module: str) -> bool:
 
 
 def list_names(module: str) -> list[str]:
-    """List the public names of a *module*: its `__all__`, or else all without an underscore."""
-    loaded = import_module(module)
-    if (given := getattr(loaded, "__all__", None)) is not None:
-        return list(given)
-    own = [
-        name
-        for name, value in vars(loaded).items()
-        if (isclass(value) or isfunction(value)) and value.__module__ == module
-    ]
-    return [name for name in (*_aliases(module), *own) if not name.startswith("_")]
+    """List the public names of a *module*: its `__all__`."""
+    try:
+        return list(import_module(module).__all__)
+    except AttributeError:
+        raise SparqError(f"{module} has no __all__, which says what is public") from None
 
 
 def list_entries(marker: str, given: str) -> list[Entry]:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pytest import Metafunc  # noqa: PT013 - only its type
 
+__all__ = ["pytest_generate_tests"]
+
 
 def pytest_generate_tests(metafunc: Metafunc) -> None:
     """Run a test of laws once for each of them, under its name.

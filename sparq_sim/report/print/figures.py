@@ -42,6 +42,7 @@ KINDS = {
 }
 """What can be drawn of a study; besides these, whatever was noted each round, by its name."""
 SUFFIXES = (".pdf", ".svg", ".png")
+"""The endings of files that figures can be saved to."""
 COLUMN = 3.4
 """How wide a column of a two-column journal is, in inches."""
 

@@ -42,6 +42,7 @@ FaultKind: TypeAlias = Literal[
     "clock-skew",
     "wrong-std",
 ]
+"""The kinds of faults that can be injected."""
 
 
 def _held_back(fault: FaultModel, given: object) -> float:

@@ -34,8 +34,11 @@ Order = NewType("Order", int)
 """The rank of what happens at one instant: the lower comes first. SimPy's own events have 1."""
 
 ARRIVAL = Order(1)
+"""First within an instant: replies that arrive."""
 DEADLINE = Order(2)
+"""Then: patience that ends."""
 AGENT = Order(3)
+"""Last: the agent, which knows all that has happened in the instant."""
 
 
 class Signal(Protocol):

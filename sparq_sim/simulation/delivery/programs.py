@@ -16,9 +16,12 @@ from typing import Any, TypeAlias, TypeVar
 from sparq_sim.errors import ProgramError
 from sparq_sim.simulation.clock.protocol import Clock
 
+__all__ = ["Command", "Program", "compute", "kill_all"]
+
 T = TypeVar("T")
 
 Command: TypeAlias = Sequence[str | Path]
+"""A program and its arguments."""
 
 LAST_LINES = 3
 """Of what a program that fails has written to stderr, shown in the error."""
