@@ -29,11 +29,9 @@ from sparq_sim.study.executors import (
     processes,
     worker,
 )
-from sparq_sim.study.executors.landscapes import SharedLandscape
 from sparq_sim.study.progress import Progress
 from sparq_sim.study.results import Results
 from sparq_sim.study.study import Study
-from tests.gappy import GappyLandscape
 from tests.study.plays import scenario
 
 
@@ -313,29 +311,6 @@ def test_the_best_of_a_time_is_found_once_for_all_optimizers(
     asked = file.read_text().splitlines()
     assert len(asked) == 2 * 10
     assert len(set(asked)) == len(asked)
-
-
-def test_a_shared_landscape_has_all_that_the_landscape_has() -> None:
-    landscape = GappyLandscape()
-    shared = SharedLandscape(landscape)
-    assert shared.cell_count == landscape.cell_count
-    assert shared.available == landscape.available
-    assert not hasattr(shared, "observe")
-
-
-def test_of_too_many_times_the_first_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(landscapes, "MOST_BESTS", 2)
-    asked: list[float] = []
-
-    class Asked(GappyLandscape):
-        def best(self, time: float) -> tuple[Point, float]:
-            asked.append(time)
-            return super().best(time)
-
-    shared = SharedLandscape(Asked())
-    for moment in (1.0, 2.0, 2.0, 3.0, 3.0, 1.0):
-        shared.best(moment)
-    assert asked == [1.0, 2.0, 3.0, 1.0]
 
 
 def test_a_file_that_changes_while_it_is_played_is_named(tmp_path: Path) -> None:
