@@ -395,10 +395,15 @@ def _aliases(module: str) -> dict[str, str]:
 
 def _sentence_below(module: str, name: str) -> str:
     """Return what stands below a type or a constant, in the module that defines it."""
+    return _aliases(_find_home(module, name)).get(name, "")
+
+
+def _find_home(module: str, name: str) -> str:
+    """Return the module that defines a name, where *module* imports it."""
     for node in _tree(module).body:
         if isinstance(node, ast.ImportFrom) and name in (alias.name for alias in node.names):
-            return _sentence_below(str(node.module), name)
-    return _aliases(module).get(name, "")
+            return _find_home(str(node.module), name)
+    return module
 
 
 # As directives, by which Sphinx shows whole docstrings
@@ -422,7 +427,8 @@ def _directive(entry: Entry) -> list[str]:
     if isfunction(value):
         return [f".. autofunction:: {entry.path}"]
     if not isclass(value):
-        return [f".. autodata:: {entry.path}", "   :no-value:"]
+        home = _find_home(entry.module, entry.name)  # Sphinx finds the sentence only there.
+        return [f".. autodata:: {home}.{entry.name}", "   :no-value:"]
     if issubclass(value, BaseException):
         return [f".. autoexception:: {entry.path}"]
     hidden = ["   :exclude-members: start, start_memory"] if entry.kind else []
