@@ -22,7 +22,7 @@ from sparq_sim.study.settings import format_setting, list_paths, shorten_paths
 
 __all__ = ["OPTIONAL", "contrast_table", "expert_in_words", "legend", "summary_table"]
 
-OPTIONAL = ("seconds", "pushed", "retries", "spent", "exponent", "asked")
+OPTIONAL = ("wall", "pushed", "retries", "spent", "exponent", "asked")
 """Columns that a narrow terminal does without, in this order."""
 _ROOM = "room"
 """What a narrow terminal does without as well: wide gaps, long names, and prices on one line."""
@@ -113,7 +113,7 @@ def _headings(summaries: Sequence[Summary]) -> Iterator[str]:
         yield "retries"
     if any(each.pushed_per_round > 0 for each in summaries):
         yield "pushed"
-    yield from ("spent", "seconds")
+    yield from ("spent", "wall")
 
 
 def _numbers(each: Summary) -> dict[str, str]:
@@ -127,7 +127,7 @@ def _numbers(each: Summary) -> dict[str, str]:
         "retries": f"{each.retries_per_round:.1f}",
         "pushed": f"{each.pushed_per_round:.1f}",
         "spent": f"{each.spent.mean:.2f}",
-        "seconds": f"{each.wall:.2f}",
+        "wall": f"{each.wall:.2f}",
     }
 
 
@@ -146,7 +146,7 @@ _MEANINGS = {
     "retries": "points asked again per round",
     "pushed": "readings per round that experts sent without being asked",
     "spent": "cost of the queries, per play",
-    "seconds": "seconds the agent computed, per play",
+    "wall": "seconds the agent computed, per play",
 }
 
 

@@ -56,7 +56,7 @@ def test_a_narrow_terminal_does_without_some_columns_but_not_without_settings(
     study = finished(tmp_path, optimizers={"uniform": Uniform()}, sweep=sweep)
     wide, narrow = shown(study, 200), shown(study, 40)
     assert all(column in wide for column in OPTIONAL if column not in ("pushed", "retries"))
-    assert "seconds" not in narrow
+    assert "wall" not in narrow
     for text in ("noise", "0.125", "0.25", "average regret"):
         assert text in wide
         assert text in narrow
