@@ -24,6 +24,7 @@ HOMES = [
 QUICK_TESTS = [
     "__init__.py",
     "conftest.py",
+    "delivery.py",
     "simulation/test_engine.py",
     "simulation/delivery/test_connection.py",
 ]
@@ -98,7 +99,7 @@ from pathlib import Path
 
 import sparq_sim
 from sparq_sim import Channel, Rules, play
-from sparq_sim.plugin.registry import load, names
+from sparq_sim.plugin.registry import list_names, load
 
 RECORD = Path("record.csv")
 rows = [f"2020-01-{day:02},{site},1,{site},{day}" for day in range(1, 9) for site in (1, 2)]
@@ -130,13 +131,13 @@ def played(optimizer, environment, expert):
 
 
 print(Path(sparq_sim.__file__).parent.parent)
-for environment in names("environment"):
+for environment in list_names("environment"):
     played("uniform", environment, "truth")
     print("environments", environment)
-for expert in names("expert"):
+for expert in list_names("expert"):
     played("uniform", "rod" if expert == "simulator" else "synthetic", expert)
     print("experts", expert)
-for optimizer in names("optimizer"):
+for optimizer in list_names("optimizer"):
     played(optimizer, "synthetic", "truth")
     print("optimizers", optimizer)
 for entry in entry_points(group="sparq_sim.scenarios"):
