@@ -268,6 +268,12 @@ def test_an_effort_that_is_no_number_to_make_time_of_is_refused(effort: Any) -> 
         scripted(lambda n, now, _: Move(HALF, effort=effort), rules)
 
 
+def test_an_effort_of_0_takes_no_time() -> None:
+    rules = Rules(rounds=3, thinking_by_effort={"scale": 1.0})
+    trace = scripted(lambda n, now, _: Move(HALF, effort=0), rules)
+    assert_array_equal(trace.rounds["played_at"], [1, 2, 3])
+
+
 def test_an_effort_beyond_all_time_leaves_the_first_point_in_play() -> None:
     rules = Rules(rounds=4, thinking_by_effort={"scale": 1.0, "power": 400})
     trace = scripted(lambda n, now, _: Move(HALF, effort=1e9), rules)

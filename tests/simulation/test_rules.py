@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from sparq_sim import Rules
+
+
+@pytest.mark.parametrize(
+    ("rules", "rounds", "ends_at"),
+    [
+        (Rules(rounds=3), 3, 4.0),
+        (Rules(rounds=3, period=0.5), 3, 2.0),
+        (Rules(horizon=3.0), 2, 3.0),
+        (Rules(horizon=3.1, period=0.5), 6, 3.1),
+        (Rules(rounds=2, horizon=3.0, period=0.5), 2, 1.5),
+        (Rules(rounds=9, horizon=3.0), 2, 3.0),
+    ],
+)
+def test_a_play_ends_with_its_last_round_or_at_the_horizon(
+    rules: Rules, rounds: int, ends_at: float
+) -> None:
+    assert (rules.most_rounds, rules.ends_at) == (rounds, ends_at)
+
+
+def test_a_play_without_an_end_is_refused() -> None:
+    with pytest.raises(ValidationError, match="needs rounds or a horizon"):
+        Rules()
