@@ -67,3 +67,19 @@ def test_what_needs_a_folder_says_so() -> None:
         study.results.compact()
     with pytest.raises(StoreError, match="there is no finished play in"):
         study.results.table()
+
+
+class Forging(InMemory):
+    """A store that loses the last round of each play."""
+
+    def load(self, key: str, table: TableName) -> pa.Table:
+        whole = super().load(key, table)
+        return whole.slice(0, len(whole) - 1)
+
+
+def test_what_another_store_gives_back_is_checked() -> None:
+    study = Study(scenario(), Forging())
+    study.run(InProcess())
+    play = study.results.plays()[0]
+    with pytest.raises(StoreError, match=rf"{play.key}\.parquet in "):
+        study.results.read(play)
