@@ -49,7 +49,7 @@ STEPS = 2000
 DRAWS = 10
 AGEINGS = 20
 
-Belief = tuple[Values, Values]
+MeanAndStd = tuple[Values, Values]
 
 
 def choose(mean: Values, std: Values, number: int) -> int:
@@ -78,7 +78,7 @@ def gram() -> Matrix:
     return KERNEL(GRID, GRID)
 
 
-def agree(one: Belief, other: Belief, tolerance: float) -> None:
+def agree(one: MeanAndStd, other: MeanAndStd, tolerance: float) -> None:
     """Exit with an error if two methods differ by more than *tolerance*."""
     gap = max(float(np.abs(a - b).max()) for a, b in zip(one, other, strict=True))
     if gap > tolerance:
@@ -88,7 +88,7 @@ def agree(one: Belief, other: Belief, tolerance: float) -> None:
 # GP-UCB, 500 rounds.
 
 
-def ours_static() -> Belief:
+def ours_static() -> MeanAndStd:
     """Add an observation and predict, in every round."""
     posterior = CholeskyPosterior(KERNEL, candidates=GRID)
     for number, (place, value) in enumerate(zip(*path(), strict=True), 1):
@@ -97,7 +97,7 @@ def ours_static() -> Belief:
     return posterior.mean(), posterior.std()
 
 
-def scikit_learn() -> Belief:
+def scikit_learn() -> MeanAndStd:
     """Refit in every round, without the optimizer of hyperparameters."""
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF
@@ -111,7 +111,7 @@ def scikit_learn() -> Belief:
     return mean, std
 
 
-def botorch() -> Belief:
+def botorch() -> MeanAndStd:
     """Build a model with fixed noise and fixed hyperparameters in every round."""
     import torch
     from botorch.models import SingleTaskGP
@@ -166,7 +166,7 @@ def features() -> Features:
     return Features.of(KERNEL, GRID)
 
 
-def ours_ageing() -> Belief:
+def ours_ageing() -> MeanAndStd:
     """Set the variances of all observations, and predict."""
     places, values = spread_path()
     posterior = FeaturePosterior(features())
@@ -177,7 +177,7 @@ def ours_ageing() -> Belief:
     return belief
 
 
-def lapack_ageing() -> Belief:
+def lapack_ageing() -> MeanAndStd:
     """Factor the covariance again each time, and predict."""
     places, values = spread_path()
     for number in range(AGEINGS):
@@ -186,7 +186,7 @@ def lapack_ageing() -> Belief:
     return belief
 
 
-def condition(covariance: Matrix, cross: Matrix, values: Values) -> Belief:
+def condition(covariance: Matrix, cross: Matrix, values: Values) -> MeanAndStd:
     """Return mean and std on the grid given *values*, by LAPACK."""
     lower, _ = lapack.dpotrf(covariance, lower=1)
     right = np.asfortranarray(np.column_stack([cross, values]))
@@ -198,7 +198,7 @@ def condition(covariance: Matrix, cross: Matrix, values: Values) -> Belief:
 # TV-GP-UCB, 500 rounds.
 
 
-def ours_drifting() -> Belief:
+def ours_drifting() -> MeanAndStd:
     """Update a Kalman filter in every round."""
     posterior = KalmanPosterior(features())
     for number, (place, value) in enumerate(zip(*path(), strict=True), 1):
@@ -209,7 +209,7 @@ def ours_drifting() -> Belief:
     return belief
 
 
-def dense_drifting() -> Belief:
+def dense_drifting() -> MeanAndStd:
     """Factor K o D + s2 I in every round, as in the paper of TV-GP-UCB."""
     places, values = path()
     times = np.arange(ROUNDS)

@@ -12,7 +12,7 @@ import numpy as np
 
 from reproduce import DOCS
 from reproduce.pages import find_quantity, format_value
-from reproduce.studies import Listed, Results, read_results, shorten_paths
+from reproduce.studies import Listed, Numbers, read_results, shorten_paths
 from sparq_sim.report.palette import GREY, MARKERS, SERIES
 from sparq_sim.report.print import save
 from sparq_sim.report.print.style import STYLE, apply_style
@@ -35,9 +35,9 @@ def draw(one: Listed, study: Study) -> None:
             _draw(study, told, PICTURES / f"{wanted.get('file', one.name)}.svg", wanted)
 
 
-def _draw(study: Study, told: Results, to: Path, wanted: Mapping[str, Any]) -> None:
+def _draw(study: Study, told: Numbers, to: Path, wanted: Mapping[str, Any]) -> None:
     """Draw one figure: those of `sparq-sim plot`, and a few of these pages' own."""
-    own: dict[str, Callable[[Axes, Results, Any], None]] = {
+    own: dict[str, Callable[[Axes, Numbers, Any], None]] = {
         "price": _paint_totals,
         "against": _paint_against,
         "rows": _paint_rows,
@@ -59,7 +59,7 @@ def _draw(study: Study, told: Results, to: Path, wanted: Mapping[str, Any]) -> N
     write_whole(to, content.getvalue())
 
 
-def _paint_totals(axes: Axes, told: Results, end: float) -> None:
+def _paint_totals(axes: Axes, told: Numbers, end: float) -> None:
     lines = told["rows"]
     prices = np.linspace(0.0, end, 2)
     for place, row in enumerate(lines):
@@ -73,7 +73,7 @@ def _paint_totals(axes: Axes, told: Results, end: float) -> None:
     axes.set_ylim(0.0, 2 * max(free) if free else None)
 
 
-def _paint_against(axes: Axes, told: Results, word: str) -> None:
+def _paint_against(axes: Axes, told: Numbers, word: str) -> None:
     lines = told["rows"]
     values = [shorten_paths(row["setting"]).get(word) for row in lines]
     swept = np.unique([float(str(value)) for value in values if value is not None])
@@ -107,7 +107,7 @@ def _paint_against(axes: Axes, told: Results, word: str) -> None:
         axes.set_xticks([], minor=True)
 
 
-def _paint_rows(axes: Axes, told: Results, _: object) -> None:
+def _paint_rows(axes: Axes, told: Numbers, _: object) -> None:
     lines = told["rows"]
     means = [row["average_regret"] for row in lines]
     reaches = [find_quantity(row, "average_regret")[1] or 0.0 for row in lines]

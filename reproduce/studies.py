@@ -27,7 +27,7 @@ from sparq_sim.study.store import StoredSummary, canonical, write_whole
 from sparq_sim.study.study import Study
 
 Row: TypeAlias = Mapping[str, Any]
-Results: TypeAlias = Mapping[str, Any]
+Numbers: TypeAlias = Mapping[str, Any]
 
 RESULTS = DOCS / "results"
 PLAYS = Path("studies/docs")
@@ -90,16 +90,16 @@ def play_study(one: Listed, folder: Path, jobs: int | None) -> Study:
     return study
 
 
-def read_results(name: str) -> Results:
+def read_results(name: str) -> Numbers:
     """Read what docs/results has under a name."""
     path = RESULTS / f"{name}.json"
     if not path.is_file():
         raise SparqError(f"{path} is not there; run: python -m reproduce {name}")
-    found: Results = json.loads(path.read_text(encoding="utf-8"))
+    found: Numbers = json.loads(path.read_text(encoding="utf-8"))
     return found
 
 
-def write(name: str, told: Results) -> None:
+def write(name: str, told: Numbers) -> None:
     """Write results as JSON, lists of numbers each on a line."""
     text = json.dumps(_short(told), indent=1, ensure_ascii=False)
     text = re.sub(r"\[[-\d\s.,e+]+\]", lambda found: " ".join(found[0].split()), text)

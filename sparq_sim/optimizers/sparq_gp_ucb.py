@@ -29,7 +29,7 @@ from sparq_sim.optimizers.shared.routing import (
     estimate_rounds_late,
 )
 from sparq_sim.optimizers.shared.schedules import LogarithmicSchedule, QuerySchedule
-from sparq_sim.optimizers.shared.selection import Played, Selector, Way, measure_divergences
+from sparq_sim.optimizers.shared.selection import PlayedPoints, Selector, Way, measure_divergences
 from sparq_sim.optimizers.shared.ucb import GPOptimizer
 from sparq_sim.plugin.briefing import Briefing, round_at
 from sparq_sim.plugin.model import Model
@@ -161,7 +161,7 @@ class _SparQMemory(Memory):
         }
         self._own = Measurements.empty(briefing.domain.dimensions)
         self._answers = ExpertAnswers(model.retain * briefing.period)
-        self._played = Played(prior.kernel)
+        self._played = PlayedPoints(prior.kernel)
         if self._experts and briefing.access == "domain":
             for point in _choose_askable(prior, briefing.domain):
                 self._played.add(point)

@@ -192,7 +192,7 @@ def _readings(landscape: Landscape, points: Points, time: float) -> Values:
 
 
 @dataclass(frozen=True, eq=False)
-class _Replay:
+class _Rerun:
     """A play that was played again, and what was believed at *points* in it."""
 
     landscape: Landscape
@@ -203,7 +203,7 @@ class _Replay:
 @contextmanager
 def _replay(
     trace: Trace, points: ArrayLike | None, rounds: Sequence[int], *, allow_import: bool
-) -> Iterator[_Replay]:
+) -> Iterator[_Rerun]:
     """Play again, and yield what was believed; the landscape is open within the block."""
     numbers = range(1, len(trace) + 1)
     if wrong := [number for number in rounds if number not in numbers]:
@@ -227,7 +227,7 @@ def _replay(
                 "since, or it is not the same each time. First difference: "
                 f"{describe_difference(trace, again)}"
             )
-        yield _Replay(landscape, where, beliefs)
+        yield _Rerun(landscape, where, beliefs)
 
 
 def _places(landscape: Landscape, points: ArrayLike | None) -> Points:

@@ -22,14 +22,14 @@ from sparq_sim.study.store.keys import list_models, list_plugins
 if TYPE_CHECKING:
     from sparq_sim.scenario.model import Scenario
 
-__all__ = ["Difference", "Fingerprint", "explain_replacement", "find_difference"]
+__all__ = ["FieldDifference", "Fingerprint", "explain_replacement", "find_difference"]
 
 Fingerprint: TypeAlias = Mapping[str, Any]
 """All that fixes a play but its seed, its replication and its code."""
 
 
 @dataclass(frozen=True)
-class Difference:
+class FieldDifference:
     """The first field in which two plays differ: where it is, and both values."""
 
     keys: tuple[str, ...]
@@ -61,7 +61,7 @@ class Difference:
 
 def find_difference(
     there: Fingerprint, here: Fingerprint, *, left_out: Sequence[str] = ()
-) -> Difference | None:
+) -> FieldDifference | None:
     """Return the first field in which two plays differ, or None; those of the optimizer come last.
 
     Args:
@@ -82,7 +82,7 @@ def find_difference(
     return _find_first(old, new) or _find_first(*optimizers)
 
 
-def _find_first(there: Any, here: Any, keys: tuple[str, ...] = ()) -> Difference | None:
+def _find_first(there: Any, here: Any, keys: tuple[str, ...] = ()) -> FieldDifference | None:
     match there, here:
         case dict(), dict():
             places = list(dict.fromkeys([*here, *there]))
@@ -91,12 +91,12 @@ def _find_first(there: Any, here: Any, keys: tuple[str, ...] = ()) -> Difference
             places = list(here)
         case _:
             same = canonical(there) == canonical(here)
-            return None if same else Difference(keys, there, here)
+            return None if same else FieldDifference(keys, there, here)
     for place in places:
         old, new = there.get(place, ABSENT), here.get(place, ABSENT)
         inner = (*keys, str(place))
         if old is ABSENT or new is ABSENT:
-            return Difference(inner, old, new)
+            return FieldDifference(inner, old, new)
         if found := _find_first(old, new, inner):
             return found
     return None

@@ -12,7 +12,7 @@ from sparq_sim.scenario.tables import (
     ABSENT,
     find_at_path,
 )
-from sparq_sim.study.differences import Difference, Fingerprint, find_difference
+from sparq_sim.study.differences import FieldDifference, Fingerprint, find_difference
 from sparq_sim.study.store import FolderStore, Label, Provenance, StoreError, canonical
 from sparq_sim.study.store.keys import check_format
 from sparq_sim.study.store.layout import SCENARIO
@@ -52,7 +52,7 @@ class Holding:
         """Return the holding as the description of a folder has it."""
         return {"scenario": self.identity, "title": self.title, "plays": list(self.plays)}
 
-    def compare(self, here: Holding) -> tuple[str, Difference] | None:
+    def compare(self, here: Holding) -> tuple[str, FieldDifference] | None:
         """Return an optimizer and the first field in which *here* is another scenario, or None.
 
         What both play in the same setting decides; if there is no such thing, what all plays

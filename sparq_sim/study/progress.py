@@ -13,7 +13,7 @@ from sparq_sim.study.store import Label, PlayId, StoredSummary
 if TYPE_CHECKING:
     from sparq_sim.study.executors import Outcome
 
-__all__ = ["FailedPlay", "Progress", "RunReport", "Tally", "WarningCount", "Watch", "count_plays"]
+__all__ = ["FailedPlay", "Progress", "RunReport", "RunCounter", "WarningCount", "Watch", "count_plays"]
 
 _NUMBERS = re.compile(r"(?<!\S)[-+.\d][-+.\de]*")
 """Numbers that stand alone, in which warnings of several plays may differ."""
@@ -121,7 +121,7 @@ class WarningCount:
 
 
 @dataclass
-class Tally:
+class RunCounter:
     """Counts what becomes of the plays of a run, and informs who watches it."""
 
     total: int

@@ -21,7 +21,7 @@ from sparq_sim.study.executors import (
     Work,
 )
 from sparq_sim.study.plan import Plan
-from sparq_sim.study.progress import RunReport, Tally, Watch
+from sparq_sim.study.progress import RunReport, RunCounter, Watch
 from sparq_sim.study.results import Results
 from sparq_sim.study.store import FolderStore, Label, PlayId, PlayStore, Setting
 
@@ -138,7 +138,7 @@ class Study:
         else:
             finished = dict(self.store.finished())
         plays, missing = self.plays(), self._plan.unfinished(finished)
-        tally = Tally(len(plays), self.notes, watch)
+        tally = RunCounter(len(plays), self.notes, watch)
         for key in {play.key for play in plays} - {play.key for play in missing}:
             tally.resume(finished[key])
         del finished
@@ -150,7 +150,7 @@ class Study:
         return tally.report()
 
     def _play(
-        self, plays: Sequence[PlayId], executor: PlayExecutor, mark: str, tally: Tally
+        self, plays: Sequence[PlayId], executor: PlayExecutor, mark: str, tally: RunCounter
     ) -> None:
         stuck: list[PlayId] = []
         pickles = _Pickles()

@@ -17,13 +17,13 @@ from sparq_sim.gp.sparse.greedy import GreedySelector, Rows
 if TYPE_CHECKING:
     from sparq_sim.gp.posterior.features import Features
 
-__all__ = ["Played", "Selector", "Way", "measure_divergences"]
+__all__ = ["PlayedPoints", "Selector", "Way", "measure_divergences"]
 
 Way: TypeAlias = Literal["greedy", "chain", "exact"]
 """How points are selected: greedily, by the exchange chain, or by an exact draw of the M-DPP."""
 
 
-class Played:
+class PlayedPoints:
     """The distinct points played so far, how often each was played, and their kernel matrix.
 
     Args:
@@ -95,7 +95,7 @@ class Selector:
         self._greedy = GreedySelector(rng=rng)
         self._last: Rows = np.empty(0, dtype=np.intp)
 
-    def choose(self, played: Played, size: int, features: Features | None) -> Rows:
+    def choose(self, played: PlayedPoints, size: int, features: Features | None) -> Rows:
         """Return the rows of the points to ask about, (m,).
 
         Args:
@@ -124,13 +124,13 @@ class Selector:
         return rows
 
 
-def _choose_columns(played: Played, features: Features | None) -> Matrix:
+def _choose_columns(played: PlayedPoints, features: Features | None) -> Matrix:
     if features is None:
         return eigenfeatures(played.matrix)
     return features.matrix[features.candidates.require_places(played.points)].T
 
 
-def measure_divergences(played: Played, rows: Rows, variance: float) -> dict[str, float]:
+def measure_divergences(played: PlayedPoints, rows: Rows, variance: float) -> dict[str, float]:
     """Measure how far inference through a few points is from that through all plays.
 
     It is as if the expert had answered all plays. `kl_bound` is tr(Sigma^-1 (K - Q)), which bounds

@@ -12,7 +12,7 @@ from sparq_sim.report.html.figure import (
     FROM_ZERO,
     Chart,
     Figure,
-    Trace,
+    PlotlyTrace,
     digits,
     error_bars,
     line_style,
@@ -82,7 +82,7 @@ def _regret_chart(data: ChartData, *, average: bool) -> Chart:
 
 
 def _regret_figure(data: ChartData, setting: Setting, average: bool) -> Figure:
-    traces: list[Trace] = []
+    traces: list[PlotlyTrace] = []
     longest = 1
     for band in data.bands:
         if not agree(band.setting, setting):
@@ -156,7 +156,7 @@ def cost_charts(data: ChartData) -> list[Chart]:
     rows = [each for each in data.summaries if isfinite(each.average_regret.mean)]
     if not any(each.spent.mean > 0 for each in rows):
         return []
-    traces: list[Trace] = []
+    traces: list[PlotlyTrace] = []
     front = pareto_front([(each.spent.mean, each.average_regret.mean) for each in rows])
     ends = [rows[i] for i in front]
     traces.append(

@@ -21,7 +21,7 @@ __all__ = [
     "FROM_ZERO",
     "Chart",
     "Figure",
-    "Trace",
+    "PlotlyTrace",
     "digits",
     "error_bars",
     "line_style",
@@ -32,7 +32,7 @@ __all__ = [
 
 Figure: TypeAlias = dict[str, Any]
 """As Plotly reads it: data and layout."""
-Trace: TypeAlias = dict[str, Any]
+PlotlyTrace: TypeAlias = dict[str, Any]
 """One thing that Plotly draws in a figure."""
 
 FROM_ZERO = {"rangemode": "tozero", "autorangeoptions": {"minallowed": 0}}
@@ -87,7 +87,7 @@ def line_style(optimizers: Sequence[str], name: str) -> dict[str, Any]:
     return {"color": f"--series-{colour + 1}", "dash": dash, "width": 2}
 
 
-def reference_line(name: str, x: Sequence[Any], y: Sequence[float]) -> Trace:
+def reference_line(name: str, x: Sequence[Any], y: Sequence[float]) -> PlotlyTrace:
     """Return the dashed line of what a simple policy would get.
 
     Args:
@@ -123,7 +123,7 @@ def error_bars(spreads: Sequence[Spread], colour: str) -> dict[str, Any]:
     }
 
 
-def make_figure(data: Sequence[Trace], *, x: str, y: str, **layout: Any) -> Figure:
+def make_figure(data: Sequence[PlotlyTrace], *, x: str, y: str, **layout: Any) -> Figure:
     """Return a figure with the axes and legend that all charts of the page share.
 
     Args:

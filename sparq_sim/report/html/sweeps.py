@@ -13,7 +13,7 @@ from sparq_sim.report.html.figure import (
     FROM_ZERO,
     Chart,
     Figure,
-    Trace,
+    PlotlyTrace,
     digits,
     error_bars,
     line_style,
@@ -69,7 +69,7 @@ def _places(values: Sequence[object]) -> tuple[list[Any], dict[str, Any]]:
 def _against(data: ChartData, path: str) -> Figure:
     values = data.values(path)
     x, axis = _places(values)
-    traces: list[Trace] = []
+    traces: list[PlotlyTrace] = []
     for name in data.optimizers:
         spreads = data.pooled_regrets(name, path)
         line = line_style(data.optimizers, name)

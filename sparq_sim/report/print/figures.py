@@ -26,7 +26,7 @@ from sparq_sim.study.store import canonical, write_whole
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["COLUMN", "KINDS", "SUFFIXES", "Line", "draw", "kinds", "save"]
+__all__ = ["COLUMN", "KINDS", "SUFFIXES", "LevelOrCurve", "draw", "kinds", "save"]
 
 KINDS = {
     "average-regret": "R_t / t over the rounds, with bands over replications",
@@ -46,7 +46,7 @@ SUFFIXES = (".pdf", ".svg", ".png")
 COLUMN = 3.4
 """How wide a column of a two-column journal is, in inches."""
 
-Line: TypeAlias = float | Sequence[float] | NDArray[np.float64]
+LevelOrCurve: TypeAlias = float | Sequence[float] | NDArray[np.float64]
 """What a user adds to a figure: a level, or a value per round."""
 
 
@@ -56,7 +56,7 @@ def save(
     to: Path | str,
     *,
     width: float = COLUMN,
-    lines: Mapping[str, Line] | None = None,
+    lines: Mapping[str, LevelOrCurve] | None = None,
     where: Setting | None = None,
 ) -> Path:
     """Draw a figure to a file; the same figure has the same bytes every time.
@@ -94,7 +94,7 @@ def draw(
     kind: str,
     *,
     width: float = COLUMN,
-    lines: Mapping[str, Line] | None = None,
+    lines: Mapping[str, LevelOrCurve] | None = None,
     where: Setting | None = None,
 ) -> Figure:
     """Return a figure of a study, drawn by matplotlib.
@@ -206,7 +206,7 @@ def _find_value(data: ChartData, name: str, value: object) -> tuple[str, object]
     return path, find_value(value, data.values(path), path)
 
 
-def _check_lines(lines: Mapping[str, Line], kind: str) -> Lines:
+def _check_lines(lines: Mapping[str, LevelOrCurve], kind: str) -> Lines:
     """Check the lines that a user adds, and return them as arrays."""
     several = kind not in ("cost", "sweep")
     found = {}

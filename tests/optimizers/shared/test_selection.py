@@ -7,13 +7,13 @@ import pytest
 
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.gp.sparse.divergence import SparseFit
-from sparq_sim.optimizers.shared.selection import Played, measure_divergences
+from sparq_sim.optimizers.shared.selection import PlayedPoints, measure_divergences
 
 KERNEL = SquaredExponential(variance=0.25, length_scale=4.0)
 
 
 def test_divergences_count_each_play_of_a_point_but_only_one_answer() -> None:
-    points = Played(KERNEL)
+    points = PlayedPoints(KERNEL)
     for x in [0.0] * 10 + [1.0] + [30.0] * 3:
         points.add(np.array([x]))
     rows = np.array([0, 1])
