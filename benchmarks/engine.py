@@ -26,8 +26,8 @@ from benchmarks.compare import Pair, Row, at_least, growth, main
 from sparq_sim import Channel, Rules, play
 from sparq_sim.arrays import Matrix, Values
 from sparq_sim.gp.kernels import SquaredExponential
+from sparq_sim.gp.posterior import CholeskyPosterior
 from sparq_sim.gp.posterior.drifting import KalmanPosterior
-from sparq_sim.gp.posterior.exact import CholeskyPosterior
 from sparq_sim.gp.posterior.feature_posterior import FeaturePosterior
 from sparq_sim.gp.posterior.features import Features
 from sparq_sim.gp.sparse.dpp import ExactSampler, eigenfeatures

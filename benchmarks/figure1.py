@@ -31,7 +31,7 @@ from benchmarks.compare import Pair, Row, at_least, main
 from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.gp.observations import Observations, Positions, check_points
-from sparq_sim.gp.posterior.predictor import Predictor
+from sparq_sim.gp.predictor import Predictor
 from sparq_sim.messages import Answer
 from sparq_sim.optimizers.shared.memory import Memory
 from sparq_sim.optimizers.shared.prior import GPPrior, PriorWarning

@@ -14,7 +14,7 @@ from sparq_sim.arrays import Point
 from sparq_sim.errors import PluginError
 from sparq_sim.fields import Amount
 from sparq_sim.gp.candidates import Candidates
-from sparq_sim.gp.posterior.predictor import Predictor
+from sparq_sim.gp.predictor import Predictor
 from sparq_sim.messages import REWARD, Answer, Notes, Query
 from sparq_sim.optimizers.shared.memory import Memory
 from sparq_sim.optimizers.shared.prior import GPPrior

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.random import Generator
 from pydantic import NonNegativeInt
 
-from sparq_sim.gp.posterior.predictor import Predictor
+from sparq_sim.gp.predictor import Predictor
 from sparq_sim.optimizers.shared.lengths import AnyLength, VariationLength
 from sparq_sim.optimizers.shared.memory import Memory
 from sparq_sim.optimizers.shared.prior import GPPrior

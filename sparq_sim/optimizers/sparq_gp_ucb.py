@@ -15,7 +15,7 @@ from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Domain, Sites
 from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.fields import Amount, Positive, Share
-from sparq_sim.gp.posterior.predictor import Predictor
+from sparq_sim.gp.predictor import Predictor
 from sparq_sim.gp.sparse.greedy import select_points_greedily
 from sparq_sim.messages import REWARD, Answer, Notes, Query
 from sparq_sim.optimizers.shared.answers import ExpertAnswers, Measurements

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numpy.random import Generator
 
-from sparq_sim.gp.posterior.predictor import Predictor
+from sparq_sim.gp.predictor import Predictor
 from sparq_sim.optimizers.shared.lengths import AnyLength, VariationLength
 from sparq_sim.optimizers.shared.memory import Memory
 from sparq_sim.optimizers.shared.prior import GPPrior

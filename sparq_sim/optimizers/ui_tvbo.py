@@ -12,7 +12,7 @@ from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.fields import Amount
 from sparq_sim.gp.candidates import OffCandidatesError
 from sparq_sim.gp.kernels import SpaceTime, Wiener, stamp
-from sparq_sim.gp.posterior.predictor import Predictor
+from sparq_sim.gp.predictor import Predictor
 from sparq_sim.messages import Answer
 from sparq_sim.optimizers.shared.forecast import Forecast
 from sparq_sim.optimizers.shared.memory import Memory

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from sparq_sim.arrays import Point, Values
 from sparq_sim.fields import Positive
-from sparq_sim.gp.posterior.predictor import Posterior, Predictor
+from sparq_sim.gp.predictor import Posterior, Predictor
 from sparq_sim.messages import Answer
 from sparq_sim.optimizers.shared.ageing import AgeingMemory
 from sparq_sim.optimizers.shared.forecast import Forecast

@@ -13,8 +13,8 @@ from sparq_sim.errors import ScenarioError
 from sparq_sim.fields import ScenarioString
 from sparq_sim.scenario.bundled import find_bundled, find_file
 from sparq_sim.scenario.layers import Layer, Layers, stack
-from sparq_sim.scenario.lines import find_lines
 from sparq_sim.scenario.tables import Keys, format_value, join_path
+from sparq_sim.scenario.toml_lines import find_lines
 
 __all__ = ["FILE_FIELDS", "read_overrides", "read_scenario"]
 

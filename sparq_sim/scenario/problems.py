@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from sparq_sim.errors import did_you_mean
-from sparq_sim.scenario.hints import list_fields
+from sparq_sim.scenario.field_names import list_fields
 from sparq_sim.scenario.layers import DEFAULTS, WITHOUT, Layers, find_swept, name_optimizers
 from sparq_sim.scenario.tables import (
     ABSENT,

@@ -9,7 +9,7 @@ from typing import Any
 
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.study.executors import Task
-from sparq_sim.study.holdings import Holding
+from sparq_sim.study.folder_contents import Holding
 from sparq_sim.study.store import Label, PlayId, Setting, StoredSummary, canonical
 from sparq_sim.study.store.keys import list_plugins, name_code, name_family, name_play
 

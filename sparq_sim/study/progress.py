@@ -13,7 +13,15 @@ from sparq_sim.study.store import Label, PlayId, StoredSummary
 if TYPE_CHECKING:
     from sparq_sim.study.executors import Outcome
 
-__all__ = ["FailedPlay", "Progress", "RunReport", "RunCounter", "WarningCount", "Watch", "count_plays"]
+__all__ = [
+    "FailedPlay",
+    "Progress",
+    "RunCounter",
+    "RunReport",
+    "WarningCount",
+    "Watch",
+    "count_plays",
+]
 
 _NUMBERS = re.compile(r"(?<!\S)[-+.\d][-+.\de]*")
 """Numbers that stand alone, in which warnings of several plays may differ."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from sparq_sim.study.holdings import read_holdings
+from sparq_sim.study.folder_contents import read_holdings
 from sparq_sim.study.progress import WarningCount, count_plays
 from sparq_sim.study.store import (
     FolderStore,

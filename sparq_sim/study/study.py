@@ -9,7 +9,6 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sparq_sim.study.claim import claim
 from sparq_sim.study.executors import (
     Batch,
     InProcess,
@@ -20,8 +19,9 @@ from sparq_sim.study.executors import (
     Task,
     Work,
 )
+from sparq_sim.study.folder_claim import claim
 from sparq_sim.study.plan import Plan
-from sparq_sim.study.progress import RunReport, RunCounter, Watch
+from sparq_sim.study.progress import RunCounter, RunReport, Watch
 from sparq_sim.study.results import Results
 from sparq_sim.study.store import FolderStore, Label, PlayId, PlayStore, Setting
 

@@ -17,7 +17,7 @@ from sparq_sim.plugin.environment import Environment
 from sparq_sim.plugin.expert import Answering, Expert
 from sparq_sim.plugin.hooks import EXPERT_HOOKS
 from sparq_sim.plugin.registry import load
-from sparq_sim.simulation.clock.lent import NotAwaitedWarning
+from sparq_sim.simulation.clock.expert_clock import NotAwaitedWarning
 from sparq_sim.simulation.lifetime import open_landscape
 from sparq_sim.simulation.play import Experts, play
 from sparq_sim.simulation.records import Fate

@@ -16,7 +16,7 @@ from sparq_sim.arrays import Matrix, Point, Points, Values
 from sparq_sim.gp.candidates import Candidates
 from sparq_sim.gp.kernels import Kernel
 from sparq_sim.gp.observations import Observations, Positions, check_mean, check_points
-from sparq_sim.gp.posterior.predictor import Posterior
+from sparq_sim.gp.predictor import Posterior
 
 __all__ = ["CholeskyPosterior", "factor", "solve_backward", "solve_forward"]
 

@@ -11,7 +11,7 @@ from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.gp.observations import Observations, Positions, check_mean, check_points
 from sparq_sim.gp.posterior.cholesky import CholeskyPosterior
 from sparq_sim.gp.posterior.features import Features, FeatureState, Places
-from sparq_sim.gp.posterior.predictor import Posterior
+from sparq_sim.gp.predictor import Posterior
 
 __all__ = ["FeaturePosterior"]
 

@@ -9,7 +9,7 @@ from pydantic import Field, PositiveInt
 from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box, Domain, Sites
 from sparq_sim.fields import Positive
-from sparq_sim.gp.posterior.predictor import Predictor
+from sparq_sim.gp.predictor import Predictor
 from sparq_sim.plugin.model import Model
 
 __all__ = ["Acquisition", "pick"]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sparq_sim.arrays import Values
 from sparq_sim.gp.observations import GrowingArray
-from sparq_sim.gp.posterior.predictor import Predictor
+from sparq_sim.gp.predictor import Predictor
 from sparq_sim.messages import Answer
 from sparq_sim.optimizers.shared.memory import Memory
 from sparq_sim.optimizers.shared.prior import GPPrior

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sparq_sim.arrays import Point, Values
-from sparq_sim.gp.posterior.predictor import Predictor
+from sparq_sim.gp.predictor import Predictor
 
 if TYPE_CHECKING:
     from sparq_sim.gp.posterior.cholesky import CholeskyPosterior

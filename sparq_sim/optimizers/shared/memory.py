@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.gp.candidates import OffCandidatesError
 from sparq_sim.gp.observations import GrowingArray
-from sparq_sim.gp.posterior.predictor import Predictor
+from sparq_sim.gp.predictor import Predictor
 from sparq_sim.messages import Answer, Notes, Query
 from sparq_sim.optimizers.shared.prior import GPPrior
 

@@ -14,7 +14,7 @@ from pydantic import Field, PositiveInt
 
 from sparq_sim.arrays import Points, Values
 from sparq_sim.gp.kernels import Kernel, SquaredExponential
-from sparq_sim.gp.posterior.predictor import Posterior
+from sparq_sim.gp.predictor import Posterior
 from sparq_sim.gp.priors import AnyPrior
 from sparq_sim.messages import REWARD, Answer, Query
 from sparq_sim.optimizers.shared.widths import Occasion, Width
@@ -81,7 +81,7 @@ class GPPrior:
 
     def start_posterior(self) -> Posterior:
         """Return a posterior without observations, of the kind that costs least."""
-        from sparq_sim.gp.posterior.exact import CholeskyPosterior, make_posterior
+        from sparq_sim.gp.posterior import CholeskyPosterior, make_posterior
 
         if self.on_candidates_only:
             return make_posterior(self.kernel, candidates=self.candidates, mean=self.mean)

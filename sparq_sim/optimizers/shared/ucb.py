@@ -13,7 +13,7 @@ from sparq_sim.arrays import Point, Points
 from sparq_sim.errors import PluginError
 from sparq_sim.fields import Positive
 from sparq_sim.gp.kernels import AnyKernel, check_kernel
-from sparq_sim.gp.posterior.predictor import Predictor
+from sparq_sim.gp.predictor import Predictor
 from sparq_sim.messages import REWARD, Answer, Move, Query, Reply
 from sparq_sim.optimizers.shared.acquisition import Acquisition
 from sparq_sim.optimizers.shared.memory import Memory
@@ -73,7 +73,7 @@ class GPOptimizer(Optimizer):
 
     def start(self, briefing: Briefing, rng: Generator) -> Agent:
         # Not before: a scenario is checked without scipy. Not later: BLAS is pinned at the start.
-        for engine in ("posterior.exact", "fit"):
+        for engine in ("posterior", "fit"):
             import_module(f"sparq_sim.gp.{engine}")
         return UCBAgent(self, briefing, rng)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from sparq_sim.fields import Amount, Positive, Share
 from sparq_sim.gp.kernels import Kernel
-from sparq_sim.gp.posterior.predictor import Predictor
+from sparq_sim.gp.predictor import Predictor
 from sparq_sim.messages import Answer
 from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.parts import PartChoice, check_number, result_error

@@ -9,7 +9,7 @@ from sparq_sim.errors import HookError, LiveOnlyError
 from sparq_sim.messages import Query
 from sparq_sim.plugin.expert import Answering, World
 from sparq_sim.simulation.channel.channel import Channel
-from sparq_sim.simulation.clock.lent import LentClock
+from sparq_sim.simulation.clock.expert_clock import LentClock
 from sparq_sim.simulation.delivery.budget import Charges
 from sparq_sim.simulation.delivery.context import PlayContext
 from sparq_sim.simulation.delivery.examine import Measured, Refused, examine

@@ -19,7 +19,7 @@ from sparq_sim.domain import Domain
 from sparq_sim.errors import Unavailable, did_you_mean
 from sparq_sim.messages import AGENT_NAME, NO_READING, Estimate, Query, Reply
 from sparq_sim.plugin.environment import Landscape, WithCellCount
-from sparq_sim.simulation.clock.lent import LentClock
+from sparq_sim.simulation.clock.expert_clock import LentClock
 from sparq_sim.simulation.clock.protocol import Clock
 from sparq_sim.simulation.delivery.link import name_asker
 from sparq_sim.simulation.delivery.programs import Command, Program, compute

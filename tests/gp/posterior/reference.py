@@ -5,7 +5,7 @@ import pytest
 
 from sparq_sim.arrays import Points, Values
 from sparq_sim.gp.kernels import Kernel
-from sparq_sim.gp.posterior.exact import CholeskyPosterior, FeaturePosterior, Features, Posterior
+from sparq_sim.gp.posterior import CholeskyPosterior, FeaturePosterior, Features, Posterior
 
 MEAN = 1.5
 

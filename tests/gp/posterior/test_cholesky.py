@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sparq_sim.gp.kernels import Matern52, SquaredExponential
+from sparq_sim.gp.posterior import CholeskyPosterior
 from sparq_sim.gp.posterior.cholesky import factor
-from sparq_sim.gp.posterior.exact import CholeskyPosterior
 from tests.gp.posterior.reference import MEAN, closed_form
 
 

@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparq_sim.gp.kernels import Forgetting, SpaceTime, SquaredExponential, Wiener, stamp
-from sparq_sim.gp.posterior.drifting import _FADES, FadingPosterior
-from sparq_sim.gp.posterior.exact import (
+from sparq_sim.gp.posterior import (
     CholeskyPosterior,
     FeaturePosterior,
     Features,
     KalmanPosterior,
 )
+from sparq_sim.gp.posterior.drifting import _FADES, FadingPosterior
 
 CANDIDATES = np.random.default_rng(0).random((40, 2))
 SPACE = SquaredExponential(variance=1.5, length_scale=0.4)

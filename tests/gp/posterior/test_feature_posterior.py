@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sparq_sim.gp.kernels import SquaredExponential
+from sparq_sim.gp.posterior import FeaturePosterior, Features
 from sparq_sim.gp.posterior import feature_posterior as features_module
-from sparq_sim.gp.posterior.exact import FeaturePosterior, Features
 from tests.gp.posterior.reference import assert_exact, by_features
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sparq_sim.gp.kernels import SquaredExponential
-from sparq_sim.gp.posterior.exact import Features
+from sparq_sim.gp.posterior import Features
 
 
 def test_features_reproduce_the_kernel_in_few_columns() -> None:

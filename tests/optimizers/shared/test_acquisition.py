@@ -6,7 +6,7 @@ import pytest
 from sparq_sim import Box, Sites
 from sparq_sim.arrays import Points
 from sparq_sim.gp.kernels import Matern52, SquaredExponential
-from sparq_sim.gp.posterior.exact import CholeskyPosterior
+from sparq_sim.gp.posterior import CholeskyPosterior
 from sparq_sim.optimizers.shared.acquisition import Acquisition, pick
 
 

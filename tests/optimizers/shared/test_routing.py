@@ -14,7 +14,7 @@ from sparq_environments.synthetic import Synthetic
 from sparq_sim import Channel, PluginError, Rules, Trace, play
 from sparq_sim.analysis.summary import Spread, spread
 from sparq_sim.gp.kernels import SquaredExponential
-from sparq_sim.gp.posterior.exact import CholeskyPosterior
+from sparq_sim.gp.posterior import CholeskyPosterior
 from sparq_sim.optimizers.shared.routing import (
     AnyRouting,
     Cheapest,

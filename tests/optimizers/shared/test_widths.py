@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 
 from sparq_sim import Box, Briefing, PluginError
 from sparq_sim.gp.kernels import SquaredExponential
-from sparq_sim.gp.posterior.exact import CholeskyPosterior
+from sparq_sim.gp.posterior import CholeskyPosterior
 from sparq_sim.messages import Query
 from sparq_sim.optimizers.gp_ucb import GPUCB
 from sparq_sim.optimizers.shared.widths import (

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import sparq_sim
 from sparq_sim.study.differences import explain_replacement
-from sparq_sim.study.holdings import admit, infer_holdings, read_holdings
+from sparq_sim.study.folder_contents import admit, infer_holdings, read_holdings
 from sparq_sim.study.plan import Plan
 from sparq_sim.study.progress import count_plays
 from sparq_sim.study.results import note_left_out

@@ -19,7 +19,7 @@ from sparq_sim.gp.kernels import (
     SquaredExponential,
     Wiener,
 )
-from sparq_sim.gp.posterior.exact import (
+from sparq_sim.gp.posterior import (
     CholeskyPosterior,
     FeaturePosterior,
     Posterior,

@@ -10,8 +10,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparq_sim.scenario.lines import find_lines
 from sparq_sim.scenario.tables import join_path, split_path
+from sparq_sim.scenario.toml_lines import find_lines
 
 RICH = '''\
 top = 1

@@ -9,7 +9,7 @@ import pytest
 
 from sparq_sim import Channel, Estimate, Expert, Query, Rules, World, play, play_live
 from sparq_sim.errors import PluginError
-from sparq_sim.simulation.clock.lent import LentClock, NotAwaitedWarning
+from sparq_sim.simulation.clock.expert_clock import LentClock, NotAwaitedWarning
 from sparq_sim.simulation.clock.protocol import ARRIVAL, DEADLINE, Clock
 from sparq_sim.testing import Asker, Slope, WaitlessLoop
 from tests.conftest import Run
@@ -110,7 +110,7 @@ class Restless(Forgetful):
             world.clock.sleep(1)
 
 
-@pytest.mark.filterwarnings("ignore::sparq_sim.simulation.clock.lent.NotAwaitedWarning")
+@pytest.mark.filterwarnings("ignore::sparq_sim.simulation.clock.expert_clock.NotAwaitedWarning")
 def test_a_broadcast_that_forgets_to_await_does_not_go_round_for_ever() -> None:
     with pytest.raises(PluginError, match=r"expert 'hasty' \(Restless\) calls clock.sleep or"):
         play(Asker(batch=1), Slope(), Rules(rounds=5), experts={"hasty": Restless()})
