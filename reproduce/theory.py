@@ -232,7 +232,7 @@ class _Watching:
         self._agent.tell(reply)
 
 
-def watched(
+def play_watched(
     place: Place, width: str, *, rounds: int, replication: int = 0
 ) -> tuple[Landscape, Watched, Trace]:
     """Play and watch, on every fifth candidate."""
@@ -270,7 +270,9 @@ def coverage(effort: Effort) -> Rows:
 def _measure_coverage(mode: str, place: Place, width: str, effort: Effort) -> Row:
     excesses: dict[str, list[Values]] = {"now": [], "before": []}
     for replication in range(effort.replications):
-        landscape, model, _ = watched(place, width, rounds=effort.rounds, replication=replication)
+        landscape, model, _ = play_watched(
+            place, width, rounds=effort.rounds, replication=replication
+        )
         points = np.array(model.points)[:, None]
         for now, belief in model.book:
             reach = belief.width * belief.std[:-1]
@@ -295,7 +297,7 @@ def posteriors(effort: Effort) -> Rows:
     for place in (WALK, PAPER):
         for width in place.widths():
             rounds = 2 * effort.rounds
-            _, model, trace = watched(place, width, rounds=rounds)
+            _, model, trace = play_watched(place, width, rounds=rounds)
             stds = np.array([seen.belief.std[-1] for seen in model.book])
             row: Row = {"world": place.name, "width": width}
             row["claimed"] = std_ratio_bound(0.2)
@@ -352,12 +354,12 @@ def divergences(effort: Effort) -> Rows:
                 tail=_tail(place, planned, effort.rounds),
                 noise_variance=noise_variance,
             )
-            row["guaranteed"] = guaranteed(place)(effort.rounds)
+            row["guaranteed"] = make_guaranteed_schedule(place)(effort.rounds)
             rows.append(row)
     return rows
 
 
-def guaranteed(place: Place, *, divergence: float = 0.2) -> GuaranteedSchedule:
+def make_guaranteed_schedule(place: Place, *, divergence: float = 0.2) -> GuaranteedSchedule:
     """Return the schedule of the last equation of the proof of Proposition 2, with its constants.
 
     In one dimension sum_{m>Q} lambda_m = v B^Q <= v Q exp(-alpha Q), so C is the variance v.

@@ -16,7 +16,7 @@ __all__ = [
     "StuckError",
     "Unavailable",
     "did_you_mean",
-    "visible",
+    "mask_invisible",
 ]
 
 
@@ -88,7 +88,7 @@ _UNSEEN = re.compile(
 """Control characters, those that turn the direction of text, and halves of characters."""
 
 
-def visible(text: str) -> str:
+def mask_invisible(text: str) -> str:
     """Return *text* with a mark in place of each character that is not shown.
 
     Such characters could hide or reorder other text in a terminal or in a browser.

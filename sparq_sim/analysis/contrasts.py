@@ -277,7 +277,7 @@ def compare_without(
 
     Args:
         found: Plays of a study, as `Results.finished` lists them.
-        without: Those of the study that `sparq_sim.study.ablation.without` makes.
+        without: Those of the study that `sparq_sim.study.ablation.plan_without` makes.
         expert: Its name.
         price: Of a unit of cost, in units of regret.
 

@@ -215,12 +215,12 @@ def _compare_without(
     from sparq_sim.analysis.summary import group
     from sparq_sim.report.progress import show_progress
     from sparq_sim.report.terminal import expert_in_words
-    from sparq_sim.study.ablation import without
-    from sparq_sim.study.executors import terminable
+    from sparq_sim.study.ablation import plan_without
+    from sparq_sim.study.executors import catch_sigterm
     from sparq_sim.study.settings import agree
 
-    other = without(study, expert, allow_import=allow_import)
-    with show_progress(Console(stderr=True)) as watch, terminable():
+    other = plan_without(study, expert, allow_import=allow_import)
+    with show_progress(Console(stderr=True)) as watch, catch_sigterm():
         done = other.run(executor, watch=watch)
     notes = list(done.notes)
     if done.failed_plays:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from sparq_sim.errors import visible
+from sparq_sim.errors import mask_invisible
 
 if TYPE_CHECKING:
     from sparq_sim.study.results import Results
@@ -21,7 +21,7 @@ def say(text: str, *, err: bool = False) -> None:
         text: What to print; it may hold names and messages from files and plug-ins.
         err: Whether to print to standard error.
     """
-    typer.echo(visible(text), err=err)
+    typer.echo(mask_invisible(text), err=err)
 
 
 def print_notes(study: Results, *beside: Results) -> None:

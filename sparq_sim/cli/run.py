@@ -64,7 +64,7 @@ def run(
     from sparq_sim.analysis.summary import summary
     from sparq_sim.report.progress import show_level_progress, show_progress
     from sparq_sim.report.terminal import legend, summary_table
-    from sparq_sim.study.executors import Terminated, terminable
+    from sparq_sim.study.executors import Terminated, catch_sigterm
     from sparq_sim.study.store import FolderStore
     from sparq_sim.study.study import Study
 
@@ -74,7 +74,7 @@ def run(
     console = Console()
     study = Study(loaded, folder, into=into)
     try:
-        with show_progress(console) as watch, terminable():
+        with show_progress(console) as watch, catch_sigterm():
             done = study.run(make_executor(executor, jobs), watch=watch)
     except KeyboardInterrupt as stop:
         # Workers that were killed may have left files that are not whole.

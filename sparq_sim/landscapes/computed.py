@@ -34,14 +34,13 @@ from sparq_sim.landscapes.snapshots import (
 from sparq_sim.plugin.environment import Landscape
 
 __all__ = [
-    "MOST_NODES",
     "ComputedEnvironment",
     "ComputedLandscape",
     "TabulatedEnvironment",
     "TabulatedLandscape",
 ]
 
-MOST_NODES = 1_000_000
+_MOST_NODES = 1_000_000
 """The largest number of nodes that a grid may have."""
 
 
@@ -176,10 +175,10 @@ class TabulatedEnvironment(ComputedEnvironment):
 
     def _place(self, *kinds: type[Domain]) -> Any:
         domain = super()._place(*kinds)
-        if isinstance(domain, Box) and self.nodes**domain.dimensions > MOST_NODES:
+        if isinstance(domain, Box) and self.nodes**domain.dimensions > _MOST_NODES:
             raise PluginError(
                 f"{type(self).__name__}: {self.nodes} nodes along each of {domain.dimensions} "
-                f"sides are more than the {MOST_NODES:,} that can be simulated; take fewer "
+                f"sides are more than the {_MOST_NODES:,} that can be simulated; take fewer "
                 "`nodes`, or derive from ComputedEnvironment, which simulates where it is asked"
             )
         return domain

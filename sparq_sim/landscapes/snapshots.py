@@ -16,7 +16,6 @@ from sparq_sim.arrays import Point, Points, Values, freeze_array
 from sparq_sim.domain import Box, Domain, Sites
 
 __all__ = [
-    "SMALLEST_SIDE",
     "CellGrid",
     "Grid",
     "InterpolatedLandscape",
@@ -35,7 +34,7 @@ State: TypeAlias = NDArray[np.float64]
 SnapshotAt: TypeAlias = Callable[[int], State]
 """Returns the values of the snapshot with this number; that of time 0 has the number 0."""
 
-SMALLEST_SIDE = 4
+_SMALLEST_SIDE = 4
 """How many places the coarsest grid has along each side."""
 
 
@@ -59,9 +58,9 @@ def scale_side(full: int, resolution: float) -> int:
 
     Args:
         full: How many the full grid has.
-        resolution: The share of these, above 0 and at most 1; at least `SMALLEST_SIDE` are left.
+        resolution: The share of these, above 0 and at most 1; at least 4 are left.
     """
-    return max(min(SMALLEST_SIDE, full), round(resolution * full))
+    return max(min(_SMALLEST_SIDE, full), round(resolution * full))
 
 
 # Where values are computed
@@ -322,7 +321,7 @@ class InterpolatedLandscape:
 
         Args:
             resolution: The share of the places along each side, above 0 and at most 1; at least
-                `SMALLEST_SIDE` are left. Snapshots are as far apart as before.
+                4 are left. Snapshots are as far apart as before.
 
         Raises:
             ValueError: *resolution* is no such share.

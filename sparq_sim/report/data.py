@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from sparq_sim.report.replay import Replay
 
 __all__ = [
-    "FATES",
     "REFERENCES",
     "ChartData",
     "ReportData",
@@ -40,7 +39,7 @@ REFERENCES = {
     "late": "one round late",
 }
 """Simple policies that results are compared with: fields of `References`, and their names."""
-FATES = {
+_FATES = {
     "answered": "answered",
     "late": "late",
     "lost": "lost",
@@ -273,7 +272,7 @@ def occurring_fates(summaries: Sequence[Summary]) -> dict[str, str]:
     """
     return {
         fate: heading
-        for fate, heading in FATES.items()
+        for fate, heading in _FATES.items()
         if fate == "answered" or any(getattr(each, fate) > 0 for each in summaries)
     }
 

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from sparq_sim.report.replay import Replay
     from sparq_sim.scenario.model import Scenario
 
-__all__ = ["MOST_CURVES", "MOST_POINTS", "FindLevels", "gather"]
+__all__ = ["FindLevels", "gather"]
 
-MOST_POINTS = 250
+_MOST_POINTS = 250
 """Of a curve: more than a screen can show of it."""
-MOST_CURVES = 240
+_MOST_CURVES = 240
 """Over the rounds, in all; of more settings than that allows, some are shown."""
 FindLevels: TypeAlias = "Callable[[Scenario], Sequence[Level]]"
 """Computes the reference levels of a scenario, as `compute_levels` does."""
@@ -57,7 +57,7 @@ def gather(
     """
     described = _described(study)
     planned = study.plays()
-    curves = read_curves(study, most_points=MOST_POINTS)
+    curves = read_curves(study, most_points=_MOST_POINTS)
     if curves.unreadable:
         study.verify(curves.unreadable)
     found = curves.found
@@ -66,7 +66,7 @@ def gather(
     settings = keep_fullest([each.setting for each in found])
     notes = [*study.notes, *study.warnings, *(caution.text for caution in cautions(study))]
     summaries = _ordered_summaries(study, settings)
-    kept = _choose(settings, MOST_CURVES // max(1, len(optimizers)))
+    kept = _choose(settings, _MOST_CURVES // max(1, len(optimizers)))
     if len(kept) < len(settings):
         notes.append(f"Of {len(settings)} settings, {len(kept)} are charted over the rounds")
     charts = ChartData(

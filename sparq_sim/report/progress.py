@@ -19,7 +19,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from sparq_sim.errors import visible
+from sparq_sim.errors import mask_invisible
 
 if TYPE_CHECKING:
     from sparq_sim.simulation.references import WatchLevels
@@ -106,4 +106,4 @@ def _running(progress: StudyProgress) -> Text:
         f"  {name} {setting if setting != '{}' else ''}: {regret:.4f}"
         for (name, setting), regret in sorted(regrets.items())[:20]
     ]
-    return Text(visible("\n".join(lines)), style="dim")
+    return Text(mask_invisible("\n".join(lines)), style="dim")

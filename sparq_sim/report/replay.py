@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sparq_sim.arrays import Points
 from sparq_sim.domain import Domain, Sites
-from sparq_sim.errors import visible
+from sparq_sim.errors import mask_invisible
 from sparq_sim.plugin.environment import Environment, Landscape
 from sparq_sim.plugin.optimizer import Belief
 from sparq_sim.simulation.beliefs import describe_difference, find_play, replay_beliefs
@@ -66,7 +66,7 @@ class Scene:
         if isinstance(domain, Sites):
             return cls._of_sites(domain)
         shape: dict[str, Any] = {
-            "coordinates": [visible(name) for name in domain.names],
+            "coordinates": [mask_invisible(name) for name in domain.names],
             "lower": domain.lower.tolist(),
             "upper": domain.upper.tolist(),
         }
@@ -84,7 +84,7 @@ class Scene:
     def _of_sites(cls, domain: Sites) -> Scene:
         points = domain.points
         shape: dict[str, Any] = {
-            "coordinates": [visible(name) for name in domain.names],
+            "coordinates": [mask_invisible(name) for name in domain.names],
             "lower": points.min(axis=0).tolist(),
             "upper": points.max(axis=0).tolist(),
         }
@@ -95,7 +95,7 @@ class Scene:
             return cls("line", line, line, {**shape, "places": line[:, 0].tolist(), "sites": True})
         across, up = _axes(domain.names)
         named = {
-            "names": [visible(name) for name in domain.site_names],
+            "names": [mask_invisible(name) for name in domain.site_names],
             "axes": [across, up],
             "earth": _latitude(domain.names[up]),
             "places": points[:, [across, up]].tolist(),

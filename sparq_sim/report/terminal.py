@@ -15,7 +15,7 @@ from sparq_sim.analysis.contrasts import Contrast
 from sparq_sim.analysis.levels import Level
 from sparq_sim.analysis.prices import BreakEven
 from sparq_sim.analysis.summary import Spread, Summary
-from sparq_sim.errors import visible
+from sparq_sim.errors import mask_invisible
 from sparq_sim.report.data import REFERENCES
 from sparq_sim.simulation.measures import LOW_ANSWERED
 from sparq_sim.study.settings import format_setting, list_paths, shorten_paths
@@ -353,7 +353,7 @@ def _number(number: float, digits: int = 4, *, sign: str = "") -> str:
 
 
 def _safe(text: str) -> str:
-    return escape(visible(text))
+    return escape(mask_invisible(text))
 
 
 def _shown(value: object) -> str:

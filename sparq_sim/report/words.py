@@ -18,7 +18,7 @@ from sparq_sim.plugin.field_docs import read_own_doc
 from sparq_sim.plugin.registry import Kind, kind_to_write, load
 from sparq_sim.study.settings import Setting, format_value
 
-__all__ = ["NO_WINNER", "Paragraph", "Winner", "describe_scenario", "headline", "number"]
+__all__ = ["NO_WINNER", "Paragraph", "Winner", "describe_scenario", "format_number", "headline"]
 
 _Data: TypeAlias = Mapping[str, Any]
 """A part of a scenario as it is written down: see `Scenario.fingerprint`."""
@@ -294,7 +294,7 @@ def _loss(loss: _Data) -> str:
     return f" Losses follow the model {loss['kind']}." if "kind" in loss else ""
 
 
-def number(value: float, significant: int = 3) -> str:
+def format_number(value: float, significant: int = 3) -> str:
     """Return a number as text; a dash for one that is unknown.
 
     Args:
@@ -370,13 +370,13 @@ def _warn_of_short_plays(best: Summary) -> str:
         return ""
     return (
         f" But {_count(best.ended_early, 'play')} of {best.plays} of {_quote(best.optimizer)} "
-        f"ended early: its plays lasted {number(best.rounds)} rounds on average."
+        f"ended early: its plays lasted {format_number(best.rounds)} rounds on average."
     )
 
 
 def _describe_winner(winner: Winner) -> str:
     gap, name = winner.difference, _quote(winner.best.optimizer)
-    mean = number(winner.best.average_regret.mean)
+    mean = format_number(winner.best.average_regret.mean)
     if winner.next is None:
         return f"There is only one optimizer, {name}: its average regret is {mean}."
     told = f"The optimizer {name} had the lowest average regret, {mean}"
@@ -384,11 +384,11 @@ def _describe_winner(winner: Winner) -> str:
     if gap is None:
         return f"{told}; the next best is {after}."
     margin = gap.difference
-    told += f": {number(-margin.mean)} less than {after}, the next best"
+    told += f": {format_number(-margin.mean)} less than {after}, the next best"
     if margin.count < 2:
         return f"{told}. With one replication, chance may have decided."
     wins = round(gap.better * margin.count)
-    low, high = number(-margin.high), number(-margin.low)
+    low, high = format_number(-margin.high), format_number(-margin.low)
     told += (
         f" (95 % interval of the paired difference: {low} to {high}; "
         f"less in {wins} of {margin.count} replications)."

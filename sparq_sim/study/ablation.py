@@ -16,10 +16,10 @@ from sparq_sim.study.store import Label, Setting, StoredSummary, StoreError
 from sparq_sim.study.store.keys import list_plugins, name_family
 from sparq_sim.study.study import Study
 
-__all__ = ["without"]
+__all__ = ["plan_without"]
 
 
-def without(study: Study | Results, expert: str, *, allow_import: bool = False) -> Study:
+def plan_without(study: Study | Results, expert: str, *, allow_import: bool = False) -> Study:
     """Return the study of the same plays without an *expert*, to be run.
 
     Its folder is `without-EXPERT` in that of the *study*, so that plays are found again. Streams

@@ -205,7 +205,7 @@ def _choose(
 def _marked(store: PlayStore) -> Iterator[str]:
     """Mark a folder, so that workers know whether they see it; other stores they never see."""
     if isinstance(store, FolderStore):
-        with store.marked() as mark:
+        with store.put_mark() as mark:
             yield mark
     else:
         yield ""

@@ -31,7 +31,7 @@ from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.plugin.contract import Agent, Briefing
 from sparq_sim.report.terminal import contrast_table
 from sparq_sim.scenario.model import Scenario
-from sparq_sim.study.ablation import without
+from sparq_sim.study.ablation import plan_without
 from sparq_sim.study.executors import InProcess
 from sparq_sim.study.results import Results
 from sparq_sim.study.settings import find_path
@@ -152,7 +152,7 @@ def test_of_a_list_only_plays_of_one_setting_are_compared(listed: Results) -> No
 
 
 def test_of_a_list_an_expert_is_left_out_of_the_settings_that_were_played(listed: Results) -> None:
-    other = without(listed, "sage")
+    other = plan_without(listed, "sage")
     other.run(InProcess())
     found = compare_without(listed.finished(), other.results.finished(), "sage")
     assert len(found) == 2 * 2
@@ -281,7 +281,7 @@ def test_intervals_cover_what_is_true_95_times_of_100(cost: float) -> None:
 
 
 def test_the_harm_of_an_expert_is_that_of_pandas(advised: Results) -> None:
-    other = without(advised, "liar")
+    other = plan_without(advised, "liar")
     other.run(InProcess())
     found = {
         each.optimizer: each
@@ -295,7 +295,7 @@ def test_the_harm_of_an_expert_is_that_of_pandas(advised: Results) -> None:
 
 
 def test_others_meet_the_same_chance_without_an_expert(advised: Results) -> None:
-    other = without(advised, "liar")
+    other = plan_without(advised, "liar")
     other.run(InProcess())
     (one,) = [
         each
@@ -311,10 +311,10 @@ def test_others_meet_the_same_chance_without_an_expert(advised: Results) -> None
 
 
 def test_who_needs_an_expert_is_left_out_or_refused(advised: Results) -> None:
-    (note,) = without(advised, "liar").notes
+    (note,) = plan_without(advised, "liar").notes
     assert note.startswith("not played without the expert 'liar': optimizers.half-half: no expert")
     with pytest.raises(StoreError, match="no expert is called 'lair': did you mean 'liar'"):
-        without(advised, "lair")
+        plan_without(advised, "lair")
 
 
 def test_other_code_than_that_of_the_plays_is_noted(
@@ -322,18 +322,18 @@ def test_other_code_than_that_of_the_plays_is_noted(
 ) -> None:
     for module in ("store.keys", "differences"):
         monkeypatch.setattr(f"sparq_sim.study.{module}.hash_core", lambda: "another")
-    *_, note = without(advised, "liar").notes
+    *_, note = plan_without(advised, "liar").notes
     assert "are by other code than those without 'liar' (the source of sparq-sim has" in note
 
 
 def test_a_setting_of_the_expert_alone_is_played_once_without_it(study: Results) -> None:
-    other = without(study, "sage")
+    other = plan_without(study, "sage")
     other.run(InProcess())
     assert len(other.plays()) == 2 * 2 * 3  # Its losses make no difference.
     found = compare_without(study.finished(), other.results.finished(), "sage")
     assert len(found) == 2 * 2 * 2
     assert {each.verdict for each in found if each.optimizer == "uniform"} == {"equal"}
-    again = without(study, "sage").run(InProcess())
+    again = plan_without(study, "sage").run(InProcess())
     assert again.resumed == again.done
 
 
@@ -341,7 +341,7 @@ def test_a_study_in_python_needs_no_files_to_leave_an_expert_out(tmp_path: Path)
     played = Study(small(), tmp_path)
     played.run(InProcess())
     opened = Results.open(tmp_path)
-    from_models, from_files = (without(each, "sage").plays() for each in (played, opened))
+    from_models, from_files = (plan_without(each, "sage").plays() for each in (played, opened))
     assert {play.key for play in from_models} == {play.key for play in from_files}
 
 
@@ -440,7 +440,7 @@ def test_the_settings_that_an_optimizer_cannot_play_are_named(tmp_path: Path) ->
 def test_plays_of_other_seeds_are_said_to_be_left_out(tmp_path: Path) -> None:
     for seed, replications in ((1, 2), (2, 3)):
         run(small(optimizers=["uniform"], seed=seed, replications=replications), tmp_path)
-    (note,) = without(Results.open(tmp_path), "sage").notes
+    (note,) = plan_without(Results.open(tmp_path), "sage").notes
     assert note == (
         "2 finished plays of other seeds are left out: without the expert 'sage', seed 2 alone is "
         "played, of which there are most"

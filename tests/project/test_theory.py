@@ -61,7 +61,7 @@ def test_the_band_around_yesterdays_function_loses_todays_where_drift_outweighs_
 
 
 def test_a_few_answers_do_not_know_what_answers_about_all_plays_would() -> None:
-    _, model, trace = theory.watched(theory.WALK, "practical", rounds=240)
+    _, model, trace = theory.play_watched(theory.WALK, "practical", rounds=240)
     ratios = [
         model.book[t].belief.std[-1] / theory._pretend_std(theory.WALK, trace.points[: t + 1])
         for t in (60, 239)
@@ -118,13 +118,13 @@ def test_no_play_that_precedes_the_coin_escapes_its_regret_but_waiting_play_does
 
 def test_watching_changes_nothing() -> None:
     place = theory.WALK
-    _, _, trace = theory.watched(place, "practical", rounds=60)
+    _, _, trace = theory.play_watched(place, "practical", rounds=60)
     assert trace.digest() == place.play(place.sparq("practical"), 60).digest()
 
 
 def test_a_belief_is_written_down_as_it_was_when_the_point_was_chosen() -> None:
     place = replace(theory.WALK, environment=RKHSWalk(change=0.1))
-    _, model, trace = theory.watched(place, "practical", rounds=40)
+    _, model, trace = theory.play_watched(place, "practical", rounds=40)
     for seen, width in zip(model.book, trace.rounds["note_width"], strict=True):
         bounds = seen.belief.mean + seen.belief.width * seen.belief.std
         assert seen.belief.width == width

@@ -10,7 +10,7 @@ from sparq_sim.analysis.curves import bands
 from sparq_sim.analysis.summary import summary
 from sparq_sim.report.data import ChartData, ReportData
 from sparq_sim.report.html.charts import all_charts, cost_charts, series_charts
-from sparq_sim.report.html.figure import Chart, digits, line_style, text
+from sparq_sim.report.html.figure import Chart, escape_text, line_style, round_digits
 from sparq_sim.study.results import Results
 
 
@@ -29,7 +29,7 @@ def traces(figure: dict[str, Any], name: str) -> list[dict[str, Any]]:
 
 
 def test_numbers_have_five_digits() -> None:
-    assert digits([1 / 3, 123456.0, nan, inf]) == [0.33333, 123460.0, None, None]
+    assert round_digits([1 / 3, 123456.0, nan, inf]) == [0.33333, 123460.0, None, None]
 
 
 def test_regret_curves_are_those_of_the_analysis(study: Results, told: ReportData) -> None:
@@ -125,4 +125,4 @@ def test_what_is_recorded_a_round_has_charts_of_its_own(told: ReportData) -> Non
 
 
 def test_tags_in_names_are_shown_not_obeyed() -> None:
-    assert text("<b>&amp;\u202e") == "&lt;b&gt;&amp;amp;\ufffd"
+    assert escape_text("<b>&amp;\u202e") == "&lt;b&gt;&amp;amp;\ufffd"

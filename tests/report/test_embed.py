@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparq_sim.errors import visible
+from sparq_sim.errors import mask_invisible
 from sparq_sim.report.html.embed import embed
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
@@ -43,5 +43,5 @@ def test_half_a_character_can_be_embedded() -> None:
 
 
 def test_what_turns_or_hides_text_is_marked() -> None:
-    assert visible("a\u202eb\x1b[0m\x00\ud800") == "a\ufffdb\ufffd[0m\ufffd\ufffd"
-    assert visible("zwölf\tχ²\n") == "zwölf\tχ²\n"
+    assert mask_invisible("a\u202eb\x1b[0m\x00\ud800") == "a\ufffdb\ufffd[0m\ufffd\ufffd"
+    assert mask_invisible("zwölf\tχ²\n") == "zwölf\tχ²\n"

@@ -15,7 +15,7 @@ from sparq_sim.domain import Box, Domain, Sites
 from sparq_sim.plugin.contract import Landscape
 from sparq_sim.report.environment import Portrait, draw_figure, portray, sample, write_html
 from sparq_sim.report.environment.data import FRAMES, Fields, Places, Slices
-from sparq_sim.report.environment.layout import layout, moment
+from sparq_sim.report.environment.layout import layout, make_snapshot
 from sparq_sim.report.palette import SNAPSHOTS
 from sparq_sim.testing import Slope
 
@@ -144,7 +144,7 @@ def test_all_sites_are_shown_at_all_times() -> None:
 
 def test_maps_have_north_up() -> None:
     domain = Sites([[40.0, -74.0], [41.0, -75.0]], coordinates=["lat", "lon"])
-    panel = moment(sample(Hill(domain), 10.0), 3)
+    panel = make_snapshot(sample(Hill(domain), 10.0), 3)
     assert panel.labels == ("lon", "lat")
     assert panel.places is not None
     assert panel.places.points.tolist() == [[-74.0, 40.0], [-75.0, 41.0]]

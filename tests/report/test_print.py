@@ -32,7 +32,7 @@ from sparq_sim.report.gather import gather
 from sparq_sim.report.html import page
 from sparq_sim.report.palette import SERIES
 from sparq_sim.report.print import KINDS, SUFFIXES, draw, kinds, save
-from sparq_sim.report.print.marks import look
+from sparq_sim.report.print.marks import find_look
 from sparq_sim.study.results import Results
 from sparq_sim.study.store import StoredSummary
 from sparq_sim.study.study import Study
@@ -337,8 +337,8 @@ def test_an_optimizer_has_the_colour_that_it_has_in_the_report() -> None:
 def test_more_optimizers_than_colours_look_different() -> None:
     names = [f"optimizer {i}" for i in range(32)]
     many = ChartData(optimizers=names)
-    assert len({repr(look(many, name)) for name in names}) == 32
-    assert len({look(many, name)["marker"] for name in names[:8]}) == 8
+    assert len({repr(find_look(many, name)) for name in names}) == 32
+    assert len({find_look(many, name)["marker"] for name in names[:8]}) == 8
 
 
 def test_a_figure_is_as_wide_as_wanted(material: ChartData) -> None:

@@ -7,7 +7,7 @@ import pytest
 from sparq_sim.analysis.pairs import Difference
 from sparq_sim.analysis.summary import Spread, Summary
 from sparq_sim.report.data import ReportData
-from sparq_sim.report.words import Winner, _count, describe_scenario, headline, number
+from sparq_sim.report.words import Winner, _count, describe_scenario, format_number, headline
 from tests.report.conftest import scenario as made
 
 
@@ -232,4 +232,4 @@ def test_one_is_singular_and_all_else_plural() -> None:
 
 
 def test_numbers_are_written_as_in_print() -> None:
-    assert [number(n) for n in (-0.12345, 12.0, nan)] == ["\u22120.123", "12", "\u2013"]
+    assert [format_number(n) for n in (-0.12345, 12.0, nan)] == ["\u22120.123", "12", "\u2013"]

@@ -16,9 +16,9 @@ from sparq_sim.report.environment.layout import (
     Panel,
     Row,
     colour_limits,
-    ends,
+    find_ends,
     layout,
-    moment,
+    make_snapshot,
 )
 from sparq_sim.report.palette import GREY, GRID, INK, REWARDS
 
@@ -132,7 +132,7 @@ def _beside(portrait: Portrait) -> tuple[float, list[_Spot]]:
     height = 620.0
     others = [panel for row in layout(portrait)[1:] for panel in row.panels]
     each = (height - _GAP * (len(others) - 1)) / len(others)
-    now = replace(moment(portrait, 0), title=REWARD)  # The slider says when.
+    now = replace(make_snapshot(portrait, 0), title=REWARD)  # The slider says when.
     spots = [_Spot(now, (0.0, 0.5), (0.2, 1.0))]
     for panel, y in zip(others, _stacked([each] * len(others)), strict=True):
         spots.append(_Spot(panel, (0.66, 1.0), y))
@@ -169,8 +169,8 @@ def _place(figure: Any, spot: _Spot, number: int) -> None:
         figure.update_layout({f"{letter}axis{number}": axis})
     if panel.field is not None:
         across, up, _ = panel.field
-        figure.update_layout({f"xaxis{number}_range": ends(across)})
-        figure.update_layout({f"yaxis{number}_range": ends(up)})
+        figure.update_layout({f"xaxis{number}_range": find_ends(across)})
+        figure.update_layout({f"yaxis{number}_range": find_ends(up)})
     figure.add_annotation(
         text=_title(panel),
         font={"size": 13.5},
@@ -193,7 +193,7 @@ def _animate(figure: Any, portrait: Portrait, followers: range) -> None:
     at_once = {"mode": "immediate", "transition": {"duration": 0}}
     frames, steps = [], []
     for number, time in enumerate(portrait.times[portrait.frames].tolist()):
-        panel = moment(portrait, number)
+        panel = make_snapshot(portrait, number)
         traces = _traces(panel, 1)
         lines = [
             {

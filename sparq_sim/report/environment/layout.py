@@ -18,9 +18,9 @@ __all__ = [
     "Panel",
     "Row",
     "colour_limits",
-    "ends",
+    "find_ends",
     "layout",
-    "moment",
+    "make_snapshot",
 ]
 
 REWARD = "reward"
@@ -98,10 +98,10 @@ def layout(portrait: Portrait) -> tuple[Row, ...]:
 
 def _snapshots(portrait: Portrait) -> tuple[Panel, ...]:
     stride = FRAMES // len(SNAPSHOTS)
-    return tuple(moment(portrait, frame) for frame in range(stride - 1, FRAMES, stride))
+    return tuple(make_snapshot(portrait, frame) for frame in range(stride - 1, FRAMES, stride))
 
 
-def moment(portrait: Portrait, frame: int) -> Panel:
+def make_snapshot(portrait: Portrait, frame: int) -> Panel:
     """Return the panel of the reward over a plane or over sites at one time.
 
     Args:
@@ -193,7 +193,7 @@ def colour_limits(portrait: Portrait) -> tuple[float, float]:
     return low, high
 
 
-def ends(axis: Values) -> tuple[float, float]:
+def find_ends(axis: Values) -> tuple[float, float]:
     """Return where an axis begins and ends.
 
     Args:

@@ -12,7 +12,7 @@ from sparq_sim.report.environment.layout import (
     Curve,
     Panel,
     colour_limits,
-    ends,
+    find_ends,
     layout,
 )
 from sparq_sim.report.palette import GREY, INK, PALE, REWARDS
@@ -114,7 +114,7 @@ def _draw(axes: Axes, panel: Panel, limits: tuple[float, float]) -> Any:
             vmin=low,
             vmax=high,
         )
-        axes.set(xlim=ends(across), ylim=ends(up))
+        axes.set(xlim=find_ends(across), ylim=find_ends(up))
     elif panel.places is not None:
         x, y = panel.places.points.T
         image = axes.scatter(

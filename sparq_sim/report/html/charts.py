@@ -13,17 +13,17 @@ from sparq_sim.report.html.figure import (
     Chart,
     Figure,
     PlotlyTrace,
-    digits,
     error_bars,
+    escape_text,
     line_style,
     make_figure,
     reference_line,
-    text,
+    round_digits,
 )
 from sparq_sim.report.html.sweeps import sweep_charts
 from sparq_sim.study.settings import Setting, agree, format_setting
 
-__all__ = ["all_charts", "cost_charts", "regret_charts", "series_charts"]
+__all__ = ["all_charts", "cost_charts", "series_charts"]
 
 
 def all_charts(data: ChartData) -> Mapping[str, list[Chart]]:
@@ -33,7 +33,7 @@ def all_charts(data: ChartData) -> Mapping[str, list[Chart]]:
         data: What they show.
     """
     return {
-        "regret": regret_charts(data),
+        "regret": _regret_charts(data),
         "series": series_charts(data),
         "cost": cost_charts(data),
         "sweep": sweep_charts(data),
@@ -43,7 +43,7 @@ def all_charts(data: ChartData) -> Mapping[str, list[Chart]]:
 # Over the rounds
 
 
-def regret_charts(data: ChartData) -> list[Chart]:
+def _regret_charts(data: ChartData) -> list[Chart]:
     """Return the charts of average and cumulative regret.
 
     Args:
@@ -90,8 +90,8 @@ def _regret_figure(data: ChartData, setting: Setting, average: bool) -> Figure:
         longest = max(longest, int(band.rounds[-1]))
         scale = 1 / band.rounds if average else np.ones(len(band.rounds))
         line = line_style(data.optimizers, band.optimizer)
-        alike = {"x": band.rounds.tolist(), "legendgroup": text(curve_name(band, setting))}
-        low, high = digits(band.low * scale), digits(band.high * scale)
+        alike = {"x": band.rounds.tolist(), "legendgroup": escape_text(curve_name(band, setting))}
+        low, high = round_digits(band.low * scale), round_digits(band.high * scale)
         if any(value is not None for value in low):
             edge = {
                 **alike,
@@ -105,9 +105,9 @@ def _regret_figure(data: ChartData, setting: Setting, average: bool) -> Figure:
         traces.append(
             {
                 **alike,
-                "y": digits(band.mean * scale),
+                "y": round_digits(band.mean * scale),
                 "mode": "lines",
-                "name": text(curve_name(band, setting)),
+                "name": escape_text(curve_name(band, setting)),
                 "line": line,
             }
         )
@@ -129,10 +129,10 @@ def _series_chart(data: ChartData, name: str, place: int) -> Chart:
     for setting in data.settings:
         traces = [
             {
-                "x": digits(series.rounds),
-                "y": digits(series.means),
+                "x": round_digits(series.rounds),
+                "y": round_digits(series.means),
                 "mode": "lines",
-                "name": text(curve_name(series, setting)),
+                "name": escape_text(curve_name(series, setting)),
                 "line": line_style(data.optimizers, series.optimizer),
             }
             for series in data.series
@@ -161,8 +161,8 @@ def cost_charts(data: ChartData) -> list[Chart]:
     ends = [rows[i] for i in front]
     traces.append(
         {
-            "x": digits(each.spent.mean for each in ends),
-            "y": digits(each.average_regret.mean for each in ends),
+            "x": round_digits(each.spent.mean for each in ends),
+            "y": round_digits(each.average_regret.mean for each in ends),
             "mode": "lines",
             "line": {"color": "--muted", "width": 1.2, "shape": "hv"},
             "name": "Pareto front",
@@ -174,14 +174,14 @@ def cost_charts(data: ChartData) -> list[Chart]:
         line = line_style(data.optimizers, name)
         traces.append(
             {
-                "x": digits(each.spent.mean for each in own),
-                "y": digits(each.average_regret.mean for each in own),
+                "x": round_digits(each.spent.mean for each in own),
+                "y": round_digits(each.average_regret.mean for each in own),
                 "error_x": error_bars([each.spent for each in own], line["color"]),
                 "error_y": error_bars([each.average_regret for each in own], line["color"]),
-                "text": [text(format_setting(each.setting)) for each in own],
+                "text": [escape_text(format_setting(each.setting)) for each in own],
                 "mode": "markers",
                 "marker": {"color": line["color"], "size": 9},
-                "name": text(name),
+                "name": escape_text(name),
             }
         )
     most = max(each.spent.mean for each in rows)

@@ -13,7 +13,7 @@ from math import isfinite
 from typing import Any, TypeAlias
 
 from sparq_sim.analysis.summary import Spread
-from sparq_sim.errors import visible
+from sparq_sim.errors import mask_invisible
 from sparq_sim.report.data import REFERENCES
 from sparq_sim.report.palette import SCREEN_DASHES, SCREEN_REFERENCE_DASHES, place_of
 
@@ -22,12 +22,12 @@ __all__ = [
     "Chart",
     "Figure",
     "PlotlyTrace",
-    "digits",
     "error_bars",
+    "escape_text",
     "line_style",
     "make_figure",
     "reference_line",
-    "text",
+    "round_digits",
 ]
 
 Figure: TypeAlias = dict[str, Any]
@@ -57,7 +57,7 @@ class Chart:
     """Whether its values may also be shown on a logarithmic scale."""
 
 
-def digits(numbers: Iterable[float]) -> list[float | None]:
+def round_digits(numbers: Iterable[float]) -> list[float | None]:
     """Return numbers rounded to five significant digits; what is not finite becomes None.
 
     Args:
@@ -66,13 +66,13 @@ def digits(numbers: Iterable[float]) -> list[float | None]:
     return [float(f"{n:.5g}") if isfinite(n) else None for n in map(float, numbers)]
 
 
-def text(words: str) -> str:
+def escape_text(words: str) -> str:
     """Return what a figure shows as it is: Plotly reads tags and entities in its texts.
 
     Args:
         words: A name or label, perhaps from elsewhere.
     """
-    return escape(visible(words), quote=False)
+    return escape(mask_invisible(words), quote=False)
 
 
 def line_style(optimizers: Sequence[str], name: str) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def reference_line(name: str, x: Sequence[Any], y: Sequence[float]) -> PlotlyTra
     dashes = dict(zip(REFERENCES.values(), SCREEN_REFERENCE_DASHES, strict=True))
     return {
         "x": list(x),
-        "y": digits(y),
+        "y": round_digits(y),
         "mode": "lines",
         "name": name,
         "line": {"color": "--muted", "dash": dashes[name], "width": 1.2},
@@ -115,7 +115,7 @@ def error_bars(spreads: Sequence[Spread], colour: str) -> dict[str, Any]:
     reaches = [0.0 if not isfinite(s.high) else s.high - s.mean for s in spreads]
     return {
         "type": "data",
-        "array": digits(reaches),
+        "array": round_digits(reaches),
         # Fainter than the points, which they may cross in numbers.
         "color": f"{colour}/0.5",
         "thickness": 1.2,
@@ -135,7 +135,7 @@ def make_figure(data: Sequence[PlotlyTrace], *, x: str, y: str, **layout: Any) -
 
     def axis(title: str) -> dict[str, Any]:
         return {
-            "title": {"text": text(title), "font": {"size": 13, "color": "--muted"}},
+            "title": {"text": escape_text(title), "font": {"size": 13, "color": "--muted"}},
             "gridcolor": "--line",
             "linecolor": "--line",
             "zerolinecolor": "--line",

@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import sparq_sim
-from sparq_sim.errors import visible
+from sparq_sim.errors import mask_invisible
 from sparq_sim.report.data import ReportData, different_levels, occurring_fates
 from sparq_sim.report.html.charts import all_charts
 from sparq_sim.report.html.embed import embed
 from sparq_sim.report.html.figure import Chart
-from sparq_sim.report.words import number
+from sparq_sim.report.words import format_number
 from sparq_sim.study.settings import format_setting, format_value, list_paths, shorten_paths
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["TEMPLATES", "interval", "render", "share"]
+__all__ = ["TEMPLATES", "render"]
 
 TEMPLATES = Path(__file__).parent / "templates"
 """The folder of templates, styles and scripts."""
@@ -41,7 +41,7 @@ def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     def seen(value: object) -> object:
-        return visible(value) if type(value) is str else value
+        return mask_invisible(value) if type(value) is str else value
 
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
@@ -52,9 +52,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "number": number,
-        "interval": interval,
-        "share": share,
+        "number": format_number,
+        "interval": _format_interval,
+        "share": _format_share,
         "shown": format_value,
     }
     environment.globals |= {"brief": shorten_paths, "in_words": format_setting}
@@ -127,17 +127,19 @@ def _chart_data(chart: Chart) -> dict[str, object]:
     return {"figures": chart.figures, "bySetting": chart.by_setting}
 
 
-def interval(low: float, high: float) -> str:
+def _format_interval(low: float, high: float) -> str:
     """Return an interval as text; nothing for one that is unknown.
 
     Args:
         low: Its lower end.
         high: Its upper end.
     """
-    return f"{number(low)} … {number(high)}" if isfinite(low) and isfinite(high) else ""
+    return (
+        f"{format_number(low)} … {format_number(high)}" if isfinite(low) and isfinite(high) else ""
+    )
 
 
-def share(value: float) -> str:
+def _format_share(value: float) -> str:
     """Return a share in per cent, as text; a dash for one that is unknown.
 
     Args:

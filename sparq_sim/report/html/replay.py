@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sparq_sim.errors import visible
+from sparq_sim.errors import mask_invisible
 from sparq_sim.messages import AGENT_NAME
 from sparq_sim.report.replay import Film, Replay
 from sparq_sim.simulation.records import Fate
@@ -60,7 +60,7 @@ def pack(replay: Replay, *, stride: int = 1) -> dict[str, Any]:
         What is JSON-able; where there is no film, the title and the reason.
     """
     if replay.film is None:
-        return {"title": visible(replay.title), "missing": visible(replay.missing)}
+        return {"title": mask_invisible(replay.title), "missing": mask_invisible(replay.missing)}
     film = replay.film.every(stride)
     rounds = film.trace.rounds
     times = rounds["played_at"][film.frames]
@@ -73,8 +73,8 @@ def pack(replay: Replay, *, stride: int = 1) -> dict[str, Any]:
     if lanes["hidden"]:
         notes.append(f"The timeline has no room for {lanes['hidden']} of the queries.")
     return {
-        "title": visible(replay.title),
-        "notes": [visible(note) for note in notes],
+        "title": mask_invisible(replay.title),
+        "notes": [mask_invisible(note) for note in notes],
         "scene": film.scene.kind,
         **film.scene.shape,
         "period": film.period,
@@ -216,7 +216,7 @@ def _replies(
         for name in sources
     ]
     hidden = int((lanes == _HIDDEN).sum())
-    names = [visible(name) for name in sources]
+    names = [mask_invisible(name) for name in sources]
     return packed, {
         "sources": names,
         "counts": counts,

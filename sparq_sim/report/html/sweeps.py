@@ -14,12 +14,12 @@ from sparq_sim.report.html.figure import (
     Chart,
     Figure,
     PlotlyTrace,
-    digits,
     error_bars,
+    escape_text,
     line_style,
     make_figure,
     reference_line,
-    text,
+    round_digits,
 )
 from sparq_sim.report.palette import REGRETS
 from sparq_sim.study.settings import format_value, shorten_paths
@@ -63,7 +63,7 @@ def _places(values: Sequence[object]) -> tuple[list[Any], dict[str, Any]]:
     """Return where values lie on an axis, and what that needs of the axis."""
     if all(is_number(value) for value in values):
         return list(values), {}
-    return [text(format_value(value)) for value in values], {"type": "category"}
+    return [escape_text(format_value(value)) for value in values], {"type": "category"}
 
 
 def _against(data: ChartData, path: str) -> Figure:
@@ -76,12 +76,12 @@ def _against(data: ChartData, path: str) -> Figure:
         traces.append(
             {
                 "x": x,
-                "y": digits(each.mean for each in spreads),
+                "y": round_digits(each.mean for each in spreads),
                 "error_y": error_bars(spreads, line["color"]),
                 "mode": "lines+markers",
                 "line": line,
                 "marker": {"size": 7},
-                "name": text(name),
+                "name": escape_text(name),
             }
         )
     levels: dict[str, list[float]] = {name: [] for name in REFERENCES.values()}
@@ -128,11 +128,11 @@ def _map(
     # As categories: swept values are seldom evenly spaced, and cells are best of one size.
     trace = {
         "type": "heatmap",
-        "x": [text(format_value(value)) for value in across[1]],
-        "y": [text(format_value(value)) for value in down[1]],
-        "z": [digits(row) for row in grid],
-        "zmin": digits([min(known)])[0],
-        "zmax": digits([max(known)])[0],
+        "x": [escape_text(format_value(value)) for value in across[1]],
+        "y": [escape_text(format_value(value)) for value in down[1]],
+        "z": [round_digits(row) for row in grid],
+        "zmin": round_digits([min(known)])[0],
+        "zmax": round_digits([max(known)])[0],
         "colorscale": REGRETS.capitalize(),
         "reversescale": True,
         "texttemplate": "%{z:.3g}",
@@ -150,6 +150,6 @@ def _map(
         hovermode="closest",
         xaxis=category,
         yaxis=category,
-        title={"text": text(name), "font": {"size": 14, "color": "--ink"}, "x": 0.02},
+        title={"text": escape_text(name), "font": {"size": 14, "color": "--ink"}, "x": 0.02},
         margin={"l": 56, "r": 12, "t": 36, "b": 48},
     )

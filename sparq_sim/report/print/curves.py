@@ -20,7 +20,7 @@ from sparq_sim.report.print.marks import (
     draw_curve,
     draw_lines,
     draw_reference,
-    look,
+    find_look,
 )
 from sparq_sim.report.print.style import literal
 from sparq_sim.study.settings import Setting, agree
@@ -122,7 +122,7 @@ def _paint_cost(axes: Axes, *, data: ChartData, lines: Lines) -> Artists:
     for name in data.optimizers:
         own = [each for each in rows if each.optimizer == name]
         if own:
-            style = {**look(data, name), "linestyle": "", "elinewidth": 0.6}
+            style = {**find_look(data, name), "linestyle": "", "elinewidth": 0.6}
             artists[name] = axes.errorbar(
                 [each.spent.mean for each in own],
                 [each.average_regret.mean for each in own],

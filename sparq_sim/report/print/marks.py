@@ -26,13 +26,13 @@ from sparq_sim.report.print.style import literal
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Lines", "draw_band", "draw_curve", "draw_lines", "draw_reference", "look"]
+__all__ = ["Lines", "draw_band", "draw_curve", "draw_lines", "draw_reference", "find_look"]
 
 Lines: TypeAlias = Mapping[str, NDArray[np.float64]]
 """What a user adds, by name: a number as a level, or a value per round."""
 
 
-def look(data: ChartData, optimizer: str) -> dict[str, Any]:
+def find_look(data: ChartData, optimizer: str) -> dict[str, Any]:
     """Return the colour, marker and dashes of an optimizer, as matplotlib takes them.
 
     Args:
@@ -66,7 +66,7 @@ def draw_curve(
     """
     step = max(1, len(heights) // 6)
     start = step * list(data.optimizers).index(curve.optimizer) // len(data.optimizers)
-    style = look(data, curve.optimizer)
+    style = find_look(data, curve.optimizer)
     style |= {"label": literal(name), "markevery": (start, step)}
     (line,) = axes.plot(curve.rounds, heights, **style)
     return line

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any
 
-from sparq_sim.errors import SparqError, visible
+from sparq_sim.errors import SparqError, mask_invisible
 from sparq_sim.report.palette import INK
 
 __all__ = ["STYLE", "UNDATED", "apply_style", "literal", "need_matplotlib"]
@@ -91,5 +91,5 @@ def literal(text: str) -> str:
     Args:
         text: A name or label, perhaps from elsewhere.
     """
-    line = " ".join(visible(text).split())
+    line = " ".join(mask_invisible(text).split())
     return (line if len(line) <= 48 else f"{line[:47]}…").replace("$", r"\$")

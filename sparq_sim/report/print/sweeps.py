@@ -16,7 +16,7 @@ from sparq_sim.fields import is_number
 from sparq_sim.report.data import REFERENCES, ChartData, pool
 from sparq_sim.report.palette import INK, REGRETS
 from sparq_sim.report.print.layout import Artists, Panel, lay_out, short_names
-from sparq_sim.report.print.marks import Lines, draw_band, draw_lines, draw_reference, look
+from sparq_sim.report.print.marks import Lines, draw_band, draw_lines, draw_reference, find_look
 from sparq_sim.report.print.style import literal
 from sparq_sim.study.settings import agree, format_value
 
@@ -56,7 +56,7 @@ def _paint_sweep(axes: Axes, *, data: ChartData, path: str, lines: Lines) -> Art
     for name in data.optimizers:
         spreads = data.pooled_regrets(name, path)
         if any(each.count for each in spreads):
-            style = look(data, name)
+            style = find_look(data, name)
             means = [each.mean for each in spreads]
             (artists[name],) = axes.plot(x, means, label=literal(name), **style)
             low, high = (np.array([getattr(s, end) for s in spreads]) for end in ("low", "high"))

@@ -14,7 +14,7 @@ from sparq_sim.study.executors.protocol import (
     Task,
     Work,
 )
-from sparq_sim.study.executors.signals import Terminated, terminable
+from sparq_sim.study.executors.signals import Terminated, catch_sigterm
 
 __all__ = [
     "Batch",
@@ -30,5 +30,5 @@ __all__ = [
     "Task",
     "Terminated",
     "Work",
-    "terminable",
+    "catch_sigterm",
 ]

@@ -75,7 +75,7 @@ class Processes:
         Raises:
             ExecutorError: Worker processes cannot start, or have other code than the study.
         """
-        lanes = [_Lane.opened() for _ in range(min(self.jobs, len(work)))]
+        lanes = [_Lane.open() for _ in range(min(self.jobs, len(work)))]
         deaths: Counter[str] = Counter()
         try:
             while True:
@@ -151,7 +151,7 @@ class _Lane:
     """Whether its plays are over in no time."""
 
     @classmethod
-    def opened(cls) -> _Lane:
+    def open(cls) -> _Lane:
         pool = _pool()
         return cls(pool, pool.submit(os.getpid))
 

@@ -16,7 +16,7 @@ from sparq_sim.simulation.lifetime import close_all
 from sparq_sim.study.executors.landscapes import close_landscapes
 from sparq_sim.study.executors.worker import serve_one_study
 
-__all__ = ["Terminated", "settle_worker", "terminable"]
+__all__ = ["Terminated", "catch_sigterm", "settle_worker"]
 
 SECONDS_TO_CLOSE = 5.0
 """For a worker whose coordinator has died, to close what it holds."""
@@ -27,7 +27,7 @@ class Terminated(KeyboardInterrupt):
 
 
 @contextmanager
-def terminable() -> Iterator[None]:
+def catch_sigterm() -> Iterator[None]:
     """Treat SIGTERM as Ctrl-C in a hurry, as those who send it do not wait for long.
 
     Worker processes end at once, with what they are computing.

@@ -18,7 +18,7 @@ from sparq_sim.study.store.codec import (
     read_metadata,
     unify_schemas,
 )
-from sparq_sim.study.store.errors import UnfitError, reading
+from sparq_sim.study.store.errors import UnfitError, explain_content_errors
 from sparq_sim.study.store.files import whole_file
 from sparq_sim.study.store.keys import FORMAT, PlayId, canonical
 from sparq_sim.study.store.summary import StoredSummary
@@ -42,7 +42,7 @@ class Archive:
             UnfitError: It is foreign or damaged.
         """
         self.path = path
-        with reading("it cannot be read"):
+        with explain_content_errors("it cannot be read"):
             self._file = pq.ParquetFile(path, page_checksum_verification=True)
         metadata = read_metadata(self._file.schema_arrow.metadata)
         try:
@@ -90,7 +90,7 @@ class Archive:
         if group is None:
             table = self._file.schema_arrow.empty_table()
         else:
-            with reading("it cannot be read"):
+            with explain_content_errors("it cannot be read"):
                 table = self._file.read_row_group(group, columns=columns)
         return describe_table(table.select(columns), metadata)
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sparq_sim.simulation.trace import Trace
-from sparq_sim.study.store.errors import StoreError, UnfitError, reading
+from sparq_sim.study.store.errors import StoreError, UnfitError, explain_content_errors
 from sparq_sim.study.store.keys import PlayId, canonical, check_format
 from sparq_sim.study.store.provenance import Contents, Provenance
 from sparq_sim.study.store.summary import StoredSummary
@@ -122,7 +122,7 @@ def summarize(files: PlayFiles) -> StoredSummary:
     Raises:
         UnfitError: They are damaged.
     """
-    with reading("it cannot be read"):
+    with explain_content_errors("it cannot be read"):
         schema = pq.read_schema(pa.BufferReader(files.rounds))
         return StoredSummary.from_json(read_metadata(schema.metadata))
 
@@ -140,7 +140,7 @@ def load_table(files: PlayFiles, name: TableName) -> pa.Table:
     content = files.rounds if name == "rounds" else files.replies
     if content is None:
         raise UnfitError("its replies were not recorded")
-    with reading("it cannot be read"):
+    with explain_content_errors("it cannot be read"):
         return from_bytes(content)
 
 
@@ -155,10 +155,10 @@ def make_play(rounds: pa.Table, load_replies: Callable[[], pa.Table]) -> StoredP
         UnfitError: The content is not as it was written.
     """
     metadata = read_metadata(rounds.schema.metadata)
-    with reading("its provenance is not whole"):
+    with explain_content_errors("its provenance is not whole"):
         provenance = Provenance.from_json(metadata)
     replies = load_replies() if provenance.summary.record == "full" else None
-    with reading("its provenance is not whole"):
+    with explain_content_errors("its provenance is not whole"):
         trace = make_trace(rounds, replies, metadata)
     return StoredPlay(trace, provenance)
 
@@ -239,7 +239,7 @@ def read_metadata(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
     """
     if _META not in (metadata or {}):
         raise UnfitError("it was not written by sparq-sim")
-    with reading("its provenance cannot be read"):
+    with explain_content_errors("its provenance cannot be read"):
         data = json.loads((metadata or {})[_META])
     if not isinstance(data, dict):
         raise UnfitError("its provenance cannot be read")

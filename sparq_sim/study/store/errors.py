@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sparq_sim.errors import SparqError
 
-__all__ = ["StoreError", "UnfitError", "reading", "using_disk"]
+__all__ = ["StoreError", "UnfitError", "explain_content_errors", "explain_disk_errors"]
 
 
 class StoreError(SparqError):
@@ -23,7 +23,7 @@ class UnfitError(Exception):
 
 
 @contextmanager
-def using_disk(what: str, path: Path) -> Iterator[None]:
+def explain_disk_errors(what: str, path: Path) -> Iterator[None]:
     """Turn trouble with the disk into one sentence.
 
     Args:
@@ -47,7 +47,7 @@ def using_disk(what: str, path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def reading(complaint: str) -> Iterator[None]:
+def explain_content_errors(complaint: str) -> Iterator[None]:
     """Turn trouble with the content of a file into an `UnfitError`.
 
     Args:

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from uuid import uuid4
 
-from sparq_sim.study.store.errors import using_disk
+from sparq_sim.study.store.errors import explain_disk_errors
 
 __all__ = ["remove_parts", "temporary_name", "whole_file", "write_whole"]
 
@@ -48,7 +48,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     """
     part = temporary_name(path)
     try:
-        with using_disk("write", path):
+        with explain_disk_errors("write", path):
             yield part
             _sync(part)
             os.replace(part, path)
@@ -78,7 +78,7 @@ def remove_parts(folder: Path) -> None:
     """
     for part in folder.glob(".*.part"):
         if (match := _PART.fullmatch(part.name)) and _is_dead(match["host"], match["pid"]):
-            with using_disk("remove", part):
+            with explain_disk_errors("remove", part):
                 part.unlink(missing_ok=True)
 
 

@@ -17,7 +17,7 @@ from sparq_sim.study.store.codec import (
     encode,
     read_metadata,
 )
-from sparq_sim.study.store.errors import StoreError, UnfitError, using_disk
+from sparq_sim.study.store.errors import StoreError, UnfitError, explain_disk_errors
 from sparq_sim.study.store.files import remove_parts, temporary_name, write_whole
 from sparq_sim.study.store.keys import PlayId, hash_json
 from sparq_sim.study.store.layout import Layout, check_name, read_file_metadata
@@ -64,12 +64,12 @@ class FolderStore:
             StoreError: The disk refuses.
         """
         for path in (*(self.folder / name for name in TABLES), self.folder):
-            with using_disk("make", path):
+            with explain_disk_errors("make", path):
                 path.mkdir(parents=True, exist_ok=True)
             remove_parts(path)
 
     @contextmanager
-    def marked(self) -> Iterator[str]:
+    def put_mark(self) -> Iterator[str]:
         """Put a file into the folder by which workers know that they see it.
 
         Yields:
@@ -79,7 +79,7 @@ class FolderStore:
             StoreError: The disk refuses.
         """
         path = temporary_name(self.folder / "run")
-        with using_disk("write", path):
+        with explain_disk_errors("write", path):
             path.touch()
         try:
             yield path.name
@@ -302,9 +302,9 @@ def compact(store: FolderStore) -> None:
     for name in TABLES:
         for old in layout.archives[name]:
             if old.path != written.get(name):
-                with using_disk("remove", old.path):
+                with explain_disk_errors("remove", old.path):
                     old.path.unlink()
         for key in merged.get(name, ()):
-            with using_disk("remove", layout.path(name, key)):
+            with explain_disk_errors("remove", layout.path(name, key)):
                 layout.path(name, key).unlink(missing_ok=True)
     store.finished()

@@ -21,15 +21,20 @@ from sparq_sim.study.store.codec import (
     make_play,
     read_metadata,
 )
-from sparq_sim.study.store.errors import StoreError, UnfitError, reading, using_disk
+from sparq_sim.study.store.errors import (
+    StoreError,
+    UnfitError,
+    explain_content_errors,
+    explain_disk_errors,
+)
 from sparq_sim.study.store.keys import PlayId
 from sparq_sim.study.store.summary import StoredSummary
 
-__all__ = ["SCENARIO", "SET_ASIDE", "Layout", "check_name", "read_file_metadata"]
+__all__ = ["SCENARIO", "Layout", "check_name", "read_file_metadata"]
 
 SCENARIO = "scenario.json"
 """The file that describes what a folder holds."""
-SET_ASIDE = "set-aside"
+_SET_ASIDE = "set-aside"
 """The folder of what does not belong to the study."""
 
 _PLAY = re.compile(r"([0-9a-f]{32})\.parquet")
@@ -72,7 +77,7 @@ class Layout:
             StoreError: The folder cannot be listed.
         """
         home = self.folder / name
-        with using_disk("list", home):
+        with explain_disk_errors("list", home):
             if self.folder.exists() and not self.folder.is_dir():
                 raise NotADirectoryError(20, "it is a file, not a folder")
             names = sorted(os.listdir(home)) if home.is_dir() else []
@@ -121,7 +126,7 @@ class Layout:
             StoreError: It cannot be moved.
         """
         name = self.move_aside(path)
-        self.notes.append(f"set aside {path} as {SET_ASIDE}/{name}: {reason}")
+        self.notes.append(f"set aside {path} as {_SET_ASIDE}/{name}: {reason}")
 
     def move_aside(self, path: Path) -> str:
         """Move a file out of the way, and return what it is called there.
@@ -132,11 +137,11 @@ class Layout:
         Raises:
             StoreError: It cannot be moved.
         """
-        home = self.folder / SET_ASIDE
+        home = self.folder / _SET_ASIDE
         target = home / path.relative_to(self.folder).as_posix().replace("/", "-")
         while target.exists():
             target = target.with_name(f"{uuid4().hex[:4]}-{target.name}")
-        with using_disk("set aside", path):
+        with explain_disk_errors("set aside", path):
             home.mkdir(exist_ok=True)
             os.replace(path, target)
         return target.name
@@ -155,7 +160,7 @@ class Layout:
         path = self.path(name, key)
         if path.exists():
             metadata = read_file_metadata(path)
-            with reading("it cannot be read"):
+            with explain_content_errors("it cannot be read"):
                 table = from_bytes(path.read_bytes(), columns)
         else:
             for archive in self.archives[name] or self.open_archives(name):
@@ -203,7 +208,7 @@ def read_file_metadata(path: Path) -> dict[str, Any]:
     """
     if not path.is_file():
         raise UnfitError("it is not a file")
-    with reading("it cannot be read"):
+    with explain_content_errors("it cannot be read"):
         schema = pq.read_schema(path)
     try:
         metadata = read_metadata(schema.metadata)

@@ -24,7 +24,7 @@ from sparq_sim.study.store.codec import (
     to_bytes,
     to_table,
 )
-from sparq_sim.study.store.errors import StoreError, UnfitError, reading
+from sparq_sim.study.store.errors import StoreError, UnfitError, explain_content_errors
 from sparq_sim.study.store.files import write_whole
 from sparq_sim.study.store.keys import list_plugins, name_family, name_play
 from sparq_sim.study.store.provenance import Contents, Machine
@@ -145,7 +145,7 @@ def load_trace(path: Path) -> Trace:
 
 
 def _unpack(content: bytes) -> Trace:
-    with reading("it is no archive of tables"):
+    with explain_content_errors("it is no archive of tables"):
         try:
             with ZipFile(BytesIO(content)) as archive:
                 tables = {
@@ -161,5 +161,5 @@ def _unpack(content: bytes) -> Trace:
     metadata = read_metadata(tables["rounds"].schema.metadata)
     if metadata.get("record") == "full" and "replies" not in tables:
         raise UnfitError("it holds no replies.parquet, though replies were saved")
-    with reading("its provenance is not whole"):
+    with explain_content_errors("its provenance is not whole"):
         return make_trace(tables["rounds"], tables.get("replies"), metadata)
