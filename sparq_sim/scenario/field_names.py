@@ -1,4 +1,4 @@
-"""Hints: which fields a table of a scenario can have."""
+"""Which fields a table of a scenario can have."""
 
 from __future__ import annotations
 

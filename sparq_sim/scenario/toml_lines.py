@@ -1,4 +1,4 @@
-"""Lines: find where in a TOML text each key and element begins."""
+"""Find where in a TOML text each key and element begins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Holdings: what a folder is said to hold, and whether a scenario belongs there."""
+"""What a folder is said to hold, and whether a scenario belongs there."""
 
 from __future__ import annotations
 

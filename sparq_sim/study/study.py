@@ -138,19 +138,19 @@ class Study:
         else:
             finished = dict(self.store.finished())
         plays, missing = self.plays(), self._plan.unfinished(finished)
-        tally = RunCounter(len(plays), self.notes, watch)
+        counter = RunCounter(len(plays), self.notes, watch)
         for key in {play.key for play in plays} - {play.key for play in missing}:
-            tally.resume(finished[key])
+            counter.resume(finished[key])
         del finished
-        tally.inform(None)
+        counter.inform(None)
         if missing:
             with _marked(self.store) as mark:
                 chosen = _choose(executor, self.scenarios.values(), self.notes)
-                self._play(missing, chosen, mark, tally)
-        return tally.report()
+                self._play(missing, chosen, mark, counter)
+        return counter.report()
 
     def _play(
-        self, plays: Sequence[PlayId], executor: PlayExecutor, mark: str, tally: RunCounter
+        self, plays: Sequence[PlayId], executor: PlayExecutor, mark: str, counter: RunCounter
     ) -> None:
         stuck: list[PlayId] = []
         pickles = _Pickles()
@@ -172,13 +172,13 @@ class Study:
                     continue
                 if outcome.files is not None:
                     self.store.keep(outcome.files)
-                tally.take(outcome)
+                counter.take(outcome)
         if stuck:
             self.notes.append(
                 "workers cannot rebuild the scenario (is it made of things defined in a script "
                 f"or a notebook?), so {len(stuck)} plays are computed in this process"
             )
-            self._play(stuck, InProcess(), mark, tally)
+            self._play(stuck, InProcess(), mark, counter)
 
 
 def _choose(
