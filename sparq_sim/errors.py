@@ -1,4 +1,4 @@
-"""Errors that a user can mend, the hints they carry, and text that is safe to show."""
+"""Errors that a user can fix, the hints they carry, and text that is safe to show."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 
 
 class SparqError(Exception):
-    """An error that a user can mend; the command line prints it without a traceback."""
+    """An error that a user can fix; the command line prints it without a traceback."""
 
 
 class PluginError(SparqError):

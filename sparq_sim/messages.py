@@ -63,7 +63,7 @@ class Query:
         if not all_finite(points):
             raise ValueError(f"points of a query must be finite, not {points.tolist()}")
         if not 0 <= self.asked_at < np.inf:
-            raise ValueError(f"asked_at must be a moment from 0 on, not {self.asked_at!r}")
+            raise ValueError(f"asked_at must be a finite time, 0 or more, not {self.asked_at!r}")
         object.__setattr__(self, "points", points)
 
     def row(self, number: int) -> Query:

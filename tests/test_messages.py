@@ -34,7 +34,9 @@ def test_a_query_refuses_points_of_another_shape(points: ArrayLike) -> None:
 
 @pytest.mark.parametrize("moment", [-1e-300, -1.0, math.nan, math.inf])
 def test_a_query_is_asked_at_a_moment_from_zero_on(moment: float) -> None:
-    with pytest.raises(ValueError, match=f"asked_at must be a moment from 0 on, not {moment!r}"):
+    with pytest.raises(
+        ValueError, match=f"asked_at must be a finite time, 0 or more, not {moment!r}"
+    ):
         query(asked_at=moment)
 
 

@@ -220,7 +220,7 @@ def compare_at_price(
         A contrast for each row of another optimizer.
 
     Raises:
-        AnalysisError: There is one optimizer only, none is called so, or no two replications can
+        AnalysisError: There is one optimizer only, none has this name, or no two replications can
             be paired.
     """
     _check_price(price)
@@ -228,9 +228,10 @@ def compare_at_price(
     if against is not None and against not in names:
         raise AnalysisError(f"no optimizer is called {against!r}: {did_you_mean(against, names)}")
     if len(names) < 2:
+        has = f"only {names[0]!r}" if names else "none"
         raise AnalysisError(
-            f"two optimizers are compared, and there is {' '.join(map(repr, names)) or 'none'}; "
-            "see what a swept field or an expert changes at a price by --between or --without"
+            f"--price alone compares two or more optimizers, and the study has {has}; "
+            "use it with --between FIELD or --without EXPERT"
         )
     reference = find_cheapest(found)[0] if against is None else against
     rows = list(group(found).values())
@@ -377,7 +378,7 @@ def _numbers(play: StoredSummary) -> tuple[float, float] | None:
 
 def _check_price(price: float) -> None:
     if not (isfinite(price) and price >= 0):
-        raise AnalysisError(f"the price is {price}; give a number from 0 on")
+        raise AnalysisError(f"the price is {price}; give a finite number, 0 or more")
 
 
 def _with_pairs(contrasts: Iterable[Contrast]) -> list[Contrast]:

@@ -60,7 +60,7 @@ def break_even(gaps: Gaps) -> BreakEven:
 
 
 def _not_above_zero(square: float, slope: float, constant: float) -> Ranges:
-    """Return where *square* p^2 + 2 *slope* p + *constant* <= 0, of prices p from 0 on."""
+    """Return where *square* p^2 + 2 *slope* p + *constant* <= 0, of prices p >= 0."""
     discriminant = slope**2 - square * constant
     if square == 0:
         edge = -constant / (2 * slope) if slope else 0.0

@@ -32,7 +32,7 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: a list of objects.")] = False,
     between: Annotated[
         str | None,
-        typer.Option(metavar="PATH", help="Compare the values of this swept field in pairs."),
+        typer.Option(metavar="FIELD", help="Compare the values of this swept field in pairs."),
     ] = None,
     without: Annotated[
         list[str] | None,
@@ -58,8 +58,8 @@ def compare(
 ) -> None:
     """Compare the optimizers of one or more studies.
 
-    With --between, --without or --price, compare in pairs what a swept value, an expert or the
-    price of queries changes.
+    With --between, --without or --price, compare in pairs: what changes with
+    a swept value, an expert or the price of queries.
     """
     from functools import partial
 
@@ -73,7 +73,7 @@ def compare(
     if between is not None and without:
         raise SparqError("--between and --without cannot be combined; use one at a time")
     if against is not None and (without or (between is None and price is None)):
-        raise SparqError("--against goes with --between PATH, or with --price alone")
+        raise SparqError("--against goes with --between FIELD, or with --price alone")
     studies = [Results.open(folder) for folder in folders]
     if between is not None or without or price is not None:
         if without:
@@ -129,12 +129,15 @@ def _print_comparisons(
                 continue
             name = study.title or str(study.folder)
             priced = price is not None
-            console.print(contrast_table(name, answer.rows, priced=priced, width=console.width))
+            table = contrast_table(name, answer.rows, priced=priced, width=console.width)
+            console.print(table)
             for remark in answer.remarks:
                 say(remark)
             if price is not None:
+                shown = any(column.header == "regret + price" for column in table.columns)
+                subject = "Regret + price is the" if shown else "The difference is in"
                 say(
-                    "Regret + price is the average regret plus the spending per round, at a price "
+                    f"{subject} average regret plus the spending per round, at a price "
                     f"of {price:g} per unit of cost.\nBelow the break-even price, the one that "
                     "spends more is better; its 95 % interval is in brackets."
                 )

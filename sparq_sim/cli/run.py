@@ -54,8 +54,7 @@ def run(
 ) -> None:
     """Run a scenario: play all its optimizers, settings and replications.
 
-    Plays that the folder already holds are reused, so an interrupted run continues where it
-    stopped.
+    Plays that the folder already holds are reused: an interrupted run continues.
     """
     from rich.console import Console
 

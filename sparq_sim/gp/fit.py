@@ -285,7 +285,9 @@ def fit(
         ValueError: If there are no observations, they are not good, or a name or bound is wrong.
     """
     if starts < 1:
-        raise ValueError(f"{starts} starts: give at least 1, the kernel as it is")
+        raise ValueError(
+            f"starts is {starts}; give at least 1, which starts at the kernel as it is"
+        )
     rows = check_points(points)
     if not len(rows):
         raise ValueError("no observations to fit a kernel to: give at least one")

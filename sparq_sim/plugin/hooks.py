@@ -211,7 +211,7 @@ def describe_near_miss(given: str, meant: str) -> str:
         given: The name that is there.
         meant: The name of the hook.
     """
-    return f"{given!r} is nothing that is used: did you mean {meant!r}?"
+    return f"{given!r} is not the name of a hook, so it is never called: did you mean {meant!r}?"
 
 
 def check_hooks(who: str, started: object, hooks: Sequence[Hook]) -> None:

@@ -219,4 +219,4 @@ def check_numbers(
 def _bounds(least: float, most: float) -> str:
     if least == -inf:
         return ""
-    return f" from {least:g} on" if most == inf else f" from {least:g} to {most:g}"
+    return f", {least:g} or more" if most == inf else f" from {least:g} to {most:g}"

@@ -95,7 +95,7 @@ def _table(
             table.add_row(label, *setting, number, style="dim")
     if not reference_levels and summaries:
         count = _count([each.plays for each in summaries], "play")
-        table.caption = f"{count} per row: mean ± half its 95 % interval"
+        table.caption = f"{count} per row: mean ± half the width of its 95 % interval"
     return table
 
 
@@ -158,18 +158,16 @@ def legend(table: Table, *, replications: int, marked: bool) -> str:
         replications: How many there are of each play.
         marked: Whether a number is marked as impossible.
     """
+    names = [str(column.header) for column in table.columns if column.header in _MEANINGS]
+    width = max(map(len, names), default=0) + 2
     lines = [
         f"{replications} replication{'' if replications == 1 else 's'}: "
-        "mean ± half its 95 % interval",
-        *(
-            f"{column.header:8} {_MEANINGS[str(column.header)]}"
-            for column in table.columns
-            if column.header in _MEANINGS
-        ),
+        "mean ± half the width of its 95 % interval",
+        *(f"{name:{width}}{_MEANINGS[name]}" for name in names),
     ]
     if marked:
-        lines.append(f"{_MARK.strip():8} regret below 0, which is impossible: see the notes")
-    lines.append("The last lines are what simple policies with full knowledge would get.")
+        lines.append(f"{_MARK.strip():{width}}regret below 0, which is impossible: see the notes")
+    lines.append("The rows below the optimizers show simple policies for comparison.")
     return "\n".join(lines)
 
 
@@ -230,7 +228,7 @@ def _contrast_table(
         setting = [_safe(_shown(each.setting.get(path, ""))) for path in varied]
         table.add_row(_safe(each.optimizer), *setting, *(cells[key] for key in headings))
     count = _count([each.difference.count for each in contrasts], "pair")
-    table.caption = f"{count} per row: mean difference ± half its 95 % interval"
+    table.caption = f"{count} per row: mean difference ± half the width of its 95 % interval"
     if fixed:
         told = ", ".join(f"{names[path]} {_shown(value)}" for path, value in fixed.items())
         table.caption += f"; in all rows {_safe(told)}"
@@ -325,19 +323,13 @@ def _all_in_words(expert: str, found: Sequence[Contrast], *, of: int) -> str:
         verdict: [format_setting(each.setting) for each in found if each.verdict == verdict]
         for verdict in ("worse", "better", "equal", "unclear")
     }
-    told = []
-    if where["worse"]:
-        told.append(f"harms in {len(where['worse'])} ({'; '.join(where['worse'])})")
-    if where["better"]:
-        told.append(f"helps in {len(where['better'])}")
-    if where["equal"]:
-        told.append(f"makes no difference in {len(where['equal'])}")
-    if where["unclear"]:
-        told.append(f"is unclear in {len(where['unclear'])}, because the interval includes 0")
+    harmed = f" ({'; '.join(where['worse'])})" if where["worse"] else ""
+    why = " (interval includes 0)" if where["unclear"] else ""
     return (
-        f"The expert {expert!r} and {found[0].optimizer}, in "
+        f"Effect of the expert {expert!r} on {found[0].optimizer} in "
         f"{len(found)}{f' of {of}' if of > len(found) else ''} settings: "
-        f"{', '.join(told)}."
+        f"helps {len(where['better'])}, harms {len(where['worse'])}{harmed}, "
+        f"none {len(where['equal'])}, unclear {len(where['unclear'])}{why}."
     )
 
 

@@ -26,7 +26,7 @@ def find_file(source: str | Path) -> Path:
         source: The path of the file, which need not exist, or the name of a bundled scenario.
 
     Raises:
-        ScenarioError: No file and no scenario is called so, or several scenarios are.
+        ScenarioError: No file and no scenario has this name, or several scenarios have.
     """
     path = Path(source)
     if isinstance(source, Path) or path.suffix == ".toml" or path.is_absolute():
@@ -41,7 +41,7 @@ def find_file(source: str | Path) -> Path:
     if path.is_file():
         return path
     hint = "; ".join([did_you_mean(source, claims), *broken])
-    raise ScenarioError(f"{source}: no such file, and no scenario is called so; {hint}")
+    raise ScenarioError(f"{source}: no such file, and no scenario has this name; {hint}")
 
 
 def _find_claims() -> tuple[dict[str, list[Path]], list[str]]:

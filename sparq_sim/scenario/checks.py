@@ -50,7 +50,8 @@ def find_bad_names(scenario: Scenario) -> Iterator[Finding]:
     """
     for name in scenario.experts:
         if name in (REWARD, AGENT_NAME) or ">" in name:
-            reason = f"no expert may be called so, as {REWARD!r} or {AGENT_NAME!r}, nor with >"
+            taken = f"{REWARD!r}, {AGENT_NAME!r} and names with > are reserved"
+            reason = f"no expert may have this name: {taken}"
             yield ("experts", name), f"{reason}; rename it"
     try:
         policies = {name: each.channel.policy for name, each in scenario.experts.items()}

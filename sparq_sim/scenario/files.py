@@ -109,7 +109,7 @@ def _find_extended(extends: Any, file: Path, layer: Layer) -> Path:
         raise ScenarioError(f"{where}: extends: {error}") from error
     found = found if found.is_absolute() else file.parent / extends
     if not found.exists():
-        hint = _suggest_bundled(Path(extends)) or f"it is sought at {found}"
+        hint = _suggest_bundled(Path(extends)) or f"it was looked for at {found}"
         raise ScenarioError(f"{where}: extends: {extends!r}: no such file; {hint}")
     return found
 

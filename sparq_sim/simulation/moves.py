@@ -89,7 +89,7 @@ def _note_effort(move: Move, who: str) -> Move:
     effort: Any = move.effort
     if not (isinstance(effort, int | float | np.number) and 0 <= effort < inf):
         raise PluginError(
-            f"{who} states the effort {effort!r:.80}; expected a finite number from 0 on"
+            f"{who} states the effort {effort!r:.80}; expected a finite number, 0 or more"
         )
     return replace(move, notes={**move.notes, "effort": float(effort)}, effort=float(effort))
 

@@ -102,7 +102,7 @@ def play(
     """Play one optimizer against one environment in virtual time, and return the trace.
 
     The same arguments give the same trace, and each source draws from streams of its own: adding
-    an expert changes nobody else's chance.
+    an expert changes no other random number.
 
     Args:
         optimizer: What plays.
@@ -113,8 +113,9 @@ def play(
             expert alone, who then answers at once, exactly and for free.
         feedback: The channel over which the reward of each play arrives; by default at once and
             without noise.
-        seed: The number from which all chance is made, from 0 on.
-        replication: Which of several plays with this seed it is, from 0: each has other chance.
+        seed: The number from which all random numbers are made; 0 or more.
+        replication: Which of several plays with this seed it is, from 0: each has other random
+            numbers.
         landscape: A started environment of this seed and replication, to share what takes long to
             compute; by default the environment is started here.
         watch: Called with what happened after each round.

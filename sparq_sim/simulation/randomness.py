@@ -15,17 +15,17 @@ class Streams:
     """All the randomness of one play. The same seed, replication and name give the same stream.
 
     Args:
-        seed: The seed of the study or play, from 0 on.
-        replication: The number of the replication, from 0 on.
+        seed: The seed of the study or play, 0 or more.
+        replication: The number of the replication, 0 or more.
 
     Raises:
-        ValueError: If either is not a whole number from 0 on.
+        ValueError: If either is not a whole number, 0 or more.
     """
 
     def __init__(self, seed: int, replication: int = 0) -> None:
         for name, number in (("seed", seed), ("replication", replication)):
             if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-                raise ValueError(f"{name} must be a whole number from 0 on, not {number!r}")
+                raise ValueError(f"{name} must be a whole number, 0 or more, not {number!r}")
         self._root = f"{seed}/{replication}/".encode()
 
     def key(self, name: str) -> np.ndarray[Any, np.dtype[np.uint64]]:

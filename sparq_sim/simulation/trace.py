@@ -185,7 +185,8 @@ def first_difference(one: Trace, other: Trace) -> str | None:
         theirs: Columns = getattr(other, name)
         columns = sorted((mine.keys() | theirs.keys()) - {WALL})
         if missing := [c for c in columns if c not in mine or c not in theirs]:
-            return f"{name}: only one has the column {missing[0]}"
+            which = "first" if missing[0] in mine else "second"
+            return f"{name}: only the {which} has the column {missing[0]}"
         parting = {c: _first_unequal(mine[c], theirs[c]) for c in columns}
         rows = [row for row in parting.values() if row is not None]
         if rows:

@@ -13,6 +13,7 @@ from sparq_sim.study.differences import explain_replacement
 from sparq_sim.study.results import Results
 from sparq_sim.study.settings import format_setting
 from sparq_sim.study.store import Label, Setting, StoredSummary, StoreError
+from sparq_sim.study.store.errors import explain_no_play
 from sparq_sim.study.store.keys import list_plugins, name_family
 from sparq_sim.study.study import Study
 
@@ -116,7 +117,7 @@ def _rows(results: Results) -> tuple[list[list[StoredSummary]], int]:
     """
     found = results.finished()
     if not found:
-        raise StoreError(f"there is no finished play in {results.folder}")
+        raise StoreError(explain_no_play(results.folder))
     ((seed, _),) = Counter(each.seed for each in found).most_common(1)
     rows: dict[Label, list[StoredSummary]] = {}
     for each in found:

@@ -22,6 +22,7 @@ from sparq_sim.study.store import (
     canonical,
 )
 from sparq_sim.study.store.codec import TABLES, join_tables, read_metadata
+from sparq_sim.study.store.errors import explain_no_play
 from sparq_sim.study.store.folder import compact
 from sparq_sim.study.store.layout import SCENARIO
 from sparq_sim.study.store.protocol import read_play
@@ -67,7 +68,7 @@ class Results:
         described = read_holdings(home)
         found = home.finished()
         if not found and not (begun and described):
-            raise StoreError(f"there is no finished play in {home.folder}")
+            raise StoreError(explain_no_play(home.folder))
         families = {play["family"] for held in described[:1] for play in held.plays}
         if not families and _are_mixed(found.values()):
             raise StoreError(
@@ -160,7 +161,10 @@ class Results:
             raise StoreError("replies were not recorded; run the scenario with record = 'full'")
         tables = [self.store.load(each.key, what) for each in finished]
         if not tables:
-            raise StoreError(f"there is no finished play in {self.store}")
+            place = self.store
+            raise StoreError(
+                explain_no_play(place.folder if isinstance(place, FolderStore) else place)
+            )
         return join_tables(tables)
 
     def compact(self) -> None:

@@ -78,7 +78,7 @@ def list_values(settings: Iterable[Setting], path: str) -> list[object]:
 
 
 def find_path(name: str, paths: Sequence[str]) -> str:
-    """Return the swept path that is called so, in full or by its last words.
+    """Return the swept path that has this name, in full or by its last words.
 
     Args:
         name: What a user calls it.

@@ -155,7 +155,7 @@ def hook_laws(
         hook.name: make_law(model, _state_law(hook), violation_of(hook), basis)
         for hook in _hooks_with_law(start, hooks)
     }
-    spelling = make_law(model, "no name is that of a hook misspelt", find_misspellings, basis)
+    spelling = make_law(model, "no name is a misspelt name of a hook", find_misspellings, basis)
     return {**laws, "spelling": spelling}
 
 

@@ -205,7 +205,9 @@ def test_what_cannot_be_compared_is_refused(study: Results) -> None:
         compare_at_price(found, -1)
     with pytest.raises(AnalysisError, match="did you mean 'uniform'"):
         compare_at_price(found, 1, against="unifrom")
-    with pytest.raises(AnalysisError, match="two optimizers are compared, and there is 'uniform'"):
+    with pytest.raises(
+        AnalysisError, match="two or more optimizers, and the study has only 'uniform'"
+    ):
         compare_at_price([play for play in found if play.optimizer == "uniform"], 1)
 
 

@@ -130,8 +130,8 @@ def test_of_several_settings_those_with_harm_are_named() -> None:
     ]
     (text,) = expert_in_words("liar", found)
     assert text == (
-        "The expert 'liar' and mine, in 4 settings: harms in 1 (transit 3), helps in 1, makes no "
-        "difference in 1, is unclear in 1, because the interval includes 0."
+        "Effect of the expert 'liar' on mine in 4 settings: helps 1, harms 1 (transit 3), none 1, "
+        "unclear 1 (interval includes 0)."
     )
 
 

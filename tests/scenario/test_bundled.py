@@ -51,7 +51,7 @@ def test_a_folder_of_results_hides_no_bundled_scenario(
 
 def test_an_unknown_name_is_answered_with_the_one_that_was_meant() -> None:
     assert problem("sinthetic") == (
-        "sinthetic: no such file, and no scenario is called so; did you mean 'synthetic'?"
+        "sinthetic: no such file, and no scenario has this name; did you mean 'synthetic'?"
     )
 
 

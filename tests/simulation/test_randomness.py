@@ -82,9 +82,9 @@ def test_the_first_replication_is_number_zero() -> None:
 @pytest.mark.parametrize("bad", [-1, 1.0, "7", None, math.nan])
 def test_a_seed_that_is_no_whole_number_from_zero_on_is_refused_by_value(bad: object) -> None:
     number = cast("int", bad)  # What a caller without a type checker may pass.
-    with pytest.raises(ValueError, match=f"seed must be a whole number from 0 on, not {bad!r}"):
+    with pytest.raises(ValueError, match=f"seed must be a whole number, 0 or more, not {bad!r}"):
         Streams(number)
-    with pytest.raises(ValueError, match=f"replication must be a whole number .* not {bad!r}"):
+    with pytest.raises(ValueError, match=f"replication must be a whole number, .* not {bad!r}"):
         Streams(0, number)
 
 

@@ -232,6 +232,14 @@ def test_the_table_has_a_row_a_round_and_a_play_can_be_read_back(tmp_path: Path)
         study.results.table("turns")  # type: ignore[arg-type]
 
 
+def test_a_folder_that_does_not_exist_is_named_with_the_remedy(tmp_path: Path) -> None:
+    missing = tmp_path / "missing"
+    remedy = f"sparq-sim run SCENARIO --out {re.escape(str(missing))}"
+    with pytest.raises(StoreError, match=f"missing: no such folder; check the path, .*{remedy}"):
+        Results.open(missing)
+    assert not missing.exists()
+
+
 def test_an_empty_folder_is_no_study(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no finished play"):
         Results.open(tmp_path)

@@ -281,7 +281,7 @@ def test_sound_hooks_pass() -> None:
         (CoarseModest, "coarse: no point beats best; seen: "),
         (NoCells, "cell_count is a whole number above 0; seen: cell_count must be .*, not 0"),
         (Curt, r"observe can be called with \(points, time, rng\); seen: observe must be callable"),
-        (Availible, r"no name is that of a hook misspelt; .* did you mean 'available'\?"),
+        (Availible, r"no name is a misspelt name of a hook; .* did you mean 'available'\?"),
     ],
 )
 def test_a_landscape_whose_hook_breaks_a_law_is_told_which(

@@ -341,7 +341,7 @@ def test_an_expert_may_broadcast() -> None:
         (Beacon(function=accident), "broadcasts Estimates .*; seen: .*KeyError: 'sensor 7'"),
         (Shouting(), r"broadcast can be awaited with \(world\); .*must be an async method"),
         (Dumb(), r"answer can be awaited with \(query, world\); seen: answer is missing"),
-        (Brodcasting(), r"no name is that of a hook misspelt; .*did you mean 'broadcast'\?"),
+        (Brodcasting(), r"no name is a misspelt name of a hook; .*did you mean 'broadcast'\?"),
     ],
 )
 def test_an_expert_whose_method_breaks_a_law_is_told_which(expert: Expert, law: str) -> None:

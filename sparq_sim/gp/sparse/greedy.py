@@ -121,7 +121,7 @@ def pivoted_cholesky(
         raise ValueError(f"size is {size}: ask for 0 points or more")
     check_tolerance(tolerance)
     if not (np.isfinite(variances).all() and (variances >= 0).all()):
-        raise ValueError("a variance k(x, x) is negative or not finite: mend the kernel")
+        raise ValueError("a variance k(x, x) is negative or not finite: fix the kernel")
     limit = min(size, len(variances))
     schur, floor = variances.copy(), tolerance * variances
     factor = np.empty((limit, len(variances)))
@@ -155,7 +155,7 @@ def pivoted_cholesky(
     if (variances - np.einsum("ij,ij->j", factor, factor) < -INDEFINITE * variances).any():
         raise ValueError(
             "the kernel matrix is not symmetric and positive semidefinite: give k(X, X) of one set "
-            "of points, or mend the kernel"
+            "of points, or fix the kernel"
         )
     return np.array(pivots, dtype=np.intp), factor
 

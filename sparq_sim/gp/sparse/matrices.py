@@ -26,7 +26,7 @@ TIE = 1e-9
 """Two exact ways to compute one number differ by less than this, relatively."""
 INDEFINITE = 1e-6
 """A kernel matrix may be indefinite by rounding, never by this much, relatively."""
-NOT_FINITE = "a kernel value is not finite: mend the kernel or the points"
+NOT_FINITE = "a kernel value is not finite: fix the kernel or the points"
 """The message where a kernel matrix is not finite."""
 
 _LEAST_TOLERANCE = 1e-14
@@ -80,7 +80,7 @@ def spectrum(matrix: Matrix) -> tuple[Values, Matrix]:
     values, vectors = np.linalg.eigh(check_covariance(matrix))
     if len(values) and values[0] < -INDEFINITE * values[-1]:
         raise ValueError(
-            f"the kernel matrix has the eigenvalue {values[0]:.3g}: mend the kernel, "
+            f"the kernel matrix has the eigenvalue {values[0]:.3g}: fix the kernel, "
             "which must be positive semidefinite"
         )
     return np.maximum(values, 0.0), vectors

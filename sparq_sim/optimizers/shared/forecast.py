@@ -62,10 +62,10 @@ class Forecast(Predictor):
         return stds
 
     def mean_gradient(self, point: Point) -> Point:
-        raise NotImplementedError("a filter knows its candidates only")
+        raise NotImplementedError("a filter predicts at its candidates only, not at other points")
 
     def std_gradient(self, point: Point) -> Point:
-        raise NotImplementedError("a filter knows its candidates only")
+        raise NotImplementedError("a filter predicts at its candidates only, not at other points")
 
     @property
     def log_determinant(self) -> float:
@@ -73,4 +73,6 @@ class Forecast(Predictor):
 
     def _refuse_points(self, points: ArrayLike | None) -> None:
         if points is not None:
-            raise NotImplementedError("a filter knows its candidates only")
+            raise NotImplementedError(
+                "a filter predicts at its candidates only, not at other points"
+            )

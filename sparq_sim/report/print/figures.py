@@ -201,7 +201,7 @@ def _choose(data: ChartData, where: Setting) -> ChartData:
 
 
 def _find_value(data: ChartData, name: str, value: object) -> tuple[str, object]:
-    """Find the parameter that is called so, in full or by its last word, and its value."""
+    """Find the parameter that has this name, in full or by its last word, and its value."""
     path = find_path(name, data.swept_paths)
     return path, find_value(value, data.values(path), path)
 

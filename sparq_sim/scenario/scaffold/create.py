@@ -121,6 +121,6 @@ def _write(home: Path, files: Mapping[str, str]) -> list[Path]:
                 home.rmdir()
         place = error.filename or home
         raise SparqError(
-            f"{place}: cannot be written: {error.strerror}; mend that, or name another folder"
+            f"{place}: cannot be written: {error.strerror}; fix that, or name another folder"
         ) from error
     return written

@@ -66,14 +66,16 @@ class Channel(Model):
     def _in_order(cls, outages: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float], ...]:
         for start, end in outages:
             if not 0 <= start < end:
-                raise ValueError(f"an outage lasts from 0 or later to later, not {start} to {end}")
+                raise ValueError(
+                    f"an outage starts at 0 or later and ends after that, not {start} to {end}"
+                )
         return outages
 
     @field_validator("faults")
     @classmethod
     def _at_most_all(cls, faults: tuple[FaultModel, ...]) -> tuple[FaultModel, ...]:
         if (total := sum(fault.share for fault in faults)) > 1 + 1e-9:
-            raise ValueError(f"shares of faults sum to {total:g}; at most 1 of 1 can go wrong")
+            raise ValueError(f"shares of faults sum to {total:g}; their sum must be at most 1")
         return faults
 
     @model_validator(mode="after")

@@ -249,7 +249,7 @@ def read_column(file: Path, column: str) -> tuple[float, ...]:
 
     Raises:
         ValueError: If the file cannot be read, has no such column, no number in it, or a cell that
-            is not a number from 0 on.
+            is not a finite number, 0 or more.
     """
     try:
         with file.open(newline="", encoding="utf-8-sig") as lines:
@@ -273,7 +273,9 @@ def read_column(file: Path, column: str) -> tuple[float, ...]:
         except ValueError:
             number = math.nan
         if not 0 <= number < math.inf:
-            raise ValueError(f"{file}, line {line}, {column}: {cell!r} is no number from 0 on")
+            raise ValueError(
+                f"{file}, line {line}, {column}: {cell!r} is not a finite number, 0 or more"
+            )
         numbers.append(number)
     if not numbers:
         raise ValueError(f"{file} has no number in column {column!r}")

@@ -49,7 +49,7 @@ def check_duration(duration: float) -> float:
         ValueError: If it is negative or not a number.
     """
     if not duration >= 0:
-        raise ValueError(f"a duration must be a number from 0 on, not {duration!r}")
+        raise ValueError(f"a duration must be a number, 0 or more, not {duration!r}")
     return duration
 
 

@@ -163,11 +163,11 @@ async def compute(
         takes: How long that is declared to last, in clock units, also if it fails.
 
     Raises:
-        ValueError: The declared time is no finite number from 0 on.
+        ValueError: The declared time is not a finite number, 0 or more.
         TypeError: The function is asynchronous.
     """
     if not 0 <= takes < inf:
-        raise ValueError(f"takes must be a finite number from 0 on, not {takes!r}")
+        raise ValueError(f"takes must be a finite number, 0 or more, not {takes!r}")
     ends = (began := clock.now) + takes
     try:
         result = await clock.compute(lambda _: function(*arguments), began)

@@ -11,7 +11,13 @@ import pyarrow as pa
 
 from sparq_sim.errors import SparqError
 
-__all__ = ["StoreError", "UnfitError", "explain_content_errors", "explain_disk_errors"]
+__all__ = [
+    "StoreError",
+    "UnfitError",
+    "explain_content_errors",
+    "explain_disk_errors",
+    "explain_no_play",
+]
 
 
 class StoreError(SparqError):
@@ -20,6 +26,20 @@ class StoreError(SparqError):
 
 class UnfitError(Exception):
     """A file is foreign, truncated or corrupted; the message says how."""
+
+
+def explain_no_play(place: object) -> str:
+    """Return the message for a place without a finished play, with the remedy.
+
+    Args:
+        place: The folder, or another store of plays.
+    """
+    if isinstance(place, Path) and not place.is_dir():
+        return (
+            f"{place}: no such folder; check the path, or run a scenario into it: "
+            f"sparq-sim run SCENARIO --out {place}"
+        )
+    return f"there is no finished play in {place}; run the scenario there first"
 
 
 @contextmanager
@@ -42,7 +62,7 @@ def explain_disk_errors(what: str, path: Path) -> Iterator[None]:
         name = errorcode.get(error.errno or 0, type(error).__name__)
         raise StoreError(
             f"cannot {what} {path}: {name}, {error.strerror or error}; "
-            "free space, mend the permissions or choose another folder, and run again"
+            "free space, fix the permissions or choose another folder, and run again"
         ) from error
 
 

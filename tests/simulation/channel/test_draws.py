@@ -255,7 +255,7 @@ def test_a_missing_column_is_named_with_those_there_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cell", ["soon", "-1", "nan", "inf", "1.5s"])
 def test_a_cell_that_is_no_number_is_named_with_its_line(tmp_path: Path, cell: str) -> None:
     file = written(tmp_path, f"host,seconds\na,1\nb,{cell}\nc,2\n")
-    complaint = f"latency.csv, line 3, seconds: '{cell}' is no number from 0 on"
+    complaint = f"latency.csv, line 3, seconds: '{cell}' is not a finite number, 0 or more"
     with pytest.raises(ValidationError, match=complaint):
         read({"kind": "empirical", "file": file, "column": "seconds"})
 

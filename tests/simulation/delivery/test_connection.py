@@ -651,5 +651,5 @@ def test_noise_that_does_not_fit_the_domain_is_refused_at_the_door() -> None:
 
 @pytest.mark.parametrize("outage", [(4, 2), (-1, 2), (nan, 2), (3, 3)])
 def test_an_outage_that_is_none_is_refused(outage: tuple[float, float]) -> None:
-    with pytest.raises(ValueError, match="an outage lasts"):
+    with pytest.raises(ValueError, match="an outage starts at 0 or later"):
         Channel(outages=(outage,))

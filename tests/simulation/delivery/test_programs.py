@@ -262,7 +262,7 @@ def test_a_function_that_finds_no_next_fails_the_query_alike_under_both_clocks()
 @pytest.mark.parametrize("takes", [-1.0, nan, inf])
 def test_a_time_that_is_none_is_refused(takes: float) -> None:
     (reason,) = answers(virtually(Heavy(takes=takes), rounds=1), "reason")
-    assert f"takes must be a finite number from 0 on, not {takes!r}" in reason
+    assert f"takes must be a finite number, 0 or more, not {takes!r}" in reason
 
 
 class Mistaken(Teller):

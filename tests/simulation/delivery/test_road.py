@@ -115,7 +115,7 @@ def test_the_reward_has_no_fallback() -> None:
         ),
         (
             {"faults": [{"kind": "nan", "share": 0.6}, {"kind": "late", "share": 0.6}]},
-            "shares of faults sum to 1.2; at most 1 of 1 can go wrong",
+            "shares of faults sum to 1.2; their sum must be at most 1",
         ),
         ({"faults": [{"kind": "nan", "share": 1.1}]}, "less than or equal to 1"),
         ({"faults": [{"kind": "fire"}]}, "no fault is called 'fire': there are: clock-skew"),
