@@ -35,7 +35,7 @@ class MoveChecker:
         self._domain = domain
         self._experts = experts
         self._notes_effort = notes_effort
-        self._numbers: set[int] = set()
+        self._ids_used: set[int] = set()
 
     def check(self, move: Move, now: float) -> Move:
         """Return a *move* that is made *now*, ready to be carried out.
@@ -56,13 +56,13 @@ class MoveChecker:
                     f"{who} asks {query.source!r}, no expert of this play: "
                     f"{did_you_mean(query.source, self._experts)}"
                 )
-            if query.id < 1 or query.id in self._numbers:
+            if query.id < 1 or query.id in self._ids_used:
                 raise PluginError(
                     f"{who} numbers a query {query.id}; ids are positive and never used twice"
                 )
             if query.asked_at != now:
                 raise PluginError(f"{who} dates a query {query.asked_at}; now is {now}")
-            self._numbers.add(query.id)
+            self._ids_used.add(query.id)
         if self._notes_effort:
             move = _note_effort(move, who)
         try:

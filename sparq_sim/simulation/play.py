@@ -56,6 +56,7 @@ class Played:
     """What the optimizer is called, if it has a name."""
 
     def __post_init__(self) -> None:
+        check_model("feedback", Channel, self.feedback)
         _check_parts(self.optimizer, self.environment, self.rules, self.experts)
 
     @property

@@ -57,7 +57,7 @@ class Record:
     heard: bool
     """Whether the asker is told; a lost answer goes unheard."""
     round: int
-    """The round in which it was asked."""
+    """The round in which it was sent."""
     asker: str
     """Who asked: the agent or an expert."""
     served_at: float

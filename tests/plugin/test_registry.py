@@ -291,6 +291,7 @@ def test_allowing_imports_changes_nothing_for_installed_names() -> None:
     [
         ({"optimizer": Asker}, r"optimizer: .*sparq_sim\.Optimizer, as Asker\(…\) makes, not <cla"),
         ({"environment": Teller()}, r"environment: .*sparq_sim\.Environment, not Teller\("),
+        ({"feedback": 3}, r"feedback: expected an instance of sparq_sim\.Channel, not 3"),
         ({"rules": 5}, r"rules: expected an instance of sparq_sim\.Rules, not 5"),
         ({"experts": {"a": 3}}, r"expert 'a': expected an instance of sparq_sim\.Expert, not 3"),
         ({"experts": {"a": (Teller(), 3)}}, r"channel of expert 'a': .*sparq_sim\.Channel, not 3"),

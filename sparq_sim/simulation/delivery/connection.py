@@ -25,7 +25,9 @@ __all__ = ["Connection"]
 
 
 class Connection:
-    """A source behind its channel: the innermost link, where a question becomes requests.
+    """A source behind its channel: the innermost link.
+
+    Without a policy it makes the requests for a question itself; with one, `Retrying` does.
 
     Requests go down to the source's `Service`; records of what became of them come back.
     """

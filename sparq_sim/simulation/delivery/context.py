@@ -64,7 +64,7 @@ class PlayContext:
         self.in_flight[request] = None
         request.cost = 0.0
 
-    def release(self, request: Request) -> bool:
+    def let_go(self, request: Request) -> bool:
         """Hold a request no longer; it belongs to the round of now.
 
         Args:

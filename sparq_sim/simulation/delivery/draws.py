@@ -167,13 +167,17 @@ class QueryDraws:
         def total(whole: Draw, per_point: Draw) -> float:
             return float(whole.sample(rng, 1)[0] + per_point.sample(rng, size).sum())
 
-        cost = total(channel.cost, channel.cost_per_point)
-        service = total(channel.service, channel.service_per_point)
-        transit = float(channel.transit.sample(rng, 1)[0])
-        # At the chance of now: in a burst of losses, another attempt meets the same burst.
-        lost = bool(rng.random() < self._loss_chance())
-        units = None if self._noiseless else channel.noise.units(rng, size)
-        fault = _draw_faults(channel, rng, 1)[0] if channel.faults else None
+        try:
+            cost = total(channel.cost, channel.cost_per_point)
+            service = total(channel.service, channel.service_per_point)
+            transit = float(channel.transit.sample(rng, 1)[0])
+            # At the chance of now: in a burst of losses, another attempt meets the same burst.
+            lost = bool(rng.random() < self._loss_chance())
+            units = None if self._noiseless else channel.noise.units(rng, size)
+            fault = _draw_faults(channel, rng, 1)[0] if channel.faults else None
+        except HookError as error:
+            source = before.question.query.source
+            raise HookError(f"the channel to {source!r}: {error}") from error
         query = before.question.query
         subquery = query if size == len(query.points) else _about(query, rows)
         lost = lost or (fault is not None and fault.loses)

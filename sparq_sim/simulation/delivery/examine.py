@@ -15,7 +15,7 @@ from sparq_sim.messages import Estimate, Notes
 from sparq_sim.plugin.frames import locate_error
 from sparq_sim.simulation.records import Fate
 
-__all__ = ["Measured", "Refused", "describe_error", "examine"]
+__all__ = ["Measured", "Refused", "describe_error", "examine", "name_blamed"]
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
@@ -52,13 +52,16 @@ class Refused:
     reason: str
     """Why."""
 
-    def reason_of(self, source: str) -> str:
-        """Return the reason, with the name of the *source* where it is at fault.
 
-        Args:
-            source: The name of the source.
-        """
-        return f"{source} {self.reason}" if self.fate == Fate.INVALID else self.reason
+def name_blamed(source: str, fate: Fate, reason: str) -> str:
+    """Return the reason of a failure, with the name of the source where it is to blame.
+
+    Args:
+        source: Its name.
+        fate: What became of the request.
+        reason: Why, without a name.
+    """
+    return f"{source} {reason}" if fate == Fate.INVALID else reason
 
 
 def examine(given: object, count: int, now: float) -> Measured | Refused:

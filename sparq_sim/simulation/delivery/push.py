@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sparq_sim.errors import LiveOnlyError, PluginError
 from sparq_sim.plugin.expert import Broadcasting
-from sparq_sim.simulation.delivery.examine import Refused, describe_error, examine
+from sparq_sim.simulation.delivery.examine import describe_error, examine, name_blamed
 from sparq_sim.simulation.delivery.request import Request
 from sparq_sim.simulation.records import Fate
 
@@ -86,9 +86,8 @@ async def broadcast(connection: Connection, source: Broadcasting) -> None:
         somewhere = context.landscape.domain.cover(1)[:1]
         request = connection.own_request(world.open(somewhere))
         request.cost = 0.0
-        refused = Refused(Fate.INVALID, describe_error(error))
-        reason = refused.reason_of(connection.name)
-        request.fail(refused.fate, reason, now=context.clock.now)
+        reason = name_blamed(connection.name, Fate.INVALID, describe_error(error))
+        request.fail(Fate.INVALID, reason, now=context.clock.now)
     finally:
         if world.lent is not None and world.lent.forgotten:
             connection.service.warn_of_forgotten(world.lent)

@@ -58,7 +58,7 @@ class RateLimited:
 
     def _take_turn(self, rate: Rate) -> None:
         request = self._queue[0]
-        if self._context.release(request):  # One that was given up takes nobody's place.
+        if self._context.let_go(request):  # One that was given up takes nobody's place.
             self._count(request)
             self._connection.send(request)
         self._queue.popleft()  # Not before: it may fail at once, and line up again.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import nan
 from typing import TypeAlias
 
@@ -15,7 +15,7 @@ from sparq_sim.messages import AGENT_NAME, Answer, Failure, Query, Reply
 from sparq_sim.simulation.channel.faults import FaultModel
 from sparq_sim.simulation.channel.noise import Noise
 from sparq_sim.simulation.clock.protocol import Process
-from sparq_sim.simulation.delivery.examine import Measured
+from sparq_sim.simulation.delivery.examine import Measured, name_blamed
 from sparq_sim.simulation.records import Fate, Record
 
 __all__ = ["Drawn", "OnRecord", "Question", "Request", "Rows"]
@@ -30,8 +30,10 @@ Rows: TypeAlias = NDArray[np.intp]
 class Question:
     """Rows of a query that somebody wants one source to answer.
 
-    It goes down the links to the source. Whatever becomes of a row is told to `on_record` once;
-    attempts that another attempt follows are not told, only written to the trace.
+    It goes down the links to the source, and records come back to `on_record`: one with the end
+    of each row, which the asker hears unless it says otherwise; and, where a source answers twice
+    or too late, further ones that nobody hears, with a fate in `UNASKED`. An attempt that another
+    attempt follows is written to the trace only.
     """
 
     query: Query
@@ -45,6 +47,13 @@ class Question:
     path: str = AGENT_NAME
     """Through whom it is asked, as in "committee>member". It names the random streams, so that
     nobody shifts another's draws, and shows where experts would ask each other in a circle."""
+    asked_again_at: float | None = None
+    """When it was put to a fallback; None where this source is asked first."""
+
+    @property
+    def moment(self) -> float:
+        """When this source is asked, in clock units: questions of one moment may be merged."""
+        return self.query.asked_at if self.asked_again_at is None else self.asked_again_at
 
     def about(self, rows: Rows) -> Question:
         """Return the same question about some of its *rows*.
@@ -52,7 +61,7 @@ class Question:
         Args:
             rows: The rows to keep.
         """
-        return Question(self.query, rows, self.on_record, self.asker, self.path)
+        return replace(self, rows=rows)
 
     def told_to(self, on_record: OnRecord) -> Question:
         """Return the same question, whose records *on_record* takes.
@@ -60,12 +69,12 @@ class Question:
         Args:
             on_record: What is called with each record.
         """
-        return Question(self.query, self.rows, on_record, self.asker, self.path)
+        return replace(self, on_record=on_record)
 
 
 @dataclass(slots=True, eq=False)
 class Drawn:
-    """What chance decides about one request: all of it is drawn when the request is made."""
+    """What a request is about, and all that chance decides about it, drawn when it is made."""
 
     rows: Rows
     """Which points of the query it is about."""
@@ -94,16 +103,19 @@ class Request:
 
     The life of a request:
 
-    - *made*: all that chance decides about it is drawn, and nothing is drawn later.
+    - *made*: all that chance decides about it is drawn, and nothing is drawn later. Where it is
+      refused (by an outage, a budget or a rate) it is done at once.
     - *held*: a rate, or the wait before a retry, keeps it back; so far it costs nothing.
     - *waiting*: it has been sent to the source, whose slots are all taken.
     - *served*: from `served_at` on it holds a slot; the value is measured when service ends.
     - *sent*: from `sent_at` on the answer is on its way, and the value ages.
     - *done*: it was answered, failed or was given up, and `open` is False.
 
-    Its end is told once, by a record; twice where some rows have an answer and others have none.
-    What arrives later, because the source answers twice or too late, is recorded and told to
-    nobody.
+    A source may send its answer before service ends, by `world.send`. A retry is a new request.
+
+    The end of a request makes one record; two where some rows have an answer and others have none.
+    What arrives later, because the source answers twice or too late, makes a record that nobody
+    hears.
     """
 
     question: Question
@@ -113,7 +125,7 @@ class Request:
     round: int
     """In which it was sent; what it costs counts in this round."""
     cost: float
-    """What has been charged for it, or, before it is sent, what will be."""
+    """What its next record states as its cost."""
     attempt: int = 1
     """Which attempt this is, from 1."""
     open: bool = True
@@ -125,7 +137,7 @@ class Request:
     served_at: float = nan
     """When service began, in clock units; NaN before."""
     sent_at: float = nan
-    """When service ended and the answer was sent, in clock units; NaN before."""
+    """When the answer was sent, in clock units; NaN before."""
     process: Process[None] | None = None
     """What carries it, from being sent on."""
     notes: dict[str, float] = field(default_factory=dict)
@@ -178,8 +190,7 @@ class Request:
             self._end(answer, Fate.ANSWERED, heard=True)
             self.cost = 0.0
         if bad is not None:
-            invalid = measured.fate == Fate.INVALID
-            reason = f"{source} {measured.reason}" if invalid else measured.reason
+            reason = name_blamed(source, measured.fate, measured.reason)
             self.fail(measured.fate, reason, now=now, rows=drawn.rows[bad])
 
     def fail(

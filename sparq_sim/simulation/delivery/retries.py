@@ -14,7 +14,7 @@ from sparq_sim.simulation.delivery.connection import Connection
 from sparq_sim.simulation.delivery.context import PlayContext
 from sparq_sim.simulation.delivery.link import Carrier, Link, name_asker
 from sparq_sim.simulation.delivery.request import Question, Request
-from sparq_sim.simulation.records import UNASKED, Fate, Record
+from sparq_sim.simulation.records import Fate, Record
 
 __all__ = ["FallingBack", "Retrying"]
 
@@ -34,7 +34,7 @@ class _Attempts:
 
 
 class Retrying:
-    """Makes the requests for a question, and another one after each failure that may pass."""
+    """Makes the requests for a question, and another one after each failure that is worth it."""
 
     def __init__(self, policy: Policy, carrier: Carrier, connection: Connection) -> None:
         """Begin with nothing asked.
@@ -72,8 +72,8 @@ class Retrying:
     def _take(self, attempts: _Attempts, record: Record) -> None:
         """Retry after a failure, if that may help; pass the record on otherwise."""
         reply, policy, before = record.reply, self._policy, attempts.last
-        may_pass = record.heard and record.fate in RETRIED and record.attempt <= policy.retries
-        if not may_pass or attempts.expired or before is None:
+        is_worth_it = record.heard and record.fate in RETRIED and record.attempt <= policy.retries
+        if not is_worth_it or attempts.expired or before is None:
             attempts.question.on_record(record)
             return
         self._context.recorder.keep_superseded(record)
@@ -87,7 +87,7 @@ class Retrying:
         self._context.clock.call_at(earliest, lambda: self._resend(request))
 
     def _resend(self, request: Request) -> None:
-        if self._context.release(request):
+        if self._context.let_go(request):
             self._carrier.send(request)
 
 
@@ -120,13 +120,15 @@ class FallingBack:
         reply = record.reply
         # Under a path of its own, so that it shifts nobody's draws there.
         path = name_asker(self._name, question.path)
-        has_failed = isinstance(reply, Failure) and record.heard and record.fate not in UNASKED
-        if not has_failed or record.fate == Fate.UNANSWERED or fallback in path.split(">"):
+        has_failed = isinstance(reply, Failure) and record.heard
+        if not has_failed or fallback in path.split(">"):
             question.on_record(record)
             return
         self._context.recorder.keep_superseded(record)
         asked = reply.query
         again = Query(asked.id, fallback, asked.points, asked.asked_at)
         self._context.links[fallback].ask(
-            Question(again, reply.rows, question.on_record, question.asker, path)
+            Question(
+                again, reply.rows, question.on_record, question.asker, path, self._context.clock.now
+            )
         )

@@ -14,9 +14,14 @@ __all__ = ["build_road"]
 def build_road(connection: Connection) -> Link:
     """Return the link by which a source is asked, with the policy of its channel.
 
-    A point is looked up among remembered answers; merged with an equal one that is asked at the
-    same moment; put to the fallback when all attempts have failed; attempted, again after
-    failures; held back by the rate at each attempt; and put to the source.
+    A question passes these links, and records come back through them to the asker::
+
+        asker -> Cached -> Merged -> FallingBack -> Retrying -> RateLimited -> Connection
+
+    A point whose answer is remembered goes no further than `Cached`, and one that somebody asks at
+    the same moment waits in `Merged`. `Retrying` makes a request, and another one after a failure;
+    each is held back by the rate, and put to the source. What has failed for good, `FallingBack`
+    puts to another source. Without a policy, the connection is asked at once.
 
     Args:
         connection: The source at the end of its channel.

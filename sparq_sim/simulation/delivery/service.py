@@ -12,7 +12,7 @@ from sparq_sim.simulation.channel.channel import Channel
 from sparq_sim.simulation.clock.expert_clock import LentClock
 from sparq_sim.simulation.delivery.budget import Charges
 from sparq_sim.simulation.delivery.context import PlayContext
-from sparq_sim.simulation.delivery.examine import Measured, Refused, examine
+from sparq_sim.simulation.delivery.examine import Measured, Refused, examine, name_blamed
 from sparq_sim.simulation.delivery.request import Request
 from sparq_sim.simulation.delivery.world import QueryWorld
 from sparq_sim.simulation.records import Fate
@@ -24,7 +24,7 @@ class Service:
     """Serves the requests to one source, as its channel has it.
 
     A request waits for a slot, is served, is measured, frees the slot, travels, is lost or not,
-    and has noise added: always in this order.
+    and has noise added: in this order, unless the source sends earlier, by `world.send`.
     """
 
     def __init__(
@@ -123,7 +123,9 @@ class Service:
             if not self._will_notice(request):
                 self.fail(request, Fate.LOST, Fate.LOST, heard=False)
         elif isinstance(measured, Refused):
-            self.fail(request, measured.fate, measured.reason_of(self._name))
+            self.fail(
+                request, measured.fate, name_blamed(self._name, measured.fate, measured.reason)
+            )
         else:
             self._context.in_flight.pop(request, None)
             if request.owed and (measured.bad is None or not measured.bad.all()):

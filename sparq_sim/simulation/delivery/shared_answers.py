@@ -175,8 +175,8 @@ class Merged:
         if not self._is_on:
             self._inner.ask(question)
             return
-        if self._moment != question.query.asked_at:
-            self._moment = question.query.asked_at
+        if self._moment != question.moment:
+            self._moment = question.moment
             self._asked_now.clear()
         leaders: dict[int, _Leader] = {}
         copies: list[tuple[int, bytes]] = []

@@ -180,3 +180,15 @@ def test_the_answer_of_a_fallback_is_shared_too(run: Run) -> None:
         (1, "answered", 3, True),
         (2, "answered", 0, True),
     ]
+
+
+def test_what_is_put_to_a_fallback_later_is_not_merged_with_an_answer_of_before(run: Run) -> None:
+    experts = {
+        "a": (Teller(), Channel(cost=1, policy=Policy(merge=True))),
+        "b": (Teller(), Channel(service=9, patience=1.5, policy=Policy(fallback="a"))),
+    }
+    heard = consult(run, experts, [(1.0, "a", [0.3]), (1.0, "b", [0.3])])
+    assert heard.of("id", "attempt", "measured_at", "cost", source="a") == [
+        (1, 1, 1.0, 1),
+        (2, 1, 2.5, 1),
+    ]
