@@ -13,6 +13,8 @@ part. `python -m reproduce --render-only` writes them into docs/reference.md, be
 Each thing is listed once: not again where it comes from if `sparq_sim`, or a package above, has it,
 nor where a plug-in is defined. In the built documentation docs/conf.py has whole docstrings in the
 place of sentences.
+
+Long because it writes signatures as the source has them, by reading the syntax of the source.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 By default all checks; the whole takes some ten minutes. It prints what it finds and writes
 docs/results/theory.json, from which `python -m reproduce` writes the pages. With --quick,
 checks run in small, and nothing is written.
+
+Long because it is a list of checks, each of which stands alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Optima: a search for the best point of a landscape, at each time once."""
+"""Optima: a search for the best point of a landscape, at each time once.
+
+`OptimumSearch` is long because it searches a line and a space, on the same candidates.
+"""
 
 from __future__ import annotations
 

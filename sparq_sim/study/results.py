@@ -1,4 +1,7 @@
-"""Results: the finished plays of a study, read from where they are kept."""
+"""Results: the finished plays of a study, read from where they are kept.
+
+`Results` is long because each way to read a study explains its arguments.
+"""
 
 from __future__ import annotations
 

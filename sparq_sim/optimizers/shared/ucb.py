@@ -1,4 +1,7 @@
-"""Upper confidence bounds: the base of all Gaussian-process optimizers, and their agent."""
+"""Upper confidence bounds: the base of all Gaussian-process optimizers, and their agent.
+
+`UCBAgent` is long because one turn of all these optimizers is told in it from end to end.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Draws of requests: all that chance decides about what is asked of a source."""
+"""Draws of requests: all that chance decides about what is asked of a source.
+
+`QueryDraws` is long because one object must own all draws of an asker at a source.
+"""
 
 from __future__ import annotations
 
