@@ -117,7 +117,7 @@ def test_the_legend_explains_the_columns_that_are_there(tmp_path: Path) -> None:
         legend(summary_table("", rows, width=width), replications=1, marked=False)
         for width in (200, 40)
     )
-    assert "wall     seconds the agent computed" in wide
+    assert "wall      seconds the agent computed" in wide
     assert "wall" not in narrow
     assert "retries" not in wide
 
