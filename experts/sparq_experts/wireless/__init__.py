@@ -1,0 +1,1 @@
+"""Wireless: radios, nodes and gateways of sensor networks, in SI units."""
