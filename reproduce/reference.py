@@ -47,6 +47,7 @@ INNER = (
     "sparq_sim.plugin.briefing",
     "sparq_sim.plugin.environment",
     "sparq_sim.plugin.expert",
+    "sparq_sim.plugin.expert_results",
     "sparq_sim.plugin.field_docs",
     "sparq_sim.plugin.frames",
     "sparq_sim.plugin.model",

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sparq_sim.domain import Box as Box
     from sparq_sim.domain import Sites as Sites
+    from sparq_sim.errors import AnswerLost as AnswerLost
     from sparq_sim.errors import PluginError as PluginError
     from sparq_sim.errors import SparqError as SparqError
+    from sparq_sim.errors import Unaffordable as Unaffordable
     from sparq_sim.errors import Unavailable as Unavailable
     from sparq_sim.messages import Answer as Answer
     from sparq_sim.messages import Estimate as Estimate
@@ -42,6 +44,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Answer": "messages",
+    "AnswerLost": "errors",
     "Box": "domain",
     "Channel": "simulation.channel.channel",
     "Environment": "plugin.environment",
@@ -62,6 +65,7 @@ _HOMES = {
     "SparqError": "errors",
     "Study": "study.study",
     "Trace": "simulation.trace",
+    "Unaffordable": "errors",
     "Unavailable": "errors",
     "World": "plugin.expert",
     "from_function": "plugin.adaptors",

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 __all__ = [
+    "AnswerLost",
     "HookError",
     "LiveOnlyError",
     "PluginError",
@@ -14,6 +15,7 @@ __all__ = [
     "ScenarioError",
     "SparqError",
     "StuckError",
+    "Unaffordable",
     "Unavailable",
     "did_you_mean",
     "mask_invisible",
@@ -36,6 +38,20 @@ class Unavailable(SparqError):  # noqa: N818 - what an expert says, not what wen
     """An expert raises this where it knows nothing of a query: `raise Unavailable("closed")`.
 
     The query fails as unavailable, and its message is the reason.
+    """
+
+
+class AnswerLost(Unavailable):
+    """An expert raises this where its answer was lost on a way of its own, as in its network.
+
+    The query fails as lost, the asker hears of it, and its message is the reason.
+    """
+
+
+class Unaffordable(Unavailable):
+    """What an expert would charge by `world.charge` cannot be paid.
+
+    A query that the expert does not answer for this reason fails as refused by the budget.
     """
 
 

@@ -20,12 +20,21 @@ from sparq_sim.plugin.environment import (
     WithCellCount,
     WithGaps,
 )
-from sparq_sim.plugin.expert import Answering, Broadcasting, Expert, MaybeManaged, World
+from sparq_sim.plugin.expert import (
+    Accounting,
+    Answering,
+    Broadcasting,
+    Expert,
+    MaybeManaged,
+    Metered,
+    World,
+)
 from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.optimizer import Agent, Asks, Belief, Believing, Optimizer
 
 __all__ = [
     "Access",
+    "Accounting",
     "Agent",
     "Answering",
     "Asks",
@@ -38,6 +47,7 @@ __all__ = [
     "Expert",
     "Landscape",
     "MaybeManaged",
+    "Metered",
     "Model",
     "Observing",
     "Optimizer",

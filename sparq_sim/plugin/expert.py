@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sparq_sim.arrays import Points, Values
 from sparq_sim.domain import Domain
@@ -24,7 +24,15 @@ from sparq_sim.plugin.model import Model
 if TYPE_CHECKING:
     from sparq_sim.simulation.clock.protocol import Clock
 
-__all__ = ["Answering", "Broadcasting", "Expert", "MaybeManaged", "World"]
+__all__ = [
+    "Accounting",
+    "Answering",
+    "Broadcasting",
+    "Expert",
+    "MaybeManaged",
+    "Metered",
+    "World",
+]
 
 T = TypeVar("T")
 
@@ -195,6 +203,22 @@ class World(Protocol):
                 `Estimate.notes` takes the numbers.
         """
 
+    def charge(self, cost: float) -> None:
+        """Add to what the query at hand costs; it is paid at once, in the round of now.
+
+        This comes on top of what the channel charges, and is paid whatever becomes of the answer.
+        In the trace it is part of the `cost` of the query, which may have been sent in an earlier
+        round.
+
+        Args:
+            cost: In units of the budget, 0 or more.
+
+        Raises:
+            Unaffordable: The budget of the play or of the round cannot pay for it, or the query is
+                over, so that nobody would; then nothing is charged.
+            ValueError: *cost* is negative or not finite, or the world is that of a broadcast.
+        """
+
     def stop(self, reason: str) -> None:
         """End the play before its next round.
 
@@ -205,7 +229,7 @@ class World(Protocol):
 
 @runtime_checkable
 class Answering(Protocol):
-    """A started expert; it may also be `Broadcasting`."""
+    """A started expert; it may also be `Broadcasting`, `Metered` and `Accounting`."""
 
     async def answer(self, query: Query, world: World) -> Estimate:
         """Return an estimate of the reward at the query's points; see `Expert.answer`.
@@ -230,6 +254,42 @@ class Broadcasting(Protocol):
         """
 
 
+@runtime_checkable
+class Metered(Protocol):
+    """A started expert that has numbers to show for every round, as how much energy is left."""
+
+    def meters(self, time: float) -> Mapping[str, float]:
+        """Return numbers of now; each becomes a column `meter_<expert>_<name>` of the rounds.
+
+        It is called once a round, when the point of the round has been played, and must change
+        nothing.
+
+        Args:
+            time: Now, in clock units.
+
+        Returns:
+            Finite numbers by name, or NaN; a name is an identifier. What is left out is NaN.
+        """
+
+
+@runtime_checkable
+class Accounting(Protocol):
+    """A started expert that leaves tables when a play has ended, as of each of its sensors."""
+
+    def accounts(self, time: float) -> Mapping[str, Mapping[str, ArrayLike]]:
+        """Return tables of what happened; each becomes `Trace.accounts["<expert>/<table>"]`.
+
+        It is called once, when the play has ended.
+
+        Args:
+            time: When the play ended, in clock units.
+
+        Returns:
+            Tables by name, of columns by name: numbers, bools or strings, one for each row. All
+            names are identifiers, and the columns of a table have equal lengths.
+        """
+
+
 class Expert(Model):
     """A source of side information about the reward; the base to derive an expert from.
 
@@ -237,8 +297,9 @@ class Expert(Model):
     during a play, `start`, which returns a fresh object that has `answer`. Costs, delays, noise
     and losses on the way are not the expert's concern: a `Channel` adds them.
 
-    An expert that sends readings unasked has also `async def broadcast(self, world)`. One that
-    holds something open, such as a client, returns from `start` an object with `__enter__` and
+    An expert that sends readings unasked has also `async def broadcast(self, world)`; one that
+    keeps books has `def meters(self, time)` or `def accounts(self, time)`. One that holds
+    something open, such as a client, returns from `start` an object with `__enter__` and
     `__exit__`, or `__aenter__` and `__aexit__`: it is entered before the play begins, and left when
     the play has ended or failed. Check yours by `sparq_sim.testing.check_expert`.
 

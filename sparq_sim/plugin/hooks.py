@@ -26,7 +26,7 @@ from sparq_sim.plugin.environment import (
     WithCellCount,
     WithGaps,
 )
-from sparq_sim.plugin.expert import Answering, Broadcasting, Expert
+from sparq_sim.plugin.expert import Accounting, Answering, Broadcasting, Expert, Metered
 from sparq_sim.plugin.frames import describe_error
 from sparq_sim.plugin.optimizer import Agent, Believing, Optimizer
 
@@ -91,7 +91,7 @@ def _read_hooks(required: type, *optional: type) -> tuple[Hook, ...]:
 
 LANDSCAPE_HOOKS = _read_hooks(Landscape, Observing, WithGaps, Coarsening, WithCellCount)
 """By which a started environment is used."""
-EXPERT_HOOKS = _read_hooks(Answering, Broadcasting)
+EXPERT_HOOKS = _read_hooks(Answering, Broadcasting, Metered, Accounting)
 """By which a started expert is used."""
 AGENT_HOOKS = _read_hooks(Agent, Believing)
 """By which a started optimizer is used."""

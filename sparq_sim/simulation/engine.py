@@ -10,9 +10,11 @@ from math import nan
 from typing import TYPE_CHECKING
 
 from sparq_sim.arrays import Points, all_rows, freeze_array
-from sparq_sim.errors import PluginError
+from sparq_sim.errors import HookError, PluginError
 from sparq_sim.messages import AGENT_NAME, REWARD, Failure, Move, Query, make_checked_query
 from sparq_sim.plugin.environment import Landscape
+from sparq_sim.plugin.expert import Accounting, Metered
+from sparq_sim.plugin.expert_results import read_accounts, read_meters
 from sparq_sim.simulation.agent_driver import AgentDriver
 from sparq_sim.simulation.clock.protocol import AGENT, Clock
 from sparq_sim.simulation.delivery.budget import Budget
@@ -94,6 +96,7 @@ class Engine:
         self._points: Points | None = None  # One row: the point that is in force.
         self._visited: set[tuple[float, ...]] = set()
         self._connections: list[Connection]
+        self._metered: list[tuple[Connection, Metered]] = []
 
     async def start(self, resources: Resources) -> None:
         """Start all who take part; *resources* keeps what they hold open until the end.
@@ -109,6 +112,7 @@ class Engine:
         self._connections = await connect_sources(
             experts, briefing, context, resources, reward=reward
         )
+        self._metered = [(c, c.source) for c in self._connections if isinstance(c.source, Metered)]
         agent = await start_agent(played, briefing, context, resources)
         moves = MoveChecker(
             type(agent).__name__,
@@ -142,7 +146,15 @@ class Engine:
             number += 1
         await clock.until(min(number * period, rules.horizon), AGENT)
         context.close()
-        return self._recorder.trace(ended=ended, spent=context.budget.spent)
+        accounts = {
+            f"{connection.name}/{table}": columns
+            for connection in self._connections
+            if isinstance(connection.source, Accounting)
+            for table, columns in read_accounts(
+                connection.who, connection.source, clock.now
+            ).items()
+        }
+        return self._recorder.trace(ended=ended, spent=context.budget.spent, accounts=accounts)
 
     async def _round(self, number: int) -> None:
         """Play one round: have the agent move, judge it and write it down."""
@@ -169,10 +181,25 @@ class Engine:
             spent=context.budget.spent,
             wall=self._driver.wall,
             notes=notes or {},
+            meters=self._read_meters() if self._metered else {},
         )
         self._recorder.turns.append(turn)
         if self._watch is not None:
             self._watch(turn)
+
+    def _read_meters(self) -> dict[str, float]:
+        """Return the meters of all experts at the end of a round, as `<expert>_<name>`."""
+        meters: dict[str, float] = {}
+        for connection, source in self._metered:
+            for name, number in read_meters(connection.who, source, self._clock.now).items():
+                key = f"{connection.name}_{name}"
+                if key in meters:
+                    raise HookError(
+                        f"{connection.who}: the meter {name!r} and one of another expert would be "
+                        f"one column, meter_{key}; rename one of the experts"
+                    )
+                meters[key] = number
+        return meters
 
     async def _turn(self, end: float) -> Mapping[str, float] | None:
         """Ask the agent until it plays; return the notes of its move, or None if it did not."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sparq_sim.arrays import Points
 from sparq_sim.messages import Answer, Failure, Notes, Query
 from sparq_sim.simulation.records import Record, Turn, arrival_order
-from sparq_sim.simulation.trace import NOTE, WALL, Columns, Trace
+from sparq_sim.simulation.trace import METER, NOTE, WALL, Columns, Trace
 
 __all__ = ["Recorder"]
 
@@ -29,7 +29,7 @@ class Recorder:
     def __init__(self, coordinates: Sequence[str]) -> None:
         self._coordinates = tuple(coordinates)
         columns = _round_columns([], ()).keys() | _reply_columns([], set(), ()).keys()
-        if taken := [c for c in coordinates if c in columns or c.startswith(NOTE)]:
+        if taken := [c for c in coordinates if c in columns or c.startswith((NOTE, METER))]:
             raise ValueError(f"traces have a column {taken[0]!r}; call the coordinate otherwise")
         self.turns: list[Turn] = []
         """What happened in each round."""
@@ -47,12 +47,15 @@ class Recorder:
         self.records.append(record)
         self.superseded.add(record)
 
-    def trace(self, *, ended: str, spent: float) -> Trace:
+    def trace(
+        self, *, ended: str, spent: float, accounts: Mapping[str, Columns] | None = None
+    ) -> Trace:
         """Return all that was written so far, as columns.
 
         Args:
             ended: Why the play ended.
             spent: What was spent in all.
+            accounts: Tables that experts leave, by `<expert>/<table>`.
         """
         return Trace(
             rounds=_round_columns(self.turns, self._coordinates),
@@ -60,6 +63,7 @@ class Recorder:
             coordinates=self._coordinates,
             ended=ended,
             spent=spent,
+            accounts=accounts or {},
         )
 
 
@@ -80,6 +84,7 @@ def _round_columns(turns: Sequence[Turn], coordinates: Sequence[str]) -> Columns
         "spent": np.array([turn.spent for turn in turns], dtype=float),
         WALL: np.array([turn.wall for turn in turns], dtype=float),
         **_note_columns([turn.notes for turn in turns]),
+        **_note_columns([turn.meters for turn in turns], METER),
     }
 
 
@@ -166,9 +171,9 @@ def _points(
     return points
 
 
-def _note_columns(notes: Sequence[Notes]) -> Columns:
+def _note_columns(notes: Sequence[Notes], prefix: str = NOTE) -> Columns:
     names = sorted({name for noted in notes for name in noted})
     return {
-        NOTE + name: np.array([noted.get(name, np.nan) for noted in notes], dtype=float)
+        prefix + name: np.array([noted.get(name, np.nan) for noted in notes], dtype=float)
         for name in names
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from sparq_sim.arrays import Point
@@ -41,7 +41,7 @@ class Fate(StrEnum):
 
 
 REFUSALS = (Fate.OUTAGE, Fate.BUDGET, Fate.ACCESS, Fate.RATE)
-"""What fails at once, and costs nothing."""
+"""What fails at once, and costs nothing, but for what an expert has charged itself before."""
 UNASKED = (Fate.DUPLICATE, Fate.STRAY)
 """What arrives in addition: a second answer, and one that nobody waits for any more."""
 
@@ -94,6 +94,8 @@ class Turn:
     """Seconds that the agent computed, as measured."""
     notes: Notes
     """Numbers that the agent adds to the trace, by name."""
+    meters: Notes = field(default_factory=dict)
+    """Numbers of experts at the end of the round, as `<expert>_<name>`."""
 
 
 def arrival_order(record: Record) -> tuple[float, str, int, int]:

@@ -16,13 +16,15 @@ if TYPE_CHECKING:
     from sparq_sim.plugin.optimizer import Belief
     from sparq_sim.simulation.play import Played
 
-__all__ = ["AS_PLANNED", "NOTE", "WALL", "Columns", "Trace", "first_difference"]
+__all__ = ["AS_PLANNED", "METER", "NOTE", "WALL", "Columns", "Trace", "first_difference"]
 
 Columns: TypeAlias = Mapping[str, NDArray[Any]]
 """A table: columns of equal length, by name."""
 
 NOTE = "note_"
 """The prefix of columns of notes."""
+METER = "meter_"
+"""The prefix of columns of meters; the name of the expert and an underscore follow."""
 WALL = "wall"
 """The column of measured computing time, in seconds: the only one that differs between runs."""
 AS_PLANNED = ("rounds", "horizon")
@@ -48,6 +50,9 @@ class Trace:
     """Why the play ended: `rounds` or `horizon` if as planned."""
     spent: float
     """What was spent in all."""
+    accounts: Mapping[str, Columns] = field(default_factory=dict)
+    """Tables that experts left when the play had ended, by `<expert>/<table>`; none where they
+    were not recorded."""
     played: Played | None = field(default=None, repr=False)
     """What was played, by which it can be played again; unknown (None) when read from a file."""
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -88,7 +93,12 @@ class Trace:
     def digests(self) -> tuple[str, str]:
         """Return two digests: that of the trace without its replies, and that of all of it."""
         hashed, found = blake2b(digest_size=16), []
-        for columns in (self.rounds, self.replies):
+        accounts = {
+            f"{table}/{name}": column
+            for table, columns in self.accounts.items()
+            for name, column in columns.items()
+        }
+        for columns in (self.rounds, {**self.replies, **accounts}):
             for name in sorted(columns.keys() - {WALL}):
                 column = np.ascontiguousarray(columns[name])
                 hashed.update(f"{name}:{column.dtype.str}:{len(column)};".encode())
@@ -177,12 +187,15 @@ def first_difference(one: Trace, other: Trace) -> str | None:
         other: The trace to compare it with.
 
     Returns:
-        The first row of rounds or replies that differs and how, or None for traces of the same
-        play; wall times are not compared.
+        The first row of rounds, replies or accounts that differs and how, or None for traces of
+        the same play; wall times are not compared.
     """
-    for name in ("rounds", "replies"):
-        mine: Columns = getattr(one, name)
-        theirs: Columns = getattr(other, name)
+    if missing := sorted(one.accounts.keys() ^ other.accounts.keys()):
+        which = "first" if missing[0] in one.accounts else "second"
+        return f"accounts: only the {which} has the table {missing[0]}"
+    tables = [("rounds", one.rounds, other.rounds), ("replies", one.replies, other.replies)]
+    tables += [(name, one.accounts[name], other.accounts[name]) for name in sorted(one.accounts)]
+    for name, mine, theirs in tables:
         columns = sorted((mine.keys() | theirs.keys()) - {WALL})
         if missing := [c for c in columns if c not in mine or c not in theirs]:
             which = "first" if missing[0] in mine else "second"
@@ -191,12 +204,14 @@ def first_difference(one: Trace, other: Trace) -> str | None:
         rows = [row for row in parting.values() if row is not None]
         if rows:
             row = min(rows)
-            if any(row >= len(side["round"]) for side in (mine, theirs)):
-                return f"{name}: {len(mine['round'])} rows and {len(theirs['round'])}"
+            lengths = [len(side[columns[0]]) for side in (mine, theirs)]
+            if row >= min(lengths):
+                return f"{name}: {lengths[0]} rows and {lengths[1]}"
             parts = [
                 f"{c} {mine[c][row]} and {theirs[c][row]}" for c in columns if parting[c] == row
             ]
-            return f"{name}, row {row + 1} (round {mine['round'][row]}): {'; '.join(parts)}"
+            where = f" (round {mine['round'][row]})" if "round" in mine else ""
+            return f"{name}, row {row + 1}{where}: {'; '.join(parts)}"
     return None if one.ended == other.ended else f"ended: {one.ended} and {other.ended}"
 
 

@@ -723,3 +723,81 @@ async def test_a_play_in_real_time_takes_real_time_and_hears_its_experts() -> No
     assert (trace.rounds["played_at"] >= trace.rounds["started_at"]).all()
     assert {"answered"} <= set(trace.replies["fate"]) <= {"answered", "unanswered"}
     assert (trace.replies["arrived_at"] < inf).all()
+
+
+# Books of experts.
+
+
+class Bookkeeper(Expert):
+    """Counts the queries that it has answered."""
+
+    shows: str = "answered"
+
+    def start(self, briefing: Briefing) -> BookkeeperAtWork:
+        return BookkeeperAtWork(self)
+
+
+class BookkeeperAtWork:
+    def __init__(self, model: Bookkeeper) -> None:
+        self._shows = model.shows
+        self._moments: list[float] = []
+        self.asked_for_accounts = 0
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        self._moments.append(world.clock.now)
+        return Estimate(np.zeros(len(query.points)))
+
+    def meters(self, time: float) -> dict[str, float]:
+        late = {"late": time} if time > 2 else {}
+        return {self._shows: float(len(self._moments)), **late}
+
+    def accounts(self, time: float) -> dict[str, dict[str, Any]]:
+        self.asked_for_accounts += 1
+        return {
+            "answers": {"moment": self._moments, "name": ["x"] * len(self._moments)},
+            "end": {"time": [time], "calls": [self.asked_for_accounts]},
+        }
+
+
+def test_meters_of_experts_are_columns_of_the_rounds_read_when_a_round_is_played() -> None:
+    trace = scripted(asking, Rules(rounds=4), experts={"expert": Bookkeeper(), "other": Teller()})
+    meters = {name: column for name, column in trace.rounds.items() if name.startswith("meter_")}
+    assert list(meters) == ["meter_expert_answered", "meter_expert_late"]
+    # What is asked in a round is answered after the point was played.
+    assert_array_equal(meters["meter_expert_answered"], [0, 1, 2, 3])
+    assert_array_equal(meters["meter_expert_late"], [nan, nan, 3.0, 4.0])
+
+
+def test_accounts_of_experts_are_tables_of_the_trace_made_once_at_the_end() -> None:
+    trace = scripted(asking, Rules(rounds=3), experts={"expert": Bookkeeper(), "two": Bookkeeper()})
+    assert list(trace.accounts) == ["expert/answers", "expert/end", "two/answers", "two/end"]
+    assert_array_equal(trace.accounts["expert/answers"]["moment"], [1.0, 2.0, 3.0])
+    assert_array_equal(trace.accounts["expert/end"]["time"], [4.0])
+    assert_array_equal(trace.accounts["expert/end"]["calls"], [1])
+    assert len(trace.accounts["two/answers"]["moment"]) == 0
+
+
+def test_a_play_without_books_has_neither_meters_nor_accounts() -> None:
+    trace = scripted(asking, Rules(rounds=2), experts={"expert": Teller()})
+    assert not [name for name in trace.rounds if name.startswith("meter_")]
+    assert trace.accounts == {}
+
+
+def test_meters_of_two_experts_that_would_be_one_column_are_refused() -> None:
+    experts = {"a": Bookkeeper(shows="b_c"), "a_b": Bookkeeper(shows="c")}
+    with pytest.raises(PluginError, match="meter_a_b_c; rename one of the experts"):
+        scripted(lambda n, now, _: Move(HALF), Rules(rounds=2), experts=experts)
+
+
+class WronglyMetered(Bookkeeper):
+    def start(self, briefing: Briefing) -> BookkeeperAtWork:
+        at_work = super().start(briefing)
+        at_work.meters = lambda time: {"left": inf}  # type: ignore[method-assign] # on purpose
+        return at_work
+
+
+def test_a_wrong_meter_ends_the_play_and_names_the_expert() -> None:
+    with pytest.raises(
+        PluginError, match=r"^expert 'expert' \(Bookk.*: meters gives inf for 'left"
+    ):
+        scripted(asking, Rules(rounds=2), experts={"expert": WronglyMetered()})

@@ -118,6 +118,32 @@ def test_an_extra_note_changes_the_digest() -> None:
     assert traced([turn()]).digest() != traced([turn(notes={"beta": 0.0})]).digest()
 
 
+def with_accounts(trace: Trace, **columns: Any) -> Trace:
+    return replace(trace, accounts={"net/nodes": {k: np.array(v) for k, v in columns.items()}})
+
+
+def test_accounts_change_the_digest_of_all_and_not_that_of_the_rounds(trace: Trace) -> None:
+    kept = [
+        with_accounts(trace, left=[1.0]),
+        with_accounts(trace, left=[2.0]),
+        with_accounts(trace, right=[1.0]),
+        with_accounts(trace, left=[1.0, 1.0]),
+    ]
+    assert len({trace.digest(), *(each.digest() for each in kept)}) == 5
+    assert {each.digests()[0] for each in kept} == {trace.digests()[0]}
+    assert replace(trace, accounts={}).digest() == trace.digest()
+
+
+def test_the_first_difference_of_accounts_is_told(trace: Trace) -> None:
+    one = with_accounts(trace, node=[0, 1], left=[1.0, 2.0])
+    assert first_difference(one, with_accounts(trace, node=[0, 1], left=[1.0, 2.0])) is None
+    told = first_difference(one, with_accounts(trace, node=[0, 1], left=[1.0, 3.0]))
+    assert told == "net/nodes, row 2: left 2.0 and 3.0"
+    told = first_difference(one, with_accounts(trace, node=[0], left=[1.0]))
+    assert told == "net/nodes: 2 rows and 1"
+    assert first_difference(one, trace) == "accounts: only the first has the table net/nodes"
+
+
 def test_columns_in_another_order_of_memory_have_the_same_digest(trace: Trace) -> None:
     strided = {name: np.repeat(column, 2)[::2] for name, column in trace.rounds.items()}
     assert replace(trace, rounds=strided).digest() == trace.digest()

@@ -39,7 +39,7 @@ class Budget:
         self.exhausted = False
         """Whether the budget for the play could not pay for something."""
 
-    def pay(self, cost: float, number: int) -> bool:
+    def pay(self, cost: float | Fraction, number: int) -> bool:
         """Spend *cost* now, in round *number*.
 
         Args:
@@ -54,7 +54,7 @@ class Budget:
         self.settle(cost)
         return True
 
-    def reserve(self, cost: float, number: int) -> bool:
+    def reserve(self, cost: float | Fraction, number: int) -> bool:
         """Set *cost* apart for something asked for in round *number*.
 
         Args:
@@ -81,16 +81,16 @@ class Budget:
         self._taken_in_round += amount
         return True
 
-    def settle(self, cost: float) -> None:
+    def settle(self, reserved: float | Fraction, cost: Fraction | None = None) -> None:
         """Spend what was reserved, which has fallen due.
 
         Args:
-            cost: What was reserved, in units of the budget.
+            reserved: What was reserved, in units of the budget.
+            cost: What is spent, which differs from it by rounding only; by default the same.
         """
-        if cost:
-            amount = Fraction(cost)
-            self._reserved -= amount
-            self._spent += amount
+        if reserved:
+            self._reserved -= Fraction(reserved)
+            self._spent += Fraction(reserved) if cost is None else cost
             self.spent = float(self._spent)
 
     def release(self, cost: float, number: int) -> None:
@@ -143,8 +143,28 @@ class Charges:
             moment: What happens to it now.
         """
         if request.owed and self._due == moment:
-            self._budget.settle(request.owed)
-            request.owed, request.cost = 0.0, request.owed
+            total = request.cost + request.owed
+            self._budget.settle(request.owed, Fraction(total) - Fraction(request.cost))
+            request.owed, request.cost = 0.0, total
+
+    def add(self, cost: float, request: Request, number: int) -> bool:
+        """Charge more for a request that is under way, now, whenever the rest falls due.
+
+        Args:
+            cost: In units of the budget.
+            request: The request.
+            number: The number of the round of now.
+
+        Returns:
+            Whether the budget allows it; if not, nothing is charged.
+        """
+        total = request.cost + cost
+        # What the record will state, so that costs add up exactly to what was spent.
+        more = inf if total == inf else Fraction(total) - Fraction(request.cost)
+        if not self._budget.pay(more, number):
+            return False
+        request.cost = total
+        return True
 
     def release(self, request: Request) -> None:
         """Free what is still reserved for a request that has ended.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparq_sim.arrays import Values
-from sparq_sim.errors import ProgramError, Unavailable
+from sparq_sim.errors import AnswerLost, ProgramError, Unaffordable, Unavailable
 from sparq_sim.messages import Estimate, Notes
 from sparq_sim.plugin.frames import locate_error
 from sparq_sim.simulation.records import Fate
@@ -73,7 +73,7 @@ def examine(given: object, count: int, now: float) -> Measured | Refused:
         now: The present moment.
     """
     if isinstance(given, Unavailable):
-        return Refused(Fate.UNAVAILABLE, _shown(given, str))
+        return Refused(_fate_of(given), _shown(given, str))
     if isinstance(given, Exception):
         return Refused(Fate.INVALID, describe_error(given))
     if not isinstance(given, Estimate):
@@ -84,6 +84,15 @@ def examine(given: object, count: int, now: float) -> Measured | Refused:
     except Exception as error:  # Whatever a plug-in may put into an Estimate.
         measured = f"gave an Estimate that is none: {type(error).__name__}: {_shown(error, str)}"
     return Refused(Fate.INVALID, measured) if isinstance(measured, str) else measured
+
+
+def _fate_of(given: Unavailable) -> Fate:
+    match given:
+        case AnswerLost():
+            return Fate.LOST
+        case Unaffordable():
+            return Fate.BUDGET
+    return Fate.UNAVAILABLE
 
 
 def describe_error(error: Exception) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import isnan
+from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sparq_sim.arrays import Point, Points, Values, all_rows
 from sparq_sim.domain import Domain
-from sparq_sim.errors import Unavailable, did_you_mean
+from sparq_sim.errors import Unaffordable, Unavailable, did_you_mean
 from sparq_sim.messages import AGENT_NAME, NO_READING, Estimate, Query, Reply
 from sparq_sim.plugin.environment import Landscape, WithCellCount
 from sparq_sim.simulation.clock.expert_clock import LentClock
@@ -230,6 +230,19 @@ class QueryWorld:
         if self._request is None:
             raise ValueError("a broadcast has no reply to note on; give the Estimate notes")
         self._request.notes.update({name: float(number) for name, number in columns.items()})
+
+    def charge(self, cost: float) -> None:
+        request = self._request
+        if request is None:
+            raise ValueError("a broadcast answers no query that could cost something")
+        if not (isfinite(cost) and cost >= 0):
+            raise ValueError(f"a cost must be finite and not negative, not {cost!r}")
+        if not request.open:
+            # Its record is written, and nothing may be spent that no record shows.
+            raise Unaffordable(f"query {request.question.query.id} is over; nobody pays for it")
+        charges, number = self._connection.service.charges, self._context.round
+        if not charges.add(float(cost), request, number):
+            raise Unaffordable(f"the budget cannot pay {cost:g} more")
 
     def stop(self, reason: str) -> None:
         self._context.stop_reason = reason
