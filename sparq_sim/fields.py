@@ -12,8 +12,14 @@ from pathlib import Path, PurePath
 from typing import Annotated, Any, Self, TypeAlias
 
 import numpy as np
-from pydantic import BaseModel, Field, NonNegativeFloat, PositiveFloat
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    BaseModel,
+    Field,
+    GetJsonSchemaHandler,
+    NonNegativeFloat,
+    PositiveFloat,
+)
+from pydantic_core import CoreSchema, PydanticCustomError
 from pydantic_core.core_schema import no_info_before_validator_function
 
 __all__ = [
@@ -21,6 +27,7 @@ __all__ = [
     "Amount",
     "Positive",
     "Probability",
+    "Quantity",
     "ScenarioString",
     "Share",
     "add_checks",
@@ -40,6 +47,33 @@ Share: TypeAlias = Annotated[float, Field(gt=0, lt=1)]
 
 NOT_FINITE = ("inf", "-inf", "nan")
 """How numbers that JSON does not have are written in it; a field of numbers reads them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """What the number in a field is: its unit, and where its default value comes from.
+
+    It stands in the annotation of a field. `sparq-sim show` prints it, and the JSON schema has it:
+
+        receive: Annotated[Positive, Quantity("W", "18.8 mA at 3.3 V", "read in the data sheet")]
+
+    A subclass that has another default declares the field again, with another quantity.
+    """
+
+    unit: str
+    """The unit, such as "W" or "dBm"; empty for a pure number."""
+    source: str = ""
+    """Where the default comes from, with the numbers that it was computed from."""
+    standing: str = ""
+    """How sure that is: where it was read, or that it is quoted from memory."""
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Add what is known to the schema of the field."""
+        written = handler(schema)
+        told = {"unit": self.unit, "source": self.source, "standing": self.standing}
+        return {**written, **{name: text for name, text in told.items() if text}}
 
 
 def is_number(given: Any) -> bool:
