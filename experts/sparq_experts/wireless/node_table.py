@@ -11,19 +11,42 @@ from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BeforeValidator, Field, FiniteFloat
+from pydantic import BeforeValidator, Field, FiniteFloat, model_validator
+from pydantic_core import PydanticCustomError
 
 from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.fields import Positive, is_number
 from sparq_sim.plugin.contract import Model
 
-__all__ = ["SPREADING_FACTORS", "ListedNode", "NodeAt", "check_file", "read_nodes"]
+__all__ = ["SPREADING_FACTORS", "ListedNode", "NodeAt", "check_fields", "check_file", "read_nodes"]
 
 SPREADING_FACTORS = (7, 12)
 """The lowest and the highest spreading factor that a node may be given."""
 _OPTIONAL = ("name", "battery", "spreading_factor", "distance")
 _ALIKE = 0.8
 """From which likeness on the name of a column is taken for a misspelt one, of 1."""
+
+
+def check_fields(given: Any, model: type[Model]) -> Any:
+    """Return a table, after checking that a model has all its fields.
+
+    A scenario cannot tell which model was meant where several can stand, so that its own error
+    would list the fields of another.
+
+    Args:
+        given: The table, or anything else, which is left alone.
+        model: The model that it is read as.
+
+    Raises:
+        PydanticCustomError: A field is unknown; the message has the one that was probably meant.
+    """
+    for key in given if isinstance(given, Mapping) else ():
+        if key not in model.model_fields:
+            hint = did_you_mean(str(key), model.model_fields)
+            raise PydanticCustomError(
+                "node", "{reason}", {"reason": f"there is no field {key!r}; {hint}"}
+            )
+    return given
 
 
 def _as_point(given: Any) -> Any:
@@ -54,6 +77,14 @@ class NodeAt(Model):
     """Its LoRa spreading factor, 7 to 12; by default as for all nodes."""
     distance: Positive | None = None
     """Its distance to the only gateway, in m, in place of that on the map."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_table(cls, given: Any) -> Any:
+        if not isinstance(given, Mapping | NodeAt):
+            reason = "should be a table, such as { at = [0.2, 0.4] }"
+            raise PydanticCustomError("node", "{reason}", {"reason": reason})
+        return check_fields(given, cls)
 
 
 ListedNode: TypeAlias = tuple[str, NodeAt]

@@ -23,7 +23,13 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from sparq_experts.wireless.metre_map import MetreMap, build_map, compute_distances
-from sparq_experts.wireless.node_table import ListedNode, NodeAt, check_file, read_nodes
+from sparq_experts.wireless.node_table import (
+    ListedNode,
+    NodeAt,
+    check_fields,
+    check_file,
+    read_nodes,
+)
 from sparq_sim.arrays import Matrix, Points, all_finite, freeze_array
 from sparq_sim.domain import Box, Domain, Sites
 from sparq_sim.errors import PluginError, did_you_mean
@@ -85,24 +91,29 @@ class NodeTable(Model):
 
 
 _CHOICES: Mapping[str, type[Model]] = {"scattered": Scattered, "file": NodeFile, "rows": NodeTable}
+"""The field by which each model is recognised."""
 
 
 def _read_placing(given: Any) -> Any:
     """Return a list of nodes as a table, and refuse what is no placing."""
     if isinstance(given, list | tuple):
         return {"rows": given}
-    if isinstance(given, Mapping) and len(given.keys() & _CHOICES.keys()) != 1:
-        hint = next((f"; {did_you_mean(str(key), _CHOICES)}" for key in given), "")
-        raise _error(f"should have one of `scattered` and `file`{hint}: write {_FORMS}")
-    if not isinstance(given, Mapping | BaseModel):
+    if isinstance(given, Mapping):
+        found = [key for key in _CHOICES if key in given]
+        if len(found) != 1:
+            raise _error(f"should have `scattered` or `file`: write {_FORMS}")
+        check_fields(given, _CHOICES[found[0]])
+    elif not isinstance(given, BaseModel):
         raise _error(f"should be a table or a list of nodes: write {_FORMS}")
     return given
 
 
 def _find_choice(given: Any) -> str | None:
-    if isinstance(given, Mapping):
-        return next((key for key in _CHOICES if key in given), None)
-    return next((key for key, model in _CHOICES.items() if isinstance(given, model)), None)
+    """Return the tag of the model that a table is of, or that a model is."""
+    for key, model in _CHOICES.items():
+        if isinstance(given, model) or (isinstance(given, Mapping) and key in given):
+            return model.__name__
+    return None
 
 
 def _error(reason: str) -> PydanticCustomError:
@@ -110,9 +121,9 @@ def _error(reason: str) -> PydanticCustomError:
 
 
 AnyPlacing: TypeAlias = Annotated[
-    Annotated[Scattered, Tag("scattered")]
-    | Annotated[NodeFile, Tag("file")]
-    | Annotated[NodeTable, Tag("rows")],
+    Annotated[Scattered, Tag("Scattered")]
+    | Annotated[NodeFile, Tag("NodeFile")]
+    | Annotated[NodeTable, Tag("NodeTable")],
     Discriminator(_find_choice),
     BeforeValidator(
         _read_placing,

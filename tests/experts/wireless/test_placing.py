@@ -18,9 +18,10 @@ from sparq_experts.wireless.placing import (
     check_placing,
     place,
 )
+from sparq_sim import Scenario
 from sparq_sim.domain import Box, Domain, Sites
-from sparq_sim.errors import PluginError
-from sparq_sim.plugin.contract import Model
+from sparq_sim.errors import PluginError, ScenarioError
+from sparq_sim.plugin.contract import Answering, Briefing, Expert, Model
 
 SQUARE = Box([0.0, 0.0], [1.0, 2.0])
 LINE = Box(0.0, 10.0)
@@ -32,6 +33,29 @@ class Network(Model):
 
     nodes: AnyPlacing | None = None
     """Where the nodes are."""
+
+
+class Watched(Expert):
+    """An expert with nodes, in a scenario."""
+
+    nodes: AnyPlacing | None = None
+    """Where the nodes are."""
+
+    def start(self, briefing: Briefing) -> Answering:
+        place(self.nodes, briefing.domain)
+        raise PluginError("the nodes are placed")
+
+
+def load(folder: Path, nodes: str) -> Scenario:
+    file = folder / "scenario.toml"
+    lines = (
+        "rounds = 3",
+        'environment.kind = "synthetic"',
+        'optimizers.uniform.kind = "uniform"',
+        f'experts.net = {{ kind = "{__name__}:Watched", nodes = {nodes} }}',
+    )
+    file.write_text("\n".join(lines), encoding="utf-8")
+    return Scenario.load(file, allow_import=True)
 
 
 def listed(*rows: dict[str, object], domain: Domain = SQUARE, scale: float = 1.0) -> Places:
@@ -118,13 +142,15 @@ def test_models_are_taken_as_they_are() -> None:
     ("nodes", "message"),
     [
         ([], r"there are no nodes; write"),
-        ({}, r"should have one of `scattered` and `file`"),
-        ({"scatterd": 3}, r"did you mean 'scattered'\?"),
-        ({"scattered": 3, "file": "a.csv"}, r"should have one of"),
+        ({}, r"should have `scattered` or `file`: write nodes = "),
+        ({"scatterd": 3}, r"should have `scattered` or `file`"),
+        ({"scattered": 3, "file": "a.csv"}, r"should have `scattered` or `file`"),
         (30, r"should be a table or a list of nodes: write nodes = \{ scattered = 30"),
         ({"scattered": 0}, r"greater than or equal to 1"),
         ({"scattered": "3"}, r"whole number; write 3 without quotes"),
-        ({"scattered": 3, "sed": 3}, r"Extra inputs"),
+        ({"scattered": 3, "sed": 3}, r"no field 'sed'; did you mean 'seed'\?"),
+        ([{"at": [0.0, 0.0], "batery": 1.0}], r"no field 'batery'; did you mean 'battery'\?"),
+        ([3], r"should be a table, such as \{ at = "),
         ([{"at": [0.0, 0.0], "battery": 0.0}], r"greater than 0"),
         ([{"at": [0.0, 0.0], "battery": -1.0}], r"greater than 0"),
         ([{"at": [float("nan"), 0.0]}], r"finite"),
@@ -140,6 +166,47 @@ def test_a_wrong_form_is_refused_once_with_the_remedy(nodes: object, message: st
 def test_the_schema_has_all_forms() -> None:
     text = str(Network.model_json_schema())
     assert all(f"#/$defs/{name}" in text for name in ("Scattered", "NodeFile", "NodeAt"))
+
+
+# Scenarios
+
+
+def test_a_file_is_found_from_the_folder_of_the_scenario_and_its_content_counts(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "nodes.csv"
+    file.write_text("x0\n0.1\n", encoding="utf-8")
+    scenario = load(tmp_path, '{ file = "nodes.csv" }')
+    with pytest.raises(PluginError, match="the nodes are placed"):
+        scenario.play("uniform")
+    before = scenario.fingerprint("uniform")
+    assert [*before["contents"]] == [str(file)]
+    file.write_text("x0\n0.25\n", encoding="utf-8")
+    assert scenario.fingerprint("uniform") != before
+
+
+@pytest.mark.parametrize("nodes", ["[{ at = [0.2] }]", "{ scattered = 3 }", "{ file = 'a.csv' }"])
+def test_the_fingerprint_of_a_play_can_be_read_again(tmp_path: Path, nodes: str) -> None:
+    scenario = load(tmp_path, nodes)
+    fingerprint = scenario.fingerprint("uniform")
+    again = Scenario.from_fingerprint(fingerprint, seed=0, name="uniform", allow_import=True)
+    assert again.experts == scenario.experts
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        (
+            "[{ at = [0.2], battery = 0.0 }]",
+            r"toml:4: experts.net.nodes.0.battery: 0.0: should be greater",
+        ),
+        ("[{ at = ['a'] }]", r"experts.net.nodes.0.at.0: 'a': should be a number"),
+        ("{ scattered = 3, seeds = 1 }", r"experts.net.nodes: .*no field 'seeds'; .*'seed'\?"),
+    ],
+)
+def test_an_error_names_the_line_and_the_field(tmp_path: Path, nodes: str, message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        load(tmp_path, nodes)
 
 
 # Metres
