@@ -210,6 +210,11 @@ class LoraRadio(Radio):
         return 0
 
     @property
+    def inverted_downlinks(self) -> bool:
+        """LoRaWAN sends downlinks with inverted chirps, so that nodes do not hear each other."""
+        return True
+
+    @property
     def ack_airtime(self) -> float:
         return self.airtime(self.acknowledgement)
 

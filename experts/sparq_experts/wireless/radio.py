@@ -46,6 +46,13 @@ class CarrierSense:
     threshold: float
     """The power from which the channel counts as busy, in dBm."""
 
+    @property
+    def longest(self) -> float:
+        """The longest that it can take until the channel is found free, in seconds."""
+        exponents = range(self.min_exponent, self.min_exponent + self.backoffs + 1)
+        units = sum((1 << min(each, self.max_exponent)) - 1 for each in exponents)
+        return units * self.unit + (self.backoffs + 1) * self.sensing
+
 
 class Radio(Model):
     """What a radio sends with, hears and draws; all in seconds, bytes, dBm and W.
@@ -134,6 +141,11 @@ class Radio(Model):
     @abstractmethod
     def acknowledgement(self) -> int:
         """The payload of an acknowledgement, in bytes."""
+
+    @property
+    def inverted_downlinks(self) -> bool:
+        """Whether packets that go up and packets that go down cannot disturb each other."""
+        return False
 
     @property
     def carrier_sense(self) -> CarrierSense | None:

@@ -1,0 +1,196 @@
+"""The plan of a network: places, links and radios, worked out and checked before the play."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.random import Generator, Philox
+
+from sparq_experts.wireless.battery import Battery
+from sparq_experts.wireless.listening import WakeUps
+from sparq_experts.wireless.lora import LoraRadio
+from sparq_experts.wireless.node import DutyCycle, Gateway, Node
+from sparq_experts.wireless.placing import Places, place
+from sparq_experts.wireless.radio import Radio
+from sparq_sim.arrays import Matrix, Points
+from sparq_sim.domain import Domain, Sites
+from sparq_sim.errors import PluginError
+from sparq_sim.plugin.contract import Briefing
+from sparq_sim.simulation.clock.protocol import Gate
+
+if TYPE_CHECKING:
+    from sparq_experts.sensors import Sensors
+
+__all__ = ["NetworkPlan", "plan_network"]
+
+
+@dataclass(frozen=True)
+class NetworkPlan:
+    """What a network is made of, the same in all replications of a play."""
+
+    model: Sensors
+    """The fields of the expert."""
+    domain: Domain
+    """Where points may lie."""
+    period: float
+    """How long a round lasts, in clock units."""
+    places: Places
+    """Where nodes and gateways are."""
+    losses: Matrix
+    """The loss from each node to each gateway with its shadowing, in dB: (n, g)."""
+    radios: tuple[Radio, ...]
+    """The radio of each node, at its own data rate."""
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """The names of the domain's coordinates."""
+        return self.domain.names
+
+    @cached_property
+    def between(self) -> list[list[float]]:
+        """The mean power of each node's packets at each node, in dBm: rows send."""
+        distances = self.places.node_distances
+        losses = self.model.propagation.loss(distances)
+        shadowing = self.model.propagation.draw_shadowing(
+            _make_generator(self.model.seed, "between"), losses.shape
+        )
+        # A link is the same in both directions.
+        losses = losses + np.triu(shadowing, 1) + np.triu(shadowing, 1).T
+        sent = np.array([radio.transmit_power for radio in self.radios])
+        powers: list[list[float]] = (sent[:, None] - losses).tolist()
+        return powers
+
+    @property
+    def deaths_to_end(self) -> float:
+        """How many nodes must be dead for the play to end."""
+        match self.model.ends_when_dead:
+            case None:
+                return inf
+            case "first":
+                return 1
+            case share:
+                return max(1, ceil(share * len(self.radios) * (1 - 1e-12)))
+
+    def find_nodes(self, points: Points) -> list[tuple[int | None, float]]:
+        """Find who is asked about each point.
+
+        Args:
+            points: Where: (q, d).
+
+        Returns:
+            The number of the nearest node and its distance in units of the domain; None for the
+            number where no node is near enough.
+        """
+        own = self.places.points
+        nearest = self.places.find_nearest(points)
+        distances = np.linalg.norm(own[nearest] - points, axis=1)
+        reach = 0.0 if isinstance(self.domain, Sites) else self.model.reach
+        return [
+            (node if distance <= reach else None, distance)
+            for node, distance in zip(nearest.tolist(), distances.tolist(), strict=True)
+        ]
+
+    def make_nodes(
+        self, rng: Generator, gate: Callable[[int], Gate]
+    ) -> tuple[list[Node], list[Gateway]]:
+        """Make the nodes and gateways of one play.
+
+        Args:
+            rng: The chance of the play.
+            gate: Makes gates by the clock of the play.
+        """
+        model, places = self.model, self.places
+        tick = model.tick
+        count = len(self.radios)
+        keys = rng.integers(2**63, size=(count + len(places.gateway_names), 2))
+        streams = [Generator(Philox(key=key.astype(np.uint64))) for key in keys]
+        nodes = []
+        for index, radio in enumerate(self.radios):
+            own = streams[index]
+            row = self.losses[index]
+            listening = model.listening
+            first = listening.every if isinstance(listening, WakeUps) else tick
+            node = Node(
+                index,
+                places.names[index],
+                places.points[index : index + 1],
+                radio,
+                Battery(places.batteries[index] or model.battery, model.harvest),
+                listening,
+                DutyCycle(radio.duty_limit, radio.duty_window),
+                up=tuple((radio.transmit_power - row).tolist()),
+                down=tuple((radio.gateway_power - row).tolist()),
+                gate=gate(1),
+                rng=own,
+                phase=float(own.uniform(0.0, first)),
+                tick=tick,
+                bias_rate=model.drift * float(own.standard_normal()),
+            )
+            nodes.append(node)
+        radio = self.radios[0]
+        gateways = [
+            Gateway(
+                index,
+                name,
+                DutyCycle(radio.gateway_duty_limit, radio.duty_window),
+                streams[count + index],
+            )
+            for index, name in enumerate(places.gateway_names)
+        ]
+        return nodes, gateways
+
+
+def plan_network(model: Sensors, briefing: Briefing) -> NetworkPlan:
+    """Work out a network, and refuse or warn of what cannot work.
+
+    Args:
+        model: The fields of the expert.
+        briefing: The domain and the period of the play.
+
+    Raises:
+        PluginError: Nodes lie outside the field, no node reaches a gateway, a payload is too
+            large, or a duty cycle too small; the message has the numbers and the remedy.
+    """
+    places = place(model.nodes, briefing.domain, scale=model.scale, gateways=model.gateways)
+    if not isinstance(briefing.domain, Sites) and model.roughness is None:
+        raise PluginError(
+            "roughness: missing; in a field without sites a node answers for points around it: "
+            "say by how much the reward may differ for each unit of distance"
+        )
+    losses = model.propagation.loss(places.distances)
+    losses = losses + model.propagation.draw_shadowing(
+        _make_generator(model.seed, "links"), losses.shape
+    )
+    radios = tuple(
+        _choose_radio(model.radio, factor, float(loss))
+        for factor, loss in zip(places.spreading_factors, losses.min(axis=1), strict=True)
+    )
+    plan = NetworkPlan(model, briefing.domain, briefing.period, places, losses, radios)
+    _check(plan)
+    return plan
+
+
+def _choose_radio(radio: Radio, factor: int | None, loss: float) -> Radio:
+    """Return the radio as a node uses it, with a spreading factor of its own or for its link."""
+    if factor is None:
+        return radio.for_link(loss)
+    if not isinstance(radio, LoraRadio):
+        raise PluginError(
+            f"spreading_factor {factor}: only LoRa has one, and the radio is of another kind; "
+            "leave it out"
+        )
+    return radio.model_copy(update={"spreading_factor": factor})
+
+
+def _check(plan: NetworkPlan) -> None:
+    """Refuse or warn of what cannot work, with the numbers."""
+
+
+def _make_generator(seed: int, purpose: str) -> Generator:
+    key = np.array([seed, int.from_bytes(purpose.encode()[:8], "little")], dtype=np.uint64)
+    return Generator(Philox(key=key))

@@ -1,0 +1,69 @@
+"""Reporting: when a node sends a reading that nobody asked for."""
+
+from __future__ import annotations
+
+from math import inf, isnan
+from typing import Annotated, Literal, Self, TypeAlias
+
+from pydantic import Field, PositiveFloat, model_validator
+
+from sparq_sim.fields import Positive
+from sparq_sim.plugin.model import Model
+
+__all__ = ["AnyReporting", "OnDelta", "Periodic"]
+
+
+class Periodic(Model):
+    """Measures and sends a reading at regular times."""
+
+    kind: Literal["periodic"] = "periodic"
+    """The name of this kind."""
+    every: Positive
+    """From one reading to the next, in seconds; each node begins at a moment of its own."""
+
+    def is_due(self, value: float, last: float, silent: float) -> bool:
+        """Return whether a reading is sent.
+
+        Args:
+            value: What was measured.
+            last: What was sent last; NaN if nothing.
+            silent: How long ago, in seconds.
+        """
+        return True
+
+
+class OnDelta(Model):
+    """Measures at regular times, and sends a reading that differs enough from the last one sent."""
+
+    kind: Literal["on-delta"] = "on-delta"
+    """The name of this kind."""
+    every: Positive
+    """From one measurement to the next, in seconds; each node begins at a moment of its own."""
+    delta: Positive
+    """By how much a reading must differ from the last one sent to be sent, in reward units."""
+    silence: PositiveFloat = inf
+    """After how long without sending a reading is sent whatever it is, in seconds; by default
+    never."""
+
+    @model_validator(mode="after")
+    def _longer(self) -> Self:
+        if self.silence < self.every:
+            raise ValueError(
+                f"silence {self.silence:g} s ends before the next measurement, after "
+                f'{self.every:g} s; give a longer silence, or take kind = "periodic"'
+            )
+        return self
+
+    def is_due(self, value: float, last: float, silent: float) -> bool:
+        """Return whether a reading is sent.
+
+        Args:
+            value: What was measured.
+            last: What was sent last; NaN if nothing.
+            silent: How long ago, in seconds.
+        """
+        return isnan(last) or abs(value - last) >= self.delta or silent >= self.silence
+
+
+AnyReporting: TypeAlias = Annotated[Periodic | OnDelta, Field(discriminator="kind")]
+"""When a node sends a reading that nobody asked for."""

@@ -1,0 +1,336 @@
+"""Traffic: how packets go up and down, with duty cycles, carrier sense and retransmissions."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from numpy.random import Generator
+
+from sparq_experts.wireless.accounts import Log, Phase
+from sparq_experts.wireless.battery import Draws
+from sparq_experts.wireless.listening import Windows
+from sparq_experts.wireless.medium import Medium, Packet, PacketFate, Purpose
+from sparq_experts.wireless.node import Gateway, Node
+from sparq_experts.wireless.radio import CarrierSense
+from sparq_sim.simulation.clock.protocol import Clock
+
+__all__ = ["Errand", "SecondsClock", "Traffic"]
+
+
+class SecondsClock:
+    """The clock of a play, read in seconds.
+
+    Args:
+        clock: The clock of the play.
+        seconds: How many seconds a clock unit lasts.
+    """
+
+    __slots__ = ("_seconds", "clock")
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self.clock = clock
+        """In clock units."""
+        self._seconds = seconds
+
+    @property
+    def now(self) -> float:
+        """The present moment, in seconds."""
+        return self.clock.now * self._seconds
+
+    def until(self, moment: float) -> Awaitable[None]:
+        """Wait until a moment.
+
+        Args:
+            moment: In seconds.
+        """
+        return self.clock.until(moment / self._seconds)
+
+    def call_at(self, moment: float, action: Callable[[], None]) -> None:
+        """Call a function at a moment.
+
+        Args:
+            moment: In seconds.
+            action: The function.
+        """
+        self.clock.call_at(moment / self._seconds, action)
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """What a packet is sent for."""
+
+    purpose: Purpose
+    """As the table of packets has it."""
+    payload: int
+    """In bytes, headers not included."""
+    query: int = 0
+    """The id of the query that it belongs to; 0 for none."""
+
+
+class Traffic:
+    """Sends packets between nodes and gateways, and writes down what becomes of them.
+
+    Args:
+        clock: In seconds.
+        medium: What they are sent over.
+        gateways: All gateways.
+        log: Where it is written down.
+    """
+
+    def __init__(
+        self, clock: SecondsClock, medium: Medium, gateways: Sequence[Gateway], log: Log
+    ) -> None:
+        self._clock = clock
+        self._medium = medium
+        self._gateways = gateways
+        self._log = log
+
+    async def send_up(
+        self, node: Node, errand: Errand, on_delivered: Callable[[], None] | None = None
+    ) -> PacketFate:
+        """Send a packet of a node, and again while no acknowledgement comes, if it waits for one.
+
+        Args:
+            node: Who sends; whoever calls this holds its gate.
+            errand: What it is sent for.
+            on_delivered: Called when a gateway has received it for the first time.
+
+        Returns:
+            What became of it: delivered if any attempt was.
+        """
+        radio = node.radio
+        delivered, fate = False, PacketFate.NODE_DEAD
+        for attempt in range(1, 2 + (radio.retransmissions if radio.acknowledged else 0)):
+            if attempt > 1:
+                await self._back_off(node, errand, node.rng, attempt)
+            if not node.is_alive(self._clock.now):
+                break
+            fate = await self._try_up(node, errand, attempt)
+            if fate is PacketFate.DELIVERED and not delivered:
+                delivered = True
+                if on_delivered is not None:
+                    on_delivered()
+            if fate in (PacketFate.NODE_DEAD, PacketFate.DUTY_CYCLE):
+                break
+            if not radio.acknowledged:
+                await self._open_windows(node)
+                break
+            if fate is PacketFate.CHANNEL_BUSY:
+                continue
+            if await self._await_acknowledgement(node, fate is PacketFate.DELIVERED):
+                await self._open_windows(node, after_first=True)
+                break
+        return PacketFate.DELIVERED if delivered else fate
+
+    async def _try_up(self, node: Node, errand: Errand, attempt: int) -> PacketFate:
+        """Send one packet, if that is allowed."""
+        clock, radio = self._clock, node.radio
+        airtime = radio.airtime(errand.payload)
+        sense, refusal = radio.carrier_sense, None
+        if sense is not None and not await self._is_clear(node, sense):
+            refusal = PacketFate.CHANNEL_BUSY
+        elif not node.duty.admit(clock.now, airtime):
+            refusal = PacketFate.DUTY_CYCLE
+        start = clock.now
+        if refusal is not None:
+            self._write_down(node, None, refusal, errand, attempt, start=start)
+            return refusal
+        if node.incoming is not None:  # It cannot send while it receives.
+            await node.incoming
+            start = clock.now
+        node.switch(start, (("send", radio.send_draw),))
+        before = node.battery.used["send"]
+        node.sending = True
+        packet = self._medium.begin_up(node, errand.payload, start, airtime)
+        await clock.until(packet.end)
+        now = clock.now
+        node.sending = False
+        node.rest(now)
+        fate = self._medium.end(packet)
+        if node.battery.empty:
+            fate = PacketFate.NODE_DEAD
+        energy = node.battery.used["send"] - before
+        self._write_down(node, None, fate, errand, attempt, packet=packet, energy=energy)
+        self._announce(node, now, heard=fate is PacketFate.DELIVERED)
+        return fate
+
+    def _announce(self, node: Node, end: float, *, heard: bool) -> None:
+        """Plan the windows after a packet, and wake the queries that wait for them."""
+        if isinstance(node.listening, Windows):
+            lasting = node.radio.shortest_listen
+            node.windows = tuple(
+                (end + delay, end + delay + lasting)
+                for delay in (node.listening.first, node.listening.second)
+            )
+            if heard:  # Otherwise nobody knows of the windows.
+                waiting, node.heard_from = node.heard_from, []
+                for signal in waiting:
+                    signal.set(end)
+
+    async def _open_windows(self, node: Node, *, after_first: bool = False) -> None:
+        """Listen after a packet, until something comes or the windows have closed."""
+        for start, end in node.windows[after_first:]:
+            await self._clock.until(start)
+            if node.incoming is None:
+                node.switch(self._clock.now, (("listen", node.radio.listen),))
+                await self._clock.until(end)
+            if node.incoming is not None:
+                await node.incoming
+                break
+            node.rest(self._clock.now)
+        node.windows = ()
+
+    async def _await_acknowledgement(self, node: Node, is_delivered: bool) -> bool:
+        """Have a node wait for an acknowledgement; return whether one came."""
+        clock, radio, gateway = self._clock, node.radio, self._gateways[node.gateway]
+        start = clock.now + radio.ack_delay
+        listen: Draws = (("listen", radio.listen),)
+        if radio.carrier_sense is not None:  # Too soon to fall asleep.
+            node.switch(clock.now, listen)
+        await clock.until(start)
+        now = clock.now
+        node.switch(now, listen)
+        # An acknowledgement comes at once or not at all.
+        closes = now + min(radio.ack_airtime, radio.shortest_listen)
+        node.windows = ((now, closes), *node.windows[1:])
+        came = False
+        if is_delivered and not gateway.sending:
+            errand = Errand("acknowledgement", 0)
+            came = await self.send_down(gateway, node, errand, 1) is PacketFate.DELIVERED
+        await clock.until(closes)
+        if node.incoming is None:
+            node.rest(clock.now)
+        return came
+
+    async def send_down(
+        self, gateway: Gateway, node: Node, errand: Errand, attempt: int
+    ) -> PacketFate:
+        """Send one packet of a gateway that is not sending, if that is allowed.
+
+        Args:
+            gateway: Who sends.
+            node: Whom it is for.
+            errand: What it is sent for.
+            attempt: Which attempt it is, from 1.
+
+        Returns:
+            What became of it.
+        """
+        clock, radio = self._clock, node.radio
+        is_ack = errand.purpose == "acknowledgement"
+        airtime = radio.ack_airtime if is_ack else radio.airtime(errand.payload)
+        sense = None if is_ack else radio.carrier_sense
+        refusal = None
+        if sense is not None and not await self._is_clear_at_gateway(gateway, sense):
+            refusal = PacketFate.CHANNEL_BUSY
+        elif not gateway.duty.admit(clock.now, airtime):
+            refusal = PacketFate.DUTY_CYCLE
+        start = clock.now
+        if refusal is not None:
+            self._write_down(node, gateway, refusal, errand, attempt, start=start)
+            return refusal
+        packet = self._medium.begin_down(gateway, node, errand.payload, start, airtime)
+        is_heard, before = node.is_listening(start), node.battery.used["receive"]
+        if is_heard:
+            node.switch(start, (("receive", radio.receive),))
+            node.incoming = clock.clock.signal()
+        await clock.until(packet.end)
+        fate = self._medium.end(packet)
+        if is_heard and node.incoming is not None:
+            node.rest(clock.now)
+            ended, node.incoming = node.incoming, None
+            ended.set()
+        if not node.is_alive(clock.now):
+            fate = PacketFate.NODE_DEAD
+        elif not is_heard:
+            fate = PacketFate.NODE_BUSY
+        energy = node.battery.used["receive"] - before
+        self._write_down(node, gateway, fate, errand, attempt, packet=packet, energy=energy)
+        return fate
+
+    # Waiting for the air to be free
+
+    async def _is_clear(self, node: Node, sense: CarrierSense) -> bool:
+        """Sense the air as a node, and return whether it was found free in time."""
+
+        def is_busy() -> bool:
+            now = self._clock.now
+            # The end of the back-off is spent listening.
+            node.switch(now - sense.sensing, (("listen", node.radio.listen),))
+            node.rest(now)
+            return self._medium.is_busy_at(node, sense.threshold)
+
+        return await self._sense(node.rng, sense, is_busy)
+
+    async def _is_clear_at_gateway(self, gateway: Gateway, sense: CarrierSense) -> bool:
+        """Sense the air as a gateway, and return whether it was found free in time."""
+        return await self._sense(
+            gateway.rng,
+            sense,
+            lambda: self._medium.is_busy_at_gateway(gateway, sense.threshold),
+        )
+
+    async def _sense(
+        self, rng: Generator, sense: CarrierSense, is_busy: Callable[[], bool]
+    ) -> bool:
+        """Back off and listen, as unslotted CSMA-CA of IEEE 802.15.4 has it."""
+        exponent = sense.min_exponent
+        for _ in range(sense.backoffs + 1):
+            wait = int(rng.integers(2**exponent)) * sense.unit
+            await self._clock.until(self._clock.now + wait + sense.sensing)
+            if not is_busy():
+                return True
+            exponent = min(exponent + 1, sense.max_exponent)
+        return False
+
+    async def _back_off(self, node: Node, errand: Errand, rng: Generator, attempt: int) -> None:
+        """Wait for a random time before another attempt."""
+        start = self._clock.now
+        longest = node.radio.backoff * 2.0 ** (attempt - 2)
+        await self._clock.until(start + longest * rng.random())
+        self._log.add_phase(errand.query, node, "backoff", start, self._clock.now)
+
+    async def back_off_down(self, gateway: Gateway, node: Node, errand: Errand, tried: int) -> None:
+        """Wait for a random time before a gateway tries again.
+
+        Args:
+            gateway: Who sends.
+            node: Whom it is for.
+            errand: What it is sent for.
+            tried: How many attempts there were.
+        """
+        await self._back_off(node, errand, gateway.rng, tried + 1)
+
+    def _write_down(
+        self,
+        node: Node,
+        gateway: Gateway | None,
+        fate: PacketFate,
+        errand: Errand,
+        attempt: int,
+        *,
+        packet: Packet | None = None,
+        start: float = 0.0,
+        energy: float = 0.0,
+    ) -> None:
+        means = node.up if gateway is None else (node.down[gateway.index],)
+        start = start if packet is None else packet.start
+        end = start if packet is None else packet.end
+        number = self._log.add_packet(
+            node,
+            gateway,
+            fate,
+            purpose=errand.purpose,
+            query=errand.query,
+            attempt=attempt,
+            channel=-1 if packet is None else packet.channel,
+            start=start,
+            end=end,
+            power=max(means if packet is None else packet.powers),
+            energy=energy,
+        )
+        phase: Phase = "uplink" if gateway is None else "downlink"
+        if fate is not PacketFate.DELIVERED:
+            phase = "lost"
+        self._log.add_phase(errand.query, node, phase, start, end, packet=number)
