@@ -61,7 +61,7 @@ def test_a_full_battery_wastes_what_is_harvested() -> None:
 
 def test_daylight_gives_power_for_its_share_of_each_day() -> None:
     sun = Daylight(power=2.0, share=0.25, sunrise=6.0, day=24.0)
-    battery = Battery(1000.0, sun)
+    battery = Battery(10_000.0, sun)
     battery.draw(24.0 * 10, (("sleep", 5.0),))
     assert battery.harvested == pytest.approx(10 * 6.0 * 2.0)
 
