@@ -7,6 +7,7 @@ from typing import Any
 
 __all__ = [
     "BEST",
+    "CHARGES",
     "DRIFT",
     "GREY",
     "GRID",
@@ -23,6 +24,7 @@ __all__ = [
     "SCREEN_REFERENCE_DASHES",
     "SERIES",
     "SNAPSHOTS",
+    "colour_of",
     "place_of",
 ]
 
@@ -52,10 +54,47 @@ REGRETS = "cividis"
 """Colour map of regrets; reversed, so that bright is good."""
 REWARDS = "viridis"
 """Colour map of rewards."""
+CHARGES = "cividis"
+"""Colour map of what batteries have left; bright is full."""
 BEST, MEAN, DRIFT = "#0072B2", "#D55E00", "#00785A"
 """Colours of the best reward, the mean reward and the drift of an environment."""
 SNAPSHOTS = ("#440154", "#355f8d", "#22a884", "#b8a90d")
 """Colours of an environment at four times, early to late: viridis, darker."""
+
+_NETWORK = {
+    # What energy is used for; phases in the life of a query have the colour of what they use.
+    "measure": 3,
+    "send": 2,
+    "uplink": 2,
+    "receive": 1,
+    "downlink": 1,
+    "listen": 6,
+    "queue": 5,
+    "sleep": 8,
+    "asleep": 8,
+    "compute": 7,
+    "backoff": 7,
+    "lost": 4,
+    # What becomes of packets.
+    "delivered": 3,
+    "faded": 8,
+    "collided": 2,
+    "gateway full": 5,
+    "gateway sending": 6,
+    "node busy": 7,
+    "duty cycle": 1,
+    "node dead": 0,
+    "channel busy": 4,
+}
+
+
+def colour_of(name: str) -> int:
+    """Return which colour, from 1, a use of energy, a phase or a fate of packets has; 0 is ink.
+
+    Args:
+        name: One of `sparq_sim.report.network`; any other has the last colour.
+    """
+    return _NETWORK.get(name, len(SERIES))
 
 
 def place_of(optimizer: str, optimizers: Sequence[str]) -> tuple[int, int]:

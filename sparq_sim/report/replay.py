@@ -16,6 +16,7 @@ from sparq_sim.domain import Domain, Sites
 from sparq_sim.errors import mask_invisible
 from sparq_sim.plugin.environment import Environment, Landscape
 from sparq_sim.plugin.optimizer import Belief
+from sparq_sim.report.network import NetworkData, read_networks
 from sparq_sim.simulation.beliefs import describe_difference, find_play, replay_beliefs
 from sparq_sim.simulation.blas import one_thread
 from sparq_sim.simulation.lifetime import open_landscape
@@ -132,6 +133,8 @@ class Film:
     """Best point when each frame was played: (n, d)."""
     beliefs: Sequence[Belief | None]
     """Of the agent in each frame; None where it had none."""
+    networks: Sequence[NetworkData] = ()
+    """Those of its sources that are networks."""
 
     def every(self, stride: int) -> Film:
         """Return fewer frames: the last, and every *stride*-th before it.
@@ -224,7 +227,9 @@ class _Projector:
         rounds = len(stored.trace)
         frames = np.unique(np.linspace(0, rounds - 1, min(rounds, self._frames)).round())
         film = _film(played, stored.trace, self._landscape(played), frames.astype(np.intp))
-        notes = [f"Seed {found.seed}, replication {found.replication}."]
+        networks, wrong = read_networks(getattr(film.trace, "accounts", {}))
+        film = replace(film, networks=networks)
+        notes = [f"Seed {found.seed}, replication {found.replication}.", *wrong]
         if settings > 1:
             notes.append(f"One of {settings} settings of the sweep.")
         if film.trace.digest() != found.digest:

@@ -76,7 +76,7 @@ def _regret_chart(data: ChartData, *, average: bool) -> Chart:
         + (" Bands are 95 % intervals of the mean over replications." if intervals else "")
         + (" Dashed: what simple policies with full knowledge would get." * bool(data.levels)),
         figures=[_regret_figure(data, setting, average) for setting in data.settings],
-        by_setting=True,
+        by="setting",
         regret=True,
     )
 
@@ -141,7 +141,7 @@ def _series_chart(data: ChartData, name: str, place: int) -> Chart:
         figures.append(
             make_figure(traces, x="round", y=words.label, showlegend=True, yaxis=FROM_ZERO)
         )
-    return Chart(f"series-{place}", words.title, words.caption, figures, by_setting=True)
+    return Chart(f"series-{place}", words.title, words.caption, figures, by="setting")
 
 
 # Cost

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import isfinite
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from sparq_sim.analysis.summary import Spread
 from sparq_sim.errors import mask_invisible
@@ -41,7 +41,7 @@ FROM_ZERO = {"rangemode": "tozero", "autorangeoptions": {"minallowed": 0}}
 
 @dataclass(frozen=True)
 class Chart:
-    """One chart: a figure per setting, of which one is shown, or a few side by side."""
+    """One chart: a figure per setting or network, of which one is shown, or a few side by side."""
 
     name: str
     """Its id in the page."""
@@ -51,8 +51,8 @@ class Chart:
     """Below it."""
     figures: Sequence[Figure]
     """All its figures."""
-    by_setting: bool = False
-    """Whether there is a figure per setting."""
+    by: Literal["", "setting", "network"] = ""
+    """What there is a figure per, of which the reader chooses one."""
     regret: bool = False
     """Whether its values may also be shown on a logarithmic scale."""
 

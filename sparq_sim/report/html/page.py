@@ -70,9 +70,13 @@ def render(report: ReportData) -> str:
     from markupsafe import Markup
     from plotly.offline import get_plotlyjs
 
+    # They load all that plays.
+    from sparq_sim.report.html.network import network_charts, shown_networks
     from sparq_sim.report.html.replay import pack_all
 
-    sections, rows = all_charts(report.charts), report.charts.summaries
+    networks = shown_networks(report.replays)
+    sections = {**all_charts(report.charts), "network": network_charts(networks)}
+    rows = report.charts.summaries
     charts = [chart for section in sections.values() for chart in section]
     scripts, styles = {"theme": _THEME}, [_template("page.css")]
     # Before the charts: their script is large, and the replay need not wait for it.
@@ -104,6 +108,7 @@ def render(report: ReportData) -> str:
             winners=report.winners[:_MOST_ROWS] if len(report.winners) > 1 else (),
             levels=different_levels(report.charts.levels)[:_MOST_ROWS],
             sections=sections,
+            networks=networks,
             charts=embed({chart.name: _chart_data(chart) for chart in charts}),
             parameters=json.dumps(report.parameters, indent=1, ensure_ascii=False),
             replays=report.replays,
@@ -124,7 +129,7 @@ def _digest(script: str) -> str:
 
 
 def _chart_data(chart: Chart) -> dict[str, object]:
-    return {"figures": chart.figures, "bySetting": chart.by_setting}
+    return {"figures": chart.figures, "by": chart.by}
 
 
 def _format_interval(low: float, high: float) -> str:

@@ -5,7 +5,7 @@
   const drawn = new Set();
   // Pixels, at 96 to the inch: what lies between the margins of a sheet of A4, and page.css.
   const PRINTED = { width: 640, height: 320 };
-  let setting = 0;
+  const chosen = { setting: 0, network: 0 };
   let printing = false;
 
   // Colours in figures are named after properties of the style, with an opacity where wanted.
@@ -35,7 +35,7 @@
   function draw(plot) {
     const frame = plot.closest(".chart");
     const chart = charts[frame.dataset.chart];
-    const figure = chart.figures[chart.bySetting ? setting : Number(plot.dataset.figure)];
+    const figure = chart.figures[chart.by ? chosen[chart.by] : Number(plot.dataset.figure)];
     const { data, layout } = themed(figure, getComputedStyle(root));
     layout.font.family = getComputedStyle(document.body).fontFamily;
     layout.uirevision = "same"; // What the reader has hidden or enlarged stays so.
@@ -68,10 +68,12 @@
   );
   plots.forEach((plot) => nearby.observe(plot));
 
-  document.getElementById("setting")?.addEventListener("change", (event) => {
-    setting = Number(event.target.value);
-    redraw();
-  });
+  document.querySelectorAll("[data-chooses]").forEach((select) =>
+    select.addEventListener("change", () => {
+      chosen[select.dataset.chooses] = Number(select.value);
+      redraw();
+    }),
+  );
   document.querySelectorAll(".log").forEach((box) =>
     box.addEventListener("change", () =>
       box.closest(".chart").querySelectorAll(".plot").forEach(draw),
@@ -81,7 +83,7 @@
   // Light and dark: as the system has it, until the reader says otherwise.
   const button = document.getElementById("theme");
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  let chosen = false;
+  let asked = false;
   function dress(theme) {
     root.dataset.theme = theme;
     button.textContent = theme === "dark" ? "Light" : "Dark";
@@ -89,9 +91,9 @@
     document.dispatchEvent(new Event("themechange"));
   }
   dress(dark.matches ? "dark" : "light");
-  dark.addEventListener("change", () => chosen || dress(dark.matches ? "dark" : "light"));
+  dark.addEventListener("change", () => asked || dress(dark.matches ? "dark" : "light"));
   button.addEventListener("click", () => {
-    chosen = true;
+    asked = true;
     dress(root.dataset.theme === "dark" ? "light" : "dark");
   });
 
