@@ -227,7 +227,7 @@ class _Projector:
         rounds = len(stored.trace)
         frames = np.unique(np.linspace(0, rounds - 1, min(rounds, self._frames)).round())
         film = _film(played, stored.trace, self._landscape(played), frames.astype(np.intp))
-        networks, wrong = read_networks(getattr(film.trace, "accounts", {}))
+        networks, wrong = read_networks(film.trace.accounts)
         film = replace(film, networks=networks)
         notes = [f"Seed {found.seed}, replication {found.replication}.", *wrong]
         if settings > 1:
