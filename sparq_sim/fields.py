@@ -65,7 +65,7 @@ class Quantity:
     source: str = ""
     """Where the default comes from, with the numbers that it was computed from."""
     standing: str = ""
-    """How sure that is: where it was read, or that it is quoted from memory."""
+    """How sure that is: where it was read, or "memory"; empty if it was read in the source."""
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler

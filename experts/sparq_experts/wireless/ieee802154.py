@@ -27,13 +27,14 @@ BIT_RATE = 250_000.0
 LARGEST_FRAME = 127
 """The longest frame, with headers and checksum, in bytes."""
 _BEFORE_FRAME = 6
-"""Bytes before the frame: 4 of preamble, 1 of start, 1 of length (memory)."""
+"""Bytes before the frame: 4 of preamble, 1 of start, 1 of length; 127 + 6 bytes are 4.256 ms."""
 _ACKNOWLEDGEMENT = 5
 """Bytes of the frame of an acknowledgement."""
 _SYMBOL = 16e-6
 """Seconds that a symbol of 4 bits lasts."""
 _TERMS = tuple((8 / 15 / 16 * (-1) ** k * comb(16, k), 20.0 * (1 / k - 1)) for k in range(2, 17))
 """Factor and exponent of each term of the bit-error formula."""
+_MAC = "read in ns-3 lr-wpan"
 
 
 def compute_airtime(frame: int) -> float:
@@ -95,16 +96,14 @@ class Ieee802154Radio(Radio):
     busy_threshold: Annotated[FiniteFloat, Quantity("dBm")]
     """The power from which a sender that listens takes the channel for busy."""
     min_exponent: Annotated[
-        NonNegativeInt, Quantity("", "IEEE 802.15.4: macMinBE", "read in Castalia")
+        NonNegativeInt, Quantity("", "IEEE 802.15.4: macMinBE", f"{_MAC}; Castalia has 5")
     ] = 3
     """The exponent of the first wait: 0 to 2^exponent - 1 units of 320 us."""
     max_exponent: Annotated[
-        NonNegativeInt, Quantity("", "IEEE 802.15.4: macMaxBE", "read in Castalia")
+        NonNegativeInt, Quantity("", "IEEE 802.15.4: macMaxBE", f"{_MAC}; Castalia has 7")
     ] = 5
     """The largest exponent of a wait."""
-    backoffs: Annotated[
-        NonNegativeInt, Quantity("", "IEEE 802.15.4: macMaxCSMABackoffs", "read in Castalia")
-    ] = 4
+    backoffs: Annotated[NonNegativeInt, Quantity("", "IEEE 802.15.4: macMaxCSMABackoffs", _MAC)] = 4
     """How often a sender tries again where the channel was busy, before it gives up."""
     overhead: Annotated[
         NonNegativeInt,
@@ -125,13 +124,14 @@ class Ieee802154Radio(Radio):
     ] = 1
     capture: Annotated[
         Literal["sinr", "none"],
-        Quantity("", "signals add to the noise, as in Castalia's additive interference"),
+        Quantity("", "signals add to the noise: Castalia's collision model 2", "read in Castalia"),
     ] = "sinr"
     """How overlapping packets are judged: by signal over noise and interference (`sinr`), or
     `none`: any overlap destroys both."""
     acknowledged: Annotated[bool, Quantity("", "IEEE 802.15.4 with acknowledgement")] = True
     retransmissions: Annotated[
-        NonNegativeInt, Quantity("packets", "IEEE 802.15.4: macMaxFrameRetries")
+        NonNegativeInt,
+        Quantity("packets", "IEEE 802.15.4: macMaxFrameRetries", f"{_MAC}; Castalia has 2"),
     ] = 3
     backoff: Annotated[
         Amount, Quantity("s", "none of its own: a retransmission listens and waits as any packet")

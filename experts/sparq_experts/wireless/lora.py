@@ -146,17 +146,24 @@ class LoraRadio(Radio):
         Quantity(
             "symbols",
             "as many as LoRaSim holds necessary to lock on a preamble",
-            "read in LoRaSim, loraDir.py; ns-3 lorawan keeps its windows open longer",
+            "read in LoRaSim, loraDir.py; that a window may be as short is an assumption",
         ),
     ] = 5
     """For how many symbols a node listens before it knows that nothing comes."""
     node_sensitivity: Annotated[
         Sensitivities,
-        Quantity("dBm", "SX1272 data sheet, table 10, SF7 to SF12", "read in FLoRa and ns-3"),
+        Quantity(
+            "dBm", "SX1272 data sheet, table 10, SF7 to SF12", "read in FLoRa, LoRaReceiver.cc"
+        ),
     ] = SENSITIVITIES["sx1272"]
     """The weakest signal that a node can read, for spreading factors 7 to 12 at 125 kHz."""
     gateway_sensitivity: Annotated[
-        Sensitivities, Quantity("dBm", "SX1301, SF7 to SF12", "read in ns-3 lorawan")
+        Sensitivities,
+        Quantity(
+            "dBm",
+            "SX1301 data sheet, SF7 to SF12",
+            "read in ns-3 lorawan, gateway-lora-phy.cc; an older version has 3 dB less",
+        ),
     ] = SENSITIVITIES["sx1301"]
     """The weakest signal that a gateway can read, for spreading factors 7 to 12 at 125 kHz."""
     overhead: Annotated[
@@ -169,7 +176,8 @@ class LoraRadio(Radio):
     """How overlapping packets are judged: by the matrix `goursaud` (6 dB at the same spreading
     factor) or `flora` (1 dB), or `none`: any overlap destroys both."""
     receptions: Annotated[
-        PositiveInt | None, Quantity("packets", "SX1301", "read in LoRaSim and ns-3 lorawan")
+        PositiveInt | None,
+        Quantity("packets", "SX1301", "read in LoRaSim and in ns-3 lorawan, gateway-lora-phy.cc"),
     ] = 8
     acknowledged: Annotated[bool, Quantity("", "LoRaWAN: unconfirmed uplinks")] = False
     retransmissions: Annotated[NonNegativeInt, Quantity("packets", "LoRaWAN: unconfirmed")] = 0

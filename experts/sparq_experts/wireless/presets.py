@@ -15,7 +15,7 @@ __all__ = ["AnyRadio", "Ieee802154Cc2420", "LoraSx1272Eu868", "LoraWholeNode"]
 
 _EU868 = "read in ns-3 lorawan, lorawan-mac-helper.cc, and in LoRaWAN Regional Parameters 1.0.3"
 _RX2 = "EU868, 869.4 to 869.65 MHz, where nodes listen for answers in their second window"
-_MEASURED = "arXiv 1806.08624, measured on a whole node"
+_MEASURED = "measured on a whole node: Callebaut et al. (2019), arXiv 1806.08624"
 
 
 class _Eu868(LoraRadio):
@@ -137,15 +137,16 @@ class Ieee802154Cc2420(Ieee802154Radio):
             "dBm",
             "so that at the sensitivity 1 % of packets with 20 bytes of frame are lost, which is "
             "how the standard defines it",
-            "derived; the definition from memory. Castalia has -100 dBm, with which a packet "
-            "4 dB below the sensitivity would still be read",
+            "computed; Castalia has -100 dBm, with which a packet 4 dB below the sensitivity would "
+            "still be read",
         ),
     ] = -95.51
     chip_sensitivity: Annotated[
         FiniteFloat, Quantity("dBm", "CC2420", "read in Castalia, CC2420.txt")
     ] = -95.0
     busy_threshold: Annotated[
-        FiniteFloat, Quantity("dBm", "CC2420: its value after reset", "memory")
+        FiniteFloat,
+        Quantity("dBm", "CC2420: its value after reset", "memory; Castalia has -95 dBm"),
     ] = -77.0
 
 

@@ -96,7 +96,8 @@ _LORASIM = "read in LoRaSim, loraDir.py"
 _OULU = (
     "Petajajarvi et al. (2015), doi 10.1109/ITST.2015.7377400, measured in Oulu at 868 MHz, on land"
 )
-_CASTALIA = "Castalia, wireless channel, 2.4 GHz"
+_CASTALIA = "Castalia, its default at 2.4 GHz"
+_CHANNEL = "read in Castalia, WirelessChannel.ned"
 
 
 class LorasimLoss(PathLoss):
@@ -125,10 +126,10 @@ class CastaliaLoss(PathLoss):
     """Path loss at 2.4 GHz as in Castalia: ranges of some tens of metres."""
 
     kind: Literal["castalia-2.4ghz"] = "castalia-2.4ghz"
-    reference_distance: Annotated[Positive, Quantity("m", _CASTALIA)] = 1.0
-    reference_loss: Annotated[FiniteFloat, Quantity("dB", _CASTALIA)] = 55.0
-    exponent: Annotated[Positive, Quantity("", _CASTALIA)] = 2.4
-    shadowing: Annotated[Amount, Quantity("dB", _CASTALIA)] = 4.0
+    reference_distance: Annotated[Positive, Quantity("m", _CASTALIA, _CHANNEL)] = 1.0
+    reference_loss: Annotated[FiniteFloat, Quantity("dB", _CASTALIA, _CHANNEL)] = 55.0
+    exponent: Annotated[Positive, Quantity("", _CASTALIA, _CHANNEL)] = 2.4
+    shadowing: Annotated[Amount, Quantity("dB", _CASTALIA, _CHANNEL)] = 4.0
 
 
 AnyPathLoss: TypeAlias = Annotated[
