@@ -236,18 +236,20 @@ class DutyNeed:
 def compute_duty(airtime: float, every: float, *, limit: float, window: float) -> DutyNeed:
     """Compute the share of time that a schedule needs, and the shortest period that is allowed.
 
-    In any *window*, k = floor(limit window / airtime) packets are allowed, so that the period must
-    be at least window / k, which is a little more than airtime / limit.
+    A packet counts until a *window* after its end, and k = floor(limit window / airtime) packets
+    may count at once. So the period must be at least (window + airtime) / k, which is a little
+    more than airtime / limit.
 
     Args:
         airtime: Of a packet, in s.
         every: The period of packets, in s.
-        limit: The share of time that is allowed.
+        limit: The share of time that is allowed; 1 for no limit.
         window: The time over which that share is counted, up to any moment, in s.
     """
     # A share such as 0.01 is not exact in binary.
-    packets = floor(limit * window / airtime * (1 + 1e-12))
-    return DutyNeed(airtime / every, limit, packets, window / packets if packets else inf)
+    packets = floor(limit * window / airtime * (1 + 1e-10))
+    shortest = (window + airtime) / packets if packets else inf
+    return DutyNeed(airtime / every, limit, packets, airtime if limit >= 1 else shortest)
 
 
 def check_duty(

@@ -15,10 +15,18 @@ from pydantic import BeforeValidator, Field, FiniteFloat, model_validator
 from pydantic_core import PydanticCustomError
 
 from sparq_sim.errors import PluginError, did_you_mean
-from sparq_sim.fields import Positive, is_number
+from sparq_sim.fields import Positive, Quantity, is_number
 from sparq_sim.plugin.contract import Model
 
-__all__ = ["SPREADING_FACTORS", "ListedNode", "NodeAt", "check_fields", "check_file", "read_nodes"]
+__all__ = [
+    "SPREADING_FACTORS",
+    "AnyPoint",
+    "ListedNode",
+    "NodeAt",
+    "check_fields",
+    "check_file",
+    "read_nodes",
+]
 
 SPREADING_FACTORS = (7, 12)
 """The lowest and the highest spreading factor that a node may be given."""
@@ -53,29 +61,28 @@ def _as_point(given: Any) -> Any:
     return (given,) if is_number(given) else given
 
 
+AnyPoint: TypeAlias = Annotated[
+    tuple[FiniteFloat, ...],
+    BeforeValidator(_as_point, json_schema_input_type=FiniteFloat | tuple[FiniteFloat, ...]),
+]
+"""A point of the domain as a field: a list of its coordinates; in one dimension also a number."""
+
+
 class NodeAt(Model):
     """One node: where it is, and what it has of its own in place of what all nodes have."""
 
-    at: (
-        Annotated[
-            tuple[FiniteFloat, ...],
-            BeforeValidator(
-                _as_point, json_schema_input_type=FiniteFloat | tuple[FiniteFloat, ...]
-            ),
-        ]
-        | None
-    ) = None
+    at: AnyPoint | None = None
     """Its coordinates in the domain, such as `[0.2, 0.4]`; a number in one dimension. On a domain
     of sites it may be left out where `name` is that of a site."""
     name: Annotated[str, Field(min_length=1)] | None = None
     """Its name; by default that of its site, or else node-0, node-1, ..."""
-    battery: Positive | None = None
+    battery: Annotated[Positive | None, Quantity("J")] = None
     """The energy in its full battery, in J; by default as for all nodes."""
     spreading_factor: (
         Annotated[int, Field(ge=SPREADING_FACTORS[0], le=SPREADING_FACTORS[1])] | None
     ) = None
     """Its LoRa spreading factor, 7 to 12; by default as for all nodes."""
-    distance: Positive | None = None
+    distance: Annotated[Positive | None, Quantity("m")] = None
     """Its distance to the only gateway, in m, in place of that on the map."""
 
     @model_validator(mode="before")

@@ -16,7 +16,6 @@ from pydantic import (
     BeforeValidator,
     Discriminator,
     Field,
-    NonNegativeInt,
     Tag,
     field_validator,
 )
@@ -56,7 +55,7 @@ class Scattered(Model):
 
     scattered: Annotated[int, Field(ge=1, le=100_000)]
     """How many nodes, 1 to 100,000."""
-    seed: NonNegativeInt = 0
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     """Another seed gives other places; without effect where `spread` is `even`."""
     spread: Literal["uniform", "even"] = "uniform"
     """How: `uniform` at random, or `even` without chance, with no two nodes close together."""

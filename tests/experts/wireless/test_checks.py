@@ -20,6 +20,7 @@ from sparq_experts.wireless.checks import (
     describe_links,
 )
 from sparq_experts.wireless.lifetime import compute_lifetime
+from sparq_experts.wireless.node import DutyCycle
 from sparq_experts.wireless.placing import Scattered, place
 from sparq_experts.wireless.presets import Ieee802154Cc2420, LoraSx1272Eu868
 from sparq_experts.wireless.propagation import LorasimLoss
@@ -200,22 +201,29 @@ def test_without_a_schedule_the_duty_cycle_is_a_warning() -> None:
         check_duty(["a", "b"], radios, [1.3, 1.3], every=60.0, scheduled=False)
 
 
-@given(
-    st.floats(0.001, 3.0),
-    st.floats(0.001, 1.0),
-    st.floats(60.0, 7200.0),
-    st.floats(1.0, 3.0),
-)
-def test_no_window_holds_more_than_is_allowed_from_the_shortest_period_on(
+def test_without_a_limit_only_packets_that_would_overlap_are_refused() -> None:
+    radio = Ieee802154Cc2420()
+    check_duty(["a"], [radio], [0.01], every=0.01)
+    with pytest.raises(PluginError, match=r"125 % of the time, .* allows 100 %.* is 0\.01 s"):
+        check_duty(["a"], [radio], [0.01], every=0.008)
+
+
+@given(st.floats(0.01, 3.0), st.floats(0.001, 0.5), st.floats(60.0, 600.0), st.floats(1.0, 1.5))
+def test_from_the_shortest_period_on_every_packet_is_admitted_and_below_it_not(
     airtime: float, limit: float, window: float, slower: float
 ) -> None:
     need = compute_duty(airtime, 60.0, limit=limit, window=window)
     assert need.share == airtime / 60.0
+    assert need.shortest >= airtime / limit * (1 - 1e-9)
     if need.packets:
-        period = need.shortest * slower
-        most = ceil(window / period * (1 - 1e-9))  # in any half-open window
-        assert most * airtime <= limit * window * (1 + 1e-9)
-        assert need.shortest >= airtime / limit * (1 - 1e-9)
+        assert all(admitted(airtime, need.shortest * slower * (1 + 1e-9), limit, window))
+        assert not all(admitted(airtime, need.shortest * 0.99, limit, window))
+
+
+def admitted(airtime: float, period: float, limit: float, window: float) -> list[bool]:
+    duty = DutyCycle(limit, window)
+    count = 2 * ceil(window / period) + 3
+    return [duty.admit(i * period, airtime) for i in range(count)]
 
 
 # Batteries

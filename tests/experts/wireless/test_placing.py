@@ -237,11 +237,6 @@ def test_degrees_become_metres_on_the_earth_in_any_order(order: tuple[str, str])
     assert place(None, domain, scale=0.01).node_distances[0, 1] == pytest.approx(metres / 100)
 
 
-def test_a_latitude_beyond_the_pole_is_refused() -> None:
-    with pytest.raises(PluginError, match=r"lat 120 is no latitude in degrees, -90 to 90"):
-        place(None, Sites([[120.0, 3.0]], None, ["lat", "lon"]))
-
-
 def test_the_map_begins_at_the_lowest_corner_of_the_field() -> None:
     places = listed({"at": [-4.0, 7.0]}, domain=Box([-5.0, 5.0], [5.0, 9.0]), scale=10.0)
     assert places.east_north.tolist() == [[10.0, 20.0]]
