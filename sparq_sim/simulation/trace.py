@@ -118,8 +118,9 @@ class Trace:
     def save(self, path: Path | str) -> None:
         """Write the trace to one file, in full or not at all, with what is known of its play.
 
-        The file is a zip archive of the Parquet files that a study keeps: `rounds.parquet` and
-        `replies.parquet`. A file that is there is replaced.
+        The file is a zip archive of the Parquet files that a study keeps: `rounds.parquet`,
+        `replies.parquet`, and `accounts.parquet` if experts left tables. A file that is there is
+        replaced.
 
         Args:
             path: Where to write it.

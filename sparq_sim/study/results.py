@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from sparq_sim.errors import did_you_mean
 from sparq_sim.study.folder_contents import read_holdings
 from sparq_sim.study.progress import WarningCount, count_plays
 from sparq_sim.study.store import (
@@ -24,7 +25,7 @@ from sparq_sim.study.store import (
     TableName,
     canonical,
 )
-from sparq_sim.study.store.codec import TABLES, join_tables, read_metadata
+from sparq_sim.study.store.codec import join_tables, label_table, read_metadata, to_table
 from sparq_sim.study.store.errors import explain_no_play
 from sparq_sim.study.store.folder import compact
 from sparq_sim.study.store.layout import SCENARIO
@@ -157,21 +158,52 @@ class Results:
         Raises:
             StoreError: No play is finished, replies were not recorded, or a file is damaged.
         """
-        if what not in TABLES:
-            raise StoreError(f"there is no table {what!r}; there are: {', '.join(TABLES)}")
-        finished = self.finished()
-        if what == "replies" and any(each.record != "full" for each in finished):
-            raise StoreError("replies were not recorded; run the scenario with record = 'full'")
-        tables = [self.store.load(each.key, what) for each in finished]
+        if what not in ("rounds", "replies"):
+            hint = "; for those of experts, see accounts" if what == "accounts" else ""
+            raise StoreError(f"there is no table {what!r}; there are: rounds, replies{hint}")
+        finished = self._some_finished()
+        if what == "replies":
+            _check_recorded(what, finished)
+        return join_tables([self.store.load(each.key, what) for each in finished])
+
+    def accounts(self, name: str) -> pa.Table:
+        """Return a table that an expert leaves at the end of each play, of all finished plays.
+
+        Args:
+            name: `<expert>/<table>`, as in `Trace.accounts`.
+
+        Returns:
+            The rows of all plays that have it, with the columns that tell plays apart.
+
+        Raises:
+            StoreError: No play is finished or has such a table, replies and accounts were not
+                recorded, or a file is damaged.
+        """
+        finished = self._some_finished()
+        _check_recorded("accounts", finished)
+        tables: list[pa.Table] = []
+        known: set[str] = set()
+        for each in finished:
+            accounts = self.read(each.key).trace.accounts
+            known |= accounts.keys()
+            if name in accounts:
+                tables.append(label_table(to_table(accounts[name]), each.play))
         if not tables:
+            raise StoreError(f"no expert left a table {name!r}: {did_you_mean(name, known)}")
+        return join_tables(tables)
+
+    def _some_finished(self) -> list[StoredSummary]:
+        """Return what is known of the finished plays; raise StoreError if there are none."""
+        finished = self.finished()
+        if not finished:
             place = self.store
             raise StoreError(
                 explain_no_play(place.folder if isinstance(place, FolderStore) else place)
             )
-        return join_tables(tables)
+        return finished
 
     def compact(self) -> None:
-        """Merge the many small files into one of rounds and one of replies.
+        """Merge the many small files into one each of rounds, replies and accounts.
 
         Raises:
             StoreError: A file cannot be read or written.
@@ -188,6 +220,11 @@ class Results:
             StoreError: A file cannot be moved, or the plays are in no folder.
         """
         self._folder.finished(verify=keys)
+
+
+def _check_recorded(what: TableName, finished: Iterable[StoredSummary]) -> None:
+    if any(each.record != "full" for each in finished):
+        raise StoreError(f"{what} were not recorded; run the scenario with record = 'full'")
 
 
 def note_left_out(home: FolderStore, count: int) -> None:

@@ -31,20 +31,24 @@ __all__ = [
     "join_tables",
     "label_columns",
     "label_table",
+    "list_tables",
     "load_table",
     "make_play",
     "make_trace",
     "open_writer",
+    "pack_accounts",
     "read_metadata",
     "summarize",
     "to_bytes",
     "to_table",
     "unify_schemas",
+    "unpack_accounts",
 ]
 
-TableName: TypeAlias = Literal["rounds", "replies"]
-"""What there are tables of."""
-TABLES: tuple[TableName, TableName] = ("rounds", "replies")
+TableName: TypeAlias = Literal["rounds", "replies", "accounts"]
+"""What there are tables of. That of accounts holds the tables which experts have left, a row each:
+their columns and types differ from play to play."""
+TABLES: tuple[TableName, ...] = ("rounds", "replies", "accounts")
 
 _META = b"sparq_sim"
 
@@ -59,6 +63,8 @@ class PlayFiles:
     """The Parquet file of its rounds."""
     replies: bytes | None
     """The Parquet file of its replies; None where they were not recorded."""
+    accounts: bytes | None = None
+    """The Parquet file of what experts have left; None where nothing was, or not recorded."""
 
 
 @dataclass(frozen=True)
@@ -89,15 +95,15 @@ def encode(trace: Trace, provenance: Provenance) -> PlayFiles:
         raise StoreError(f"two columns would be called {clash[0]!r}; rename the coordinate")
     metadata = provenance.to_json()
 
-    def packed(columns: Mapping[str, NDArray[Any]]) -> bytes:
-        table = label_table(to_table(columns), provenance.play)
-        return to_bytes(describe_table(table, metadata))
+    def packed(table: pa.Table) -> bytes:
+        return to_bytes(describe_table(label_table(table, provenance.play), metadata))
 
     full = provenance.summary.record == "full"
     return PlayFiles(
         provenance.play.key,
-        rounds=packed(trace.rounds),
-        replies=packed(trace.replies) if full else None,
+        rounds=packed(to_table(trace.rounds)),
+        replies=packed(to_table(trace.replies)) if full else None,
+        accounts=packed(pack_accounts(trace.accounts)) if full and trace.accounts else None,
     )
 
 
@@ -110,7 +116,7 @@ def decode(files: PlayFiles) -> StoredPlay:
     Raises:
         UnfitError: They are damaged.
     """
-    return make_play(load_table(files, "rounds"), lambda: load_table(files, "replies"))
+    return make_play(lambda name: load_table(files, name))
 
 
 def summarize(files: PlayFiles) -> StoredSummary:
@@ -137,38 +143,50 @@ def load_table(files: PlayFiles, name: TableName) -> pa.Table:
     Raises:
         UnfitError: The file is damaged, or there is none.
     """
-    content = files.rounds if name == "rounds" else files.replies
+    content: bytes | None = getattr(files, name)
     if content is None:
-        raise UnfitError("its replies were not recorded")
+        raise UnfitError(f"its {name} were not recorded")
     with explain_content_errors("it cannot be read"):
         return from_bytes(content)
 
 
-def make_play(rounds: pa.Table, load_replies: Callable[[], pa.Table]) -> StoredPlay:
+def list_tables(metadata: Mapping[str, Any]) -> list[TableName]:
+    """Return which tables of a play were written, that of its rounds first.
+
+    Args:
+        metadata: Its provenance, as it is in the file.
+    """
+    if metadata.get("record") != "full":
+        return ["rounds"]
+    return [name for name in TABLES if name != "accounts" or name in metadata.get("columns", ())]
+
+
+def make_play(load: Callable[[TableName], pa.Table]) -> StoredPlay:
     """Return the play that its tables hold.
 
     Args:
-        rounds: The table of its rounds, with its provenance in the metadata.
-        load_replies: Returns that of its replies; called where they were recorded.
+        load: Returns a table, with its provenance in the metadata; called for those written.
 
     Raises:
         UnfitError: The content is not as it was written.
     """
+    rounds = load("rounds")
     metadata = read_metadata(rounds.schema.metadata)
     with explain_content_errors("its provenance is not whole"):
         provenance = Provenance.from_json(metadata)
-    replies = load_replies() if provenance.summary.record == "full" else None
+        names = list_tables(metadata)
+    tables = {"rounds": rounds, **{name: load(name) for name in names[1:]}}
     with explain_content_errors("its provenance is not whole"):
-        trace = make_trace(rounds, replies, metadata)
+        trace = make_trace(tables, metadata)
     return StoredPlay(trace, provenance)
 
 
-def make_trace(rounds: pa.Table, replies: pa.Table | None, metadata: Mapping[str, Any]) -> Trace:
+def make_trace(tables: Mapping[TableName, pa.Table], metadata: Mapping[str, Any]) -> Trace:
     """Return the trace that its tables hold.
 
     Args:
-        rounds: The table of its rounds.
-        replies: That of its replies; without it, the trace has no columns of them.
+        tables: By name, that of its rounds at least; without that of its replies, the trace has no
+            columns of them.
         metadata: Its provenance, as it is in the file.
 
     Raises:
@@ -176,12 +194,14 @@ def make_trace(rounds: pa.Table, replies: pa.Table | None, metadata: Mapping[str
         UnfitError: The content does not match its digest.
     """
     contents = Contents.from_json(metadata)
+    rounds, replies, accounts = tables["rounds"], tables.get("replies"), tables.get("accounts")
     trace = Trace(
         rounds=_to_columns(rounds, contents.columns["rounds"]),
         replies={} if replies is None else _to_columns(replies, contents.columns["replies"]),
         coordinates=tuple(contents.coordinates),
         ended=contents.ended,
         spent=contents.spent,
+        accounts={} if accounts is None else unpack_accounts(accounts),
         provenance=metadata,
     )
     if trace.digest() != (contents.rounds_digest if replies is None else contents.digest):
@@ -215,6 +235,35 @@ def to_table(columns: Mapping[str, NDArray[Any]]) -> pa.Table:
         for name, column in columns.items()
     }
     return pa.table(arrays)
+
+
+def pack_accounts(accounts: Mapping[str, Mapping[str, NDArray[Any]]]) -> pa.Table:
+    """Return what experts have left as one table: a row for each of theirs, a Parquet file.
+
+    Args:
+        accounts: Tables by `<expert>/<table>`.
+    """
+    contents = [to_bytes(to_table(columns)) for columns in accounts.values()]
+    return pa.table({"table": list(accounts), "content": pa.array(contents, pa.binary())})
+
+
+def unpack_accounts(table: pa.Table) -> dict[str, dict[str, NDArray[Any]]]:
+    """Return what experts have left, by `<expert>/<table>`.
+
+    Args:
+        table: As `pack_accounts` makes it; other columns are left out.
+
+    Raises:
+        UnfitError: It is damaged.
+    """
+    with explain_content_errors("its accounts cannot be read"):
+        tables = {
+            name: from_bytes(content)
+            for name, content in zip(
+                table.column("table").to_pylist(), table.column("content").to_pylist(), strict=True
+            )
+        }
+        return {name: _to_columns(each, each.column_names) for name, each in tables.items()}
 
 
 def describe_table(table: pa.Table, metadata: Mapping[str, Any]) -> pa.Table:
@@ -267,7 +316,7 @@ def label_table(table: pa.Table, play: PlayId) -> pa.Table:
     """Return a table with the columns that tell a play from others before its own.
 
     Args:
-        table: Of rounds or replies; labels that it has are kept.
+        table: Of rounds, replies or accounts; labels that it has are kept.
         play: Which play.
     """
     rows = len(table)

@@ -15,6 +15,7 @@ from sparq_sim.study.store.codec import (
     PlayFiles,
     TableName,
     encode,
+    list_tables,
     read_metadata,
 )
 from sparq_sim.study.store.errors import StoreError, UnfitError, explain_disk_errors
@@ -28,10 +29,10 @@ __all__ = ["FolderStore", "compact", "relabel", "retire"]
 
 
 class FolderStore:
-    """A study's folder as its store: `rounds/`, `replies/`, and `set-aside/` for what is unfit.
+    """A study's folder as its store: `rounds/`, `replies/`, `accounts/`, and `set-aside/`.
 
     Writers make each file under another name and rename it, so that many may write at once and be
-    killed at any time. *notes* says what was set aside, and why.
+    killed at any time. What is unfit is set aside; *notes* says what was, and why.
     """
 
     def __init__(self, folder: Path | str) -> None:
@@ -63,10 +64,11 @@ class FolderStore:
         Raises:
             StoreError: The disk refuses.
         """
-        for path in (*(self.folder / name for name in TABLES), self.folder):
+        for path in (self.folder / "rounds", self.folder / "replies", self.folder):
             with explain_disk_errors("make", path):
                 path.mkdir(parents=True, exist_ok=True)
             remove_parts(path)
+        remove_parts(self.folder / "accounts")  # A folder that few studies have.
 
     @contextmanager
     def put_mark(self) -> Iterator[str]:
@@ -96,6 +98,11 @@ class FolderStore:
         Raises:
             StoreError: The disk refuses.
         """
+        if files.accounts is not None:
+            path = self.layout.path("accounts", files.key)
+            with explain_disk_errors("make", path.parent):
+                path.parent.mkdir(exist_ok=True)
+            write_whole(path, files.accounts)
         if files.replies is not None:
             write_whole(self.layout.path("replies", files.key), files.replies)
         write_whole(self.layout.path("rounds", files.key), files.rounds)
@@ -116,13 +123,16 @@ class FolderStore:
         """
         path = self.layout.path("rounds", key)
         try:
-            found = StoredSummary.from_json(read_file_metadata(path)) if path.exists() else None
+            metadata = read_file_metadata(path) if path.exists() else None
         except UnfitError:
             return None
-        if record == "full" and found is not None:
-            whole = found.record == "full" and self.layout.path("replies", key).exists()
-            return found if whole else None
-        return found
+        if metadata is None:
+            return None
+        if record == "full":
+            names = list_tables(metadata)
+            if names == ["rounds"] or not all(self.layout.path(n, key).exists() for n in names):
+                return None
+        return StoredSummary.from_json(metadata)
 
     def finished(self, verify: Iterable[str] = ()) -> dict[str, StoredSummary]:
         """Return what is known of each finished play, by key; unfit files are set aside.
@@ -140,7 +150,7 @@ class FolderStore:
 
         Args:
             key: Which play.
-            table: Its rounds, or its replies.
+            table: Its rounds, its replies, or its accounts.
 
         Raises:
             StoreError: It is not there, or damaged; the file is named.
@@ -176,15 +186,16 @@ class _Survey:
         layout.archives = {name: layout.open_archives(name) for name in TABLES}
         for archive in layout.archives["rounds"]:
             self.finished.update(archive.summaries())
-        self._check_replies()
+        self._check_beside()
         for path in layout.list_files("rounds"):
             self._check_rounds(path)
         for key in verify & self.finished.keys():
             if not layout.path("rounds", key).exists():
                 self._check_archived(key)
 
-    def _check_replies(self) -> None:
-        for path in self._layout.list_files("replies"):
+    def _check_beside(self) -> None:
+        """Check the files of replies and of accounts."""
+        for path in [path for name in TABLES[1:] for path in self._layout.list_files(name)]:
             try:
                 check_name(path)
                 read_file_metadata(path)
@@ -195,18 +206,19 @@ class _Survey:
         key, layout = path.stem, self._layout
         try:
             check_name(path)
-            summary = StoredSummary.from_json(read_file_metadata(path))
-            if summary.record == "full" and not layout.has_replies(key):
-                raise UnfitError("its replies are missing")
-            self.finished[key] = summary
+            metadata = read_file_metadata(path)
+            for name in list_tables(metadata):
+                if not layout.has(name, key):
+                    raise UnfitError(f"its {name} are missing")
+            self.finished[key] = StoredSummary.from_json(metadata)
             if key in self._verify:
                 layout.read(key)
         except UnfitError as unfit:
             self.finished.pop(key, None)
             layout.set_aside(path, str(unfit))
-            replies = layout.path("replies", key)
-            if key in self._verify and replies.exists():
-                layout.set_aside(replies, f"it belongs to {path.name}, which was set aside")
+            for beside in [layout.path(name, key) for name in TABLES[1:]]:
+                if key in self._verify and beside.exists():
+                    layout.set_aside(beside, f"it belongs to {path.name}, which was set aside")
 
     def _check_archived(self, key: str) -> None:
         layout = self._layout
@@ -247,7 +259,9 @@ def retire(store: FolderStore, keys: Iterable[str]) -> set[str]:
         for path in [layout.path(name, key) for key in sorted(gone)]:
             if path.exists():
                 layout.move_aside(path)
-    return {key for key in gone if not layout.is_archived("rounds", key)}
+        # Plays whose rounds stay in an archive keep the rest as well.
+        gone = {key for key in gone if not layout.is_archived("rounds", key)}
+    return gone
 
 
 def relabel(store: FolderStore, plays: Sequence[PlayId]) -> None:
@@ -272,7 +286,7 @@ def relabel(store: FolderStore, plays: Sequence[PlayId]) -> None:
 
 
 def compact(store: FolderStore) -> None:
-    """Merge the small files of a folder into one archive of rounds and one of replies.
+    """Merge the small files of a folder into one archive each of rounds, replies and accounts.
 
     Args:
         store: The folder; its notes say what had to be set aside.
@@ -292,13 +306,13 @@ def compact(store: FolderStore) -> None:
     )
     written: dict[TableName, Path] = {}
     for name in TABLES:
-        keys = [key for key in sorted(finished) if name == "rounds" or layout.has_replies(key)]
+        keys = [key for key in sorted(finished) if name == "rounds" or layout.has(name, key)]
         if keys:
             written[name] = layout.folder / name / f"compact-{state[:16]}.parquet"
             if not written[name].exists():
                 write_archive(written[name], keys, partial(store.load, table=name))
     merged = {name: set(Archive(path).keys) for name, path in written.items()}
-    # Rounds go first: while they are there, their replies are wanted.
+    # Rounds go first: while they are there, their replies and accounts are wanted.
     for name in TABLES:
         for old in layout.archives[name]:
             if old.path != written.get(name):

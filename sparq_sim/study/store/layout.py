@@ -42,9 +42,10 @@ _ARCHIVE = re.compile(r"compact-[0-9a-f]{16}\.parquet")
 
 
 class Layout:
-    """The files of a folder: `rounds/`, `replies/`, and `set-aside/` for what is unfit.
+    """The files of a folder: `rounds/`, `replies/`, `accounts/`, and `set-aside/` for the unfit.
 
-    A play is a file in `rounds/`, and maybe one in `replies/`; or it is in an archive there.
+    A play is a file in `rounds/`, and maybe one in `replies/` and in `accounts/`; or it is in
+    archives there.
     Archives are known from the last time that they were looked for.
     """
 
@@ -62,7 +63,7 @@ class Layout:
         """Return the file that a play has of its own.
 
         Args:
-            name: Of its rounds, or of its replies.
+            name: Of its rounds, its replies, or its accounts.
             key: Which play.
         """
         return self.folder / name / f"{key}.parquet"
@@ -71,7 +72,7 @@ class Layout:
         """List the files that may be plays: all but archives and hidden ones.
 
         Args:
-            name: Of rounds, or of replies.
+            name: Of rounds, of replies, or of accounts.
 
         Raises:
             StoreError: The folder cannot be listed.
@@ -88,7 +89,7 @@ class Layout:
         """Open the archives there are; unfit ones are set aside.
 
         Args:
-            name: Of rounds, or of replies.
+            name: Of rounds, of replies, or of accounts.
         """
         home, archives = self.folder / name, []
         for path in sorted(home.glob("compact-*.parquet")) if home.is_dir() else ():
@@ -102,18 +103,19 @@ class Layout:
         """Return whether a play is in an archive that is open.
 
         Args:
-            name: Of rounds, or of replies.
+            name: Of rounds, of replies, or of accounts.
             key: Which play.
         """
         return any(key in archive for archive in self.archives[name])
 
-    def has_replies(self, key: str) -> bool:
-        """Return whether there are replies of a play.
+    def has(self, name: TableName, key: str) -> bool:
+        """Return whether there is a table of a play.
 
         Args:
+            name: Its rounds, its replies, or its accounts.
             key: Which play.
         """
-        return self.path("replies", key).exists() or self.is_archived("replies", key)
+        return self.path(name, key).exists() or self.is_archived(name, key)
 
     def set_aside(self, path: Path, reason: str) -> None:
         """Move a file out of the way, and note it.
@@ -150,7 +152,7 @@ class Layout:
         """Return a table of a play, with its provenance in the metadata.
 
         Args:
-            name: Its rounds, or its replies.
+            name: Its rounds, its replies, or its accounts.
             key: Which play.
             columns: Those to read; by default, all, with the labels that tell plays apart.
 
@@ -180,7 +182,7 @@ class Layout:
         Raises:
             UnfitError: It is not there, or not as it was written.
         """
-        return make_play(self.load("rounds", key), lambda: self.load("replies", key))
+        return make_play(lambda name: self.load(name, key))
 
 
 def check_name(path: Path) -> None:

@@ -36,7 +36,7 @@ class PlayStore(Protocol):
 
         Args:
             key: Which play.
-            table: Its rounds, or its replies.
+            table: Its rounds, its replies, or its accounts.
 
         Raises:
             StoreError: It is not there, or damaged.
@@ -54,6 +54,6 @@ def read_play(store: PlayStore, key: str) -> StoredPlay:
         StoreError: It is not there, or not as it was written.
     """
     try:
-        return make_play(store.load(key, "rounds"), lambda: store.load(key, "replies"))
+        return make_play(lambda table: store.load(key, table))
     except UnfitError as unfit:
         raise StoreError(f"{key}.parquet in {store}: {unfit}") from unfit

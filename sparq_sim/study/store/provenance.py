@@ -73,7 +73,11 @@ class Contents:
             ended=trace.ended,
             spent=trace.spent,
             coordinates=list(trace.coordinates),
-            columns={"rounds": list(trace.rounds), "replies": list(trace.replies)},
+            columns={
+                "rounds": list(trace.rounds),
+                "replies": list(trace.replies),
+                **({"accounts": ["table", "content"]} if trace.accounts else {}),
+            },
         )
 
     @classmethod

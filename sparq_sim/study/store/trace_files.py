@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
-from numpy.typing import NDArray
+import pyarrow as pa
 from pydantic import ValidationError
 
 from sparq_sim.errors import SparqError
@@ -19,7 +18,9 @@ from sparq_sim.study.store.codec import (
     TableName,
     describe_table,
     from_bytes,
+    list_tables,
     make_trace,
+    pack_accounts,
     read_metadata,
     to_bytes,
     to_table,
@@ -51,13 +52,15 @@ def save_trace(trace: Trace, path: Path) -> None:
     if not path.parent.is_dir():
         raise StoreError(f"cannot write {path}: there is no folder {path.parent}; make it first")
     metadata = _describe(trace)
-    tables: dict[TableName, Mapping[str, NDArray[Any]]] = {"rounds": trace.rounds}
-    if metadata["record"] == "full":
-        tables["replies"] = trace.replies
     packed = BytesIO()
     with ZipFile(packed, "w") as archive:
-        for name, columns in tables.items():
-            content = to_bytes(describe_table(to_table(columns), metadata))
+        for name in list_tables(metadata):
+            table = (
+                pack_accounts(trace.accounts)
+                if name == "accounts"
+                else to_table(getattr(trace, name))
+            )
+            content = to_bytes(describe_table(table, metadata))
             # By name alone, the present time would be written as well, and no two files be equal.
             archive.writestr(ZipInfo(f"{name}.parquet"), content)
     write_whole(path, packed.getvalue())
@@ -148,7 +151,7 @@ def _unpack(content: bytes) -> Trace:
     with explain_content_errors("it is no archive of tables"):
         try:
             with ZipFile(BytesIO(content)) as archive:
-                tables = {
+                tables: dict[TableName, pa.Table] = {
                     name: from_bytes(archive.read(file))
                     for name in TABLES
                     if (file := f"{name}.parquet") in archive.namelist()
@@ -159,7 +162,8 @@ def _unpack(content: bytes) -> Trace:
     if "rounds" not in tables:
         raise UnfitError("it holds no rounds.parquet")
     metadata = read_metadata(tables["rounds"].schema.metadata)
-    if metadata.get("record") == "full" and "replies" not in tables:
-        raise UnfitError("it holds no replies.parquet, though replies were saved")
     with explain_content_errors("its provenance is not whole"):
-        return make_trace(tables["rounds"], tables.get("replies"), metadata)
+        for name in list_tables(metadata):
+            if name not in tables:
+                raise UnfitError(f"it holds no {name}.parquet, though {name} were saved")
+        return make_trace(tables, metadata)
