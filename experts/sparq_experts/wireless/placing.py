@@ -99,8 +99,13 @@ def _read_placing(given: Any) -> Any:
         return {"rows": given}
     if isinstance(given, Mapping):
         found = [key for key in _CHOICES if key in given]
-        if len(found) != 1:
+        if not found:
             raise _error(f"should have `scattered` or `file`: write {_FORMS}")
+        if len(found) > 1:
+            raise _error(
+                f"should have one of {' and '.join(f'`{key}`' for key in found)}, not both; a "
+                "scenario that extends another takes out a field of that by `without`"
+            )
         check_fields(given, _CHOICES[found[0]])
     elif not isinstance(given, BaseModel):
         raise _error(f"should be a table or a list of nodes: write {_FORMS}")

@@ -144,7 +144,10 @@ def test_models_are_taken_as_they_are() -> None:
         ([], r"there are no nodes; write"),
         ({}, r"should have `scattered` or `file`: write nodes = "),
         ({"scatterd": 3}, r"should have `scattered` or `file`"),
-        ({"scattered": 3, "file": "a.csv"}, r"should have `scattered` or `file`"),
+        (
+            {"scattered": 3, "file": "a.csv"},
+            r"one of `scattered` and `file`, not both; .*`without`",
+        ),
         (30, r"should be a table or a list of nodes: write nodes = \{ scattered = 30"),
         ({"scattered": 0}, r"greater than or equal to 1"),
         ({"scattered": "3"}, r"whole number; write 3 without quotes"),
