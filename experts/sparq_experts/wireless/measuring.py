@@ -65,13 +65,14 @@ class Measuring:
         Returns:
             The reading; the value is that of the end of the measurement.
         """
-        await self._work(node, "measure", self.time, self.energy)
+        if self.time or self.energy:
+            await self._work(node, "measure", self.time, self.energy)
         now = self.world.clock.now
         value = float(self.world.rewards(node.point, now)[0]) + node.bias_rate * now
         if self.noise:
             value += self.noise * float(node.rng.standard_normal())
-        computing = self.computing_time
-        await self._work(node, "compute", computing, computing * node.radio.compute)
+        if computing := self.computing_time:
+            await self._work(node, "compute", computing, computing * node.radio.compute)
         return Reading(value, self.noise, now)
 
     async def _work(self, node: Node, cause: Cause, time: float, energy: float) -> None:
@@ -81,6 +82,6 @@ class Measuring:
             node.switch(start, ((cause, energy / time),))
             await self.clock.until(start + time)
             node.rest(self.clock.now)
-        elif energy:
+        else:
             node.rest(start)
             node.battery.spend(cause, energy)

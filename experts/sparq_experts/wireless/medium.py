@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
+from numpy.random import Generator
+
 from sparq_experts.wireless.node import Gateway, Node
 from sparq_experts.wireless.propagation import PathLoss
 from sparq_experts.wireless.radio import Signal
@@ -97,6 +99,7 @@ class Medium:
         self._gateways = gateways
         self._between = between
         self._path_loss = path_loss
+        self._fades = path_loss.fading != "none"
         self._on_air: list[Packet] = []
 
     def begin_up(self, node: Node, payload: int, start: float, airtime: float) -> Packet:
@@ -113,10 +116,10 @@ class Medium:
             node,
             None,
             payload,
-            channel=int(rng.integers(radio.channels)) if radio.channels > 1 else 0,
+            channel=int(rng.random() * radio.channels),  # A tenth of the time of rng.integers.
             start=start,
             end=start + airtime,
-            powers=[power + self._path_loss.draw_fading(rng) for power in node.up],
+            powers=self._fade(node.up, rng),
             luck=rng.random(),
         )
         for gateway, power in zip(self._gateways, packet.powers, strict=True):
@@ -150,12 +153,12 @@ class Medium:
             airtime: How long it takes, in seconds.
         """
         radio, rng = node.radio, gateway.rng
-        power = node.down[gateway.index] + self._path_loss.draw_fading(rng)
+        (power,) = self._fade((node.down[gateway.index],), rng)
         packet = Packet(
             node,
             gateway,
             payload,
-            channel=int(rng.integers(radio.channels)) if radio.channels > 1 else 0,
+            channel=int(rng.random() * radio.channels),
             start=start,
             end=start + airtime,
             powers=(power,),
@@ -170,6 +173,12 @@ class Medium:
                 other.missed = PacketFate.GATEWAY_SENDING
         self._add(packet)
         return packet
+
+    def _fade(self, powers: Sequence[float], rng: Generator) -> Sequence[float]:
+        """Return the powers of one packet where its mean powers are given, in dBm."""
+        if not self._fades:
+            return powers
+        return [power + self._path_loss.draw_fading(rng) for power in powers]
 
     def _add(self, packet: Packet) -> None:
         for other in self._on_air:

@@ -114,12 +114,14 @@ class Traffic:
             if fate in (PacketFate.NODE_DEAD, PacketFate.DUTY_CYCLE):
                 break
             if not radio.acknowledged:
-                await self._open_windows(node)
+                if node.windows:
+                    await self._open_windows(node)
                 break
             if fate is PacketFate.CHANNEL_BUSY:
                 continue
             if await self._await_acknowledgement(node, fate is PacketFate.DELIVERED):
-                await self._open_windows(node, after_first=True)
+                if node.windows:
+                    await self._open_windows(node, after_first=True)
                 break
         return PacketFate.DELIVERED if delivered else fate
 
@@ -167,6 +169,12 @@ class Traffic:
                 waiting, node.heard_from = node.heard_from, []
                 for signal in waiting:
                     signal.set(end)
+            if not (heard and waiting) and not node.radio.acknowledged:
+                # Nobody will use them: what they cost more than rest is counted at once, which
+                # saves four events for each packet.
+                more = node.radio.listen - node.radio.sleep
+                node.battery.spend("listen", 2 * lasting * more)
+                node.windows = ()
 
     async def _open_windows(self, node: Node, *, after_first: bool = False) -> None:
         """Listen after a packet, until something comes or the windows have closed."""
