@@ -13,7 +13,7 @@ from sparq_experts.wireless.radio import Radio
 from sparq_sim.arrays import Points
 from sparq_sim.simulation.clock.protocol import Gate, Signal
 
-__all__ = ["DutyCycle", "Gateway", "Node"]
+__all__ = ["DutyCycle", "Gateway", "Node", "find_rest_draws"]
 
 _SLACK = 1e-6
 """Seconds by which clocks may differ from rounding alone."""
@@ -148,18 +148,7 @@ class Node:
     """What it draws now."""
 
     def __post_init__(self) -> None:
-        radio = self.radio
-        match self.listening:
-            case AlwaysOn():
-                self.rest_draws = (("listen", radio.listen),)
-            case WakeUps(share=share):
-                self.rest_draws = (
-                    ("sleep", (1 - share) * radio.sleep),
-                    ("listen", share * radio.listen),
-                )
-            case _:
-                self.rest_draws = (("sleep", radio.sleep),)
-        self.draws = self.rest_draws
+        self.draws = self.rest_draws = find_rest_draws(self.radio, self.listening)
 
     @property
     def gateway(self) -> int:
@@ -209,3 +198,18 @@ class Node:
             ):
                 return True
         return any(start - _SLACK <= now <= end + _SLACK for start, end in self.windows)
+
+
+def find_rest_draws(radio: Radio, listening: AnyListening) -> Draws:
+    """Return what a node draws while it does nothing, the listening at wake-ups spread evenly.
+
+    Args:
+        radio: Of the node.
+        listening: When it can be asked.
+    """
+    match listening:
+        case AlwaysOn():
+            return (("listen", radio.listen),)
+        case WakeUps(share=share):
+            return (("sleep", (1 - share) * radio.sleep), ("listen", share * radio.listen))
+    return (("sleep", radio.sleep),)

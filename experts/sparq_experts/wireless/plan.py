@@ -12,11 +12,19 @@ import numpy as np
 from numpy.random import Generator, Philox
 
 from sparq_experts.wireless.battery import Battery
+from sparq_experts.wireless.checks import (
+    check_battery,
+    check_duty,
+    check_links,
+    check_payload,
+    compute_links,
+)
 from sparq_experts.wireless.listening import WakeUps
 from sparq_experts.wireless.lora import LoraRadio
-from sparq_experts.wireless.node import DutyCycle, Gateway, Node
+from sparq_experts.wireless.node import DutyCycle, Gateway, Node, find_rest_draws
 from sparq_experts.wireless.placing import Places, place
 from sparq_experts.wireless.radio import Radio
+from sparq_experts.wireless.reporting import OnDelta
 from sparq_sim.arrays import Matrix, Points
 from sparq_sim.domain import Domain, Sites
 from sparq_sim.errors import PluginError
@@ -189,6 +197,24 @@ def _choose_radio(radio: Radio, factor: int | None, loss: float) -> Radio:
 
 def _check(plan: NetworkPlan) -> None:
     """Refuse or warn of what cannot work, with the numbers."""
+    model, names, radios = plan.model, plan.places.names, plan.radios
+    check_links(compute_links(plan.places, plan.losses, radios))
+    for name, radio in zip(names, radios, strict=True):
+        check_payload(max(model.payload, model.query_payload), radio, name)
+    sent = 0 if model.push is None else model.payload
+    airtimes = [radio.airtime(sent) if model.tick else 0.0 for radio in radios]
+    if model.tick:
+        is_scheduled = not isinstance(model.push, OnDelta)
+        check_duty(names, radios, airtimes, every=model.tick, scheduled=is_scheduled)
+    every = model.tick or plan.period * model.seconds
+    draws = [
+        sum(power for _, power in find_rest_draws(radio, model.listening))
+        + radio.send_draw * airtime / every
+        for radio, airtime in zip(radios, airtimes, strict=True)
+    ]
+    if model.harvest is None:
+        capacities = [own or model.battery for own in plan.places.batteries]
+        check_battery(names, capacities, draws, every=every)
 
 
 def _make_generator(seed: int, purpose: str) -> Generator:
