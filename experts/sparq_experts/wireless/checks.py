@@ -153,10 +153,12 @@ def check_links(links: Sequence[LinkBudget], *, asked: bool = True) -> None:
     ordered = sorted(links, key=lambda link: -link.margin)
     silent = [link for link in ordered if link.margin < 0]
     if len(silent) == len(links):
-        raise PluginError(
+        told = (
             f"{_count(len(links), 'node')}, none within reach of a gateway: the best link lacks "
-            f"{-ordered[0].margin:.1f} dB. {_remedy(ordered[0])}\n"
-            + "\n".join(describe_links(ordered, MOST_LINES))
+            f"{-ordered[0].margin:.1f} dB"
+        )
+        raise PluginError(
+            "\n".join([told, *describe_links(ordered, MOST_LINES), _remedy(ordered[0])])
         )
     if silent:
         told = _join([f"{link.node!r} ({link.margin:+.1f} dB)" for link in silent])
@@ -313,7 +315,7 @@ def check_battery(
         names: Of the nodes.
         capacities: The energy in each full battery, in J; infinite on mains.
         draws: What each node draws on average, in W, all its reports included.
-        every: The period of reports, in s.
+        every: The period of reports or, without any, of rounds, in s.
     """
     lifetimes = [
         capacity / draw if draw else inf for capacity, draw in zip(capacities, draws, strict=True)
@@ -328,7 +330,7 @@ def check_battery(
         )
         _warn(
             f"battery: {len(short)} of {_count(len(names), 'node')} would be empty before one "
-            f"report period of {every:g} s is over: {told}. Give a larger battery in J"
+            f"period of {every:g} s is over: {told}. Give a larger battery in J"
         )
     return lifetimes
 

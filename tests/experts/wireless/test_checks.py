@@ -96,22 +96,20 @@ def test_no_node_within_reach_is_refused_with_the_budget_of_each() -> None:
     links = [link(150.0 + i, node=f"n{i}") for i in reversed(range(15))]
     with pytest.raises(PluginError) as caught:
         check_links(links)
-    first, header, *rows, last = str(caught.value).splitlines()
+    first, header, *rows, left, remedy = str(caught.value).splitlines()
     assert "15 nodes, none within reach of a gateway: the best link lacks 6.0 dB" in first
     assert (
         "raise radio.transmit_power (now 14 dBm, at most 20), raise radio.spreading_factor "
         "(now 7), lower `scale`, or add a gateway that is nearer"
-    ) in first
+    ) in remedy
     assert header.split()[:2] == ["node", "gateway"]
     assert [row.split()[0] for row in rows] == [f"n{i}" for i in range(12)]
     assert rows[1].split()[5:9] == ["151.0", "-137.0", "-130.0", "-7.0"]
-    assert last == "and 3 more"
+    assert left == "and 3 more"
 
 
 def test_a_node_that_can_send_no_louder_and_no_slower_is_not_told_to() -> None:
-    with pytest.raises(
-        PluginError, match=r"0\.5 dB\. To reach one, lower `scale` or add a gateway"
-    ):
+    with pytest.raises(PluginError, match=r"\nTo reach one, lower `scale` or add a gateway"):
         check_links([link(144.5, rate=12, highest_power=14.0)])
 
 
