@@ -260,6 +260,7 @@ def check_duty(
     airtimes: Sequence[float],
     *,
     every: float,
+    field: str = "every",
     scheduled: bool = True,
 ) -> None:
     """Check that what nodes send in each period is within the duty-cycle limit.
@@ -269,6 +270,7 @@ def check_duty(
         radios: That of each node, with its limit and window.
         airtimes: How long each node sends in a period, in s.
         every: The period, in s; without a schedule, the shortest time between two packets.
+        field: The field that states the period.
         scheduled: Whether a packet is sent in every period. Where it is not, as with
             send-on-delta, too much is a warning.
 
@@ -288,9 +290,10 @@ def check_duty(
     rate = f" (SF{radio.rate})" if radio.rate else ""
     others = f" and {_count(len(over) - 1, 'other node')}" if len(over) > 1 else ""
     text = (
-        f"every: {every:g} s: node {names[worst]!r}{rate}{others} would send {airtimes[worst]:.4g} "
-        f"s in each period, {100 * need.share:.3g} % of the time, but the duty cycle allows "
-        f"{100 * need.limit:.3g} %: {_count(need.packets, 'packet')} in {radio.duty_window:g} s. "
+        f"{field}: {every:g} s: node {names[worst]!r}{rate}{others} would send "
+        f"{airtimes[worst]:.4g} s in each period, {100 * need.share:.3g} % of the time, "
+        f"but the duty cycle allows {100 * need.limit:.3g} %: {_count(need.packets, 'packet')} in "
+        f"{radio.duty_window:g} s. "
     )
     if isfinite(need.shortest):
         text += f"The shortest period that fits is {_round_up(need.shortest):g} s; "
@@ -307,32 +310,30 @@ def check_duty(
 
 
 def check_battery(
-    names: Sequence[str], capacities: Sequence[float], draws: Sequence[float], *, every: float
-) -> list[float]:
-    """Return the expected lifetime of each node in s, with a warning where it is below a period.
+    names: Sequence[str], capacities: Sequence[float], draws: Sequence[float], *, until: float
+) -> None:
+    """Warn where batteries are expected to be empty before the play ends.
 
     Args:
         names: Of the nodes.
         capacities: The energy in each full battery, in J; infinite on mains.
-        draws: What each node draws on average, in W, all its reports included.
-        every: The period of reports or, without any, of rounds, in s.
+        draws: What each node draws on average, in W, its own reports included but no query.
+        until: When the play ends, in s.
     """
     lifetimes = [
         capacity / draw if draw else inf for capacity, draw in zip(capacities, draws, strict=True)
     ]
-    short = [i for i, lifetime in enumerate(lifetimes) if lifetime < every]
+    short = [i for i, lifetime in enumerate(lifetimes) if lifetime < until]
     if short:
-        told = _join(
-            [
-                f"{names[i]!r} ({capacities[i]:.4g} J at {draws[i]:.4g} W: {lifetimes[i]:.4g} s)"
-                for i in short
-            ]
-        )
+        first = min(short, key=lambda i: lifetimes[i])
         _warn(
-            f"battery: {len(short)} of {_count(len(names), 'node')} would be empty before one "
-            f"period of {every:g} s is over: {told}. Give a larger battery in J"
+            f"battery: {len(short)} of {_count(len(names), 'node')} are expected to be empty "
+            f"before the play ends, even if nobody asks: {names[first]!r} after "
+            f"{lifetimes[first]:.4g} of {until:.4g} s ({capacities[first]:.4g} J at "
+            f"{draws[first]:.4g} W). Choose a `listening` that sleeps more, report less often, "
+            "give a larger battery, or say by "
+            '`ends_when_dead` that the play ends with them ("first", or a share)'
         )
-    return lifetimes
 
 
 # Words

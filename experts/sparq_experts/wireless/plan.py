@@ -179,7 +179,7 @@ def plan_network(model: Sensors, briefing: Briefing) -> NetworkPlan:
         for factor, loss in zip(places.spreading_factors, losses.min(axis=1), strict=True)
     )
     plan = NetworkPlan(model, briefing.domain, briefing.period, places, losses, radios)
-    _check(plan)
+    _check(plan, briefing.rounds)
     return plan
 
 
@@ -195,7 +195,7 @@ def _choose_radio(radio: Radio, factor: int | None, loss: float) -> Radio:
     return radio.model_copy(update={"spreading_factor": factor})
 
 
-def _check(plan: NetworkPlan) -> None:
+def _check(plan: NetworkPlan, rounds: int | None) -> None:
     """Refuse or warn of what cannot work, with the numbers."""
     model, names, radios = plan.model, plan.places.names, plan.radios
     check_links(compute_links(plan.places, plan.losses, radios))
@@ -205,16 +205,16 @@ def _check(plan: NetworkPlan) -> None:
     airtimes = [radio.airtime(sent) if model.tick else 0.0 for radio in radios]
     if model.tick:
         is_scheduled = not isinstance(model.push, OnDelta)
-        check_duty(names, radios, airtimes, every=model.tick, scheduled=is_scheduled)
-    every = model.tick or plan.period * model.seconds
-    draws = [
-        sum(power for _, power in find_rest_draws(radio, model.listening))
-        + radio.send_draw * airtime / every
-        for radio, airtime in zip(radios, airtimes, strict=True)
-    ]
-    if model.harvest is None:
+        field = "listening.every" if model.push is None else "push.every"
+        check_duty(names, radios, airtimes, every=model.tick, field=field, scheduled=is_scheduled)
+    if model.harvest is None and model.ends_when_dead is None and rounds is not None:
+        draws = [
+            sum(power for _, power in find_rest_draws(radio, model.listening))
+            + (radio.send_draw * airtime / model.tick if model.tick else 0.0)
+            for radio, airtime in zip(radios, airtimes, strict=True)
+        ]
         capacities = [own or model.battery for own in plan.places.batteries]
-        check_battery(names, capacities, draws, every=every)
+        check_battery(names, capacities, draws, until=(rounds + 1) * plan.period * model.seconds)
 
 
 def _make_generator(seed: int, purpose: str) -> Generator:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import warnings
 from math import ceil, inf
 
@@ -227,29 +228,28 @@ def admitted(airtime: float, period: float, limit: float, window: float) -> list
 # Batteries
 
 
-def test_a_battery_that_does_not_outlast_one_period_is_warned_of_with_its_lifetime() -> None:
-    with pytest.warns(SensorsWarning, match=r"1 of 3 nodes .*'b' \(0.5 J at 0.02 W: 25 s\)"):
-        lifetimes = check_battery(
-            ["a", "b", "c"], [500.0, 0.5, inf], [0.02, 0.02, 0.02], every=60.0
+def test_batteries_that_end_before_the_play_are_told_with_the_first() -> None:
+    with pytest.warns(SensorsWarning, match=r"2 of 4 nodes.*'b' after 25 of 60 s \(0.5 J at 0.02"):
+        check_battery(
+            ["a", "b", "c", "d"], [500.0, 0.5, inf, 1.0], [0.02, 0.02, 0.02, 0.02], until=60.0
         )
-    assert lifetimes == [25_000.0, 25.0, inf]
 
 
-def test_a_node_that_draws_nothing_lasts_for_ever() -> None:
-    assert check_battery(["a"], [1.0], [0.0], every=60.0) == [inf]
+def test_batteries_that_last_are_not_warned_of() -> None:
+    check_battery(["a", "b"], [1.0, inf], [0.0, 1.0], until=60.0)
 
 
-def test_lifetimes_agree_with_the_closed_form() -> None:
+def test_the_expected_lifetime_is_that_of_the_closed_form() -> None:
     sleep, send, airtime = 3.3 * 1.5e-6, 3.3 * 0.044, 0.056576
-    draw = sleep + send * airtime / 60
-    (lifetime,) = check_battery(["a"], [18_720.0], [draw], every=60.0)
     closed = compute_lifetime(18_720.0, period=60.0, sleep=sleep, send=send, airtime=airtime)
-    assert lifetime == pytest.approx(closed)
-    assert lifetime / 86_400 == pytest.approx(1527, abs=1)
+    draw = sleep + send * airtime / 60
+    check_battery(["a"], [18_720.0], [draw], until=closed * (1 - 1e-9))
+    with pytest.warns(SensorsWarning, match=re.escape(f"after {closed:.4g}")):
+        check_battery(["a"], [18_720.0], [draw], until=closed * (1 + 1e-9))
 
 
 def test_warnings_are_told_as_of_the_code_that_checks() -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        check_battery(["a"], [1.0], [1.0], every=60.0)
+        check_battery(["a"], [1.0], [1.0], until=60.0)
     assert caught[0].filename == __file__
