@@ -111,7 +111,7 @@ class NetworkData:
     """What is drawn of the network of a source; tables that are absent have no columns."""
 
     source: str
-    """The name of the source, as it is shown."""
+    """The name of the source."""
     nodes: Columns
     """A row for each node."""
     gateways: Columns = field(default_factory=dict)
@@ -254,7 +254,7 @@ def read_networks(
                 if table == "nodes":
                     break
         if "nodes" in tables:
-            networks.append(NetworkData(name, **tables))
+            networks.append(NetworkData(source, **tables))
     return tuple(networks), tuple(notes)
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from sparq_sim.messages import Query
+from sparq_sim.plugin.briefing import Briefing
+from sparq_sim.plugin.expert import Answering, Estimate, Expert, World
 from sparq_sim.report.network import CAUSES, FATES, NetworkData, read_networks
 
 Tables = dict[str, dict[str, Any]]
@@ -96,3 +101,48 @@ def make_network(nodes: int = 12, **fields: Any) -> NetworkData:
     (network,), notes = read_networks(make_accounts(nodes, **fields))
     assert not notes
     return network
+
+
+class Gauges(Expert):
+    """A small network for tests: its nodes listen at whole times only, and their packets fail."""
+
+    nodes: int = 12
+    """How many there are."""
+    airtime: float = 1e-4
+    """Of each packet, in clock units."""
+
+    def start(self, briefing: Briefing) -> Answering:
+        return _StartedGauges(self)
+
+
+class _StartedGauges:
+    def __init__(self, model: Gauges) -> None:
+        self._model = model
+        self._phases: list[tuple[int, int, int, str, float, float, int]] = []
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        asked, airtime = world.clock.now, self._model.airtime
+        ends = []
+        for row in range(len(query.points)):
+            node = int(world.rng.integers(self._model.nodes))
+            now = float(np.ceil(asked + 0.3 * row + 1e-9))
+            lives = [("asleep", asked, now), ("downlink", now, now + airtime)]
+            now += airtime
+            lives.append(("measure", now, now + 0.4))
+            now += 0.4
+            while world.rng.random() < 0.3:
+                lives += [("lost", now, now + airtime), ("backoff", now + airtime, now + 0.5)]
+                now += 0.5
+            lives.append(("uplink", now, now + airtime))
+            ends.append(now + airtime)
+            self._phases += [(query.id, row, node, *life, -1) for life in lives]
+        await world.clock.sleep(max(ends) - asked)
+        return Estimate(world.rewards(query.points, world.clock.now))
+
+    def accounts(self, time: float) -> Mapping[str, Mapping[str, ArrayLike]]:
+        names = ("query", "row", "node", "phase", "started_at", "ended_at", "packet")
+        columns = zip(*self._phases, strict=True) if self._phases else [[]] * len(names)
+        phases = dict(zip(names, map(np.array, columns), strict=True))
+        made = make_accounts(self._model.nodes, source="s")
+        tables = {key.removeprefix("s/"): table for key, table in made.items()}
+        return tables | ({"phases": phases} if self._phases else {})

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from sparq_sim.errors import mask_invisible
 from sparq_sim.messages import AGENT_NAME
+from sparq_sim.report.html.phases import find_phases
+from sparq_sim.report.network import PHASES
 from sparq_sim.report.replay import Film, Replay
 from sparq_sim.simulation.records import Fate
 from sparq_sim.simulation.trace import Columns, Trace
@@ -211,6 +213,7 @@ def _replies(
         "point": _pack_numbers(points, "u2"),
         "value": _pack_numbers(replies["value"][rows], "u2"),
     }
+    phases, known, nodes = find_phases(film.networks, replies, starts, shown)
     counts = [
         int(lanes[(once["source"] == name) & (lanes < _HIDDEN)].max(initial=-1)) + 1
         for name in sources
@@ -222,6 +225,17 @@ def _replies(
         "counts": counts,
         "fates": list(Fate),
         "hidden": hidden,
+        "phases": {
+            "names": known,
+            "words": [PHASES.get(name, name) for name in known],
+            "nodes": nodes if known else [],
+            "journey": _pack_numbers(phases["journey"], "f4"),
+            "place": _pack_codes(phases["place"]),
+            "phase": _pack_codes(phases["phase"]),
+            "node": _pack_numbers(phases["node"], "f4"),
+            "start": _pack_numbers(phases["start"], "f4"),
+            "length": _pack_numbers(phases["length"], "f4"),
+        },
     }
 
 

@@ -16,6 +16,7 @@
     sheets[name] = { canvas: find(`.replay-${name}`), spots: [] };
   }
   const TRAIL = 8;
+  const STRIPS = 6; // Of the points of one query, in a bar.
   const WIDE = 620; // pixels, from which on three pictures find room side by side
   const state = { film: null, frame: 0, playing: false, view: "true", due: 0, waiting: false };
 
@@ -61,9 +62,25 @@
       film.firsts[i] = film.firsts[i - 1] + Math.round(size[i - 1]);
     }
     film.reward = film.lanes.sources.indexOf("reward");
+    film.lives = lives(film.lanes, film.replies);
     const regrets = film.frames.map((round) => film.rounds.regret[round]).sort((a, b) => a - b);
     film.highRegret = Math.max(1e-12, regrets[Math.floor(0.98 * (regrets.length - 1))]);
     return film;
+  }
+
+  /** Unpack the phases of queries: by journey, and in how many strips each source shows them. */
+  function lives({ phases, sources }, { source, size }) {
+    const { names, words, nodes, ...packed } = phases;
+    const of = new Map();
+    const strips = sources.map(() => 1);
+    const columns = unpackedAll(packed);
+    columns.journey.forEach((journey, i) => {
+      if (!of.has(journey)) of.set(journey, []);
+      of.get(journey).push(i);
+      const most = strips[source[journey]];
+      strips[source[journey]] = Math.max(most, Math.min(STRIPS, Math.round(size[journey])));
+    });
+    return { ...columns, names, words, nodes, of, strips };
   }
 
   const shown = (number) => {
@@ -693,12 +710,17 @@
     const { replies } = film;
     const { sources, counts, fates } = film.lanes;
     const sheet = sheets.timeline;
-    const [lane, gap] = [12, 10];
+    const gap = 10;
+    // Points of one query are strips of its bar, thinner where there are many bars.
+    const { strips } = film.lives;
+    const rows = strips.reduce((sum, count, i) => sum + count * counts[i], 0);
+    const tall = rows > 60 ? 3 : 5;
+    const lanes = strips.map((count) => (count > 1 ? tall * count + 5 : 12));
     const tops = [];
     let down = 8;
-    counts.forEach((count) => {
+    counts.forEach((count, i) => {
       tops.push(down);
-      down += Math.max(1, count) * lane + gap;
+      down += Math.max(1, count) * lanes[i] + gap;
     });
     const { pen, width } = prepared(sheet, Math.max(64, down + 34));
     const gutter = Math.min(
@@ -713,7 +735,7 @@
     sources.forEach((name, i) => {
       pen.fillStyle = colour("--ink");
       pen.textBaseline = "middle";
-      pen.fillText(name, 2, tops[i] + (Math.max(1, counts[i]) * lane) / 2, gutter - 16);
+      pen.fillText(name, 2, tops[i] + (Math.max(1, counts[i]) * lanes[i]) / 2, gutter - 16);
       if (!i) return;
       pen.strokeStyle = colour("--line");
       pen.beginPath();
@@ -739,13 +761,15 @@
         if (Number.isNaN(replies.lane[i]) || arrived < begin - after || asked > area.limits[1]) continue;
         const [x, end] = [area.x(asked), area.x(arrived)];
         if (end + 5 < left || x - 5 > right) continue;
+        const lane = lanes[replies.source[i]];
         const y = tops[replies.source[i]] + (replies.lane[i] + 0.5) * lane;
-        drawJourney(pen, x, end, y, replies.served[i], replies.sent[i]);
+        if (film.lives.of.has(i)) drawLife(pen, i, area, y, { tall, alpha });
+        else drawJourney(pen, x, end, y, replies.served[i], replies.sent[i]);
         if (replies.attempt[i] > 1) {
           mark(pen, "tick", x, y, { size: 4.5, stroke: colour("--mark-failed") });
         }
         drawEnd(pen, fates[replies.fate[i]], end, y);
-        if (alpha === 1) addJourneySpot(i, x, end, y);
+        if (alpha === 1) addJourneySpot(i, x, end, y, lane / 2);
       }
       pen.restore();
     }
@@ -762,31 +786,127 @@
     }
   }
 
+  function drawWaiting(pen, x, end, y) {
+    if (!(end > x)) return;
+    pen.strokeStyle = colour("--mark-waiting");
+    pen.lineWidth = 2;
+    pen.setLineDash([1.5, 2.5]);
+    pen.beginPath();
+    pen.moveTo(x, y);
+    pen.lineTo(end, y);
+    pen.stroke();
+    pen.setLineDash([]);
+  }
+
   function drawJourney(pen, x, end, y, served, sent) {
     const [service, transit] = [x + (end - x) * served, x + (end - x) * Math.max(served, sent)];
-    if (service > x) {
-      pen.strokeStyle = colour("--mark-waiting");
-      pen.lineWidth = 2;
-      pen.setLineDash([1.5, 2.5]);
-      pen.beginPath();
-      pen.moveTo(x, y);
-      pen.lineTo(service, y);
-      pen.stroke();
-      pen.setLineDash([]);
-    }
+    drawWaiting(pen, x, service, y);
     pen.fillStyle = colour("--mark-service");
     if (transit > service) pen.fillRect(service, y - 3.5, transit - service, 7);
     pen.fillStyle = colour("--mark-transit");
     if (end > transit) pen.fillRect(transit, y - 1.25, end - transit, 2.5);
   }
 
-  function addJourneySpot(i, x, end, y) {
+  /** How each phase is drawn; whatever else a source may call one is drawn as waiting. */
+  const PHASES = {
+    asleep: { fill: "--mark-asleep", alpha: 0.45 },
+    queue: { fill: "--mark-queue" },
+    backoff: { fill: "--mark-backoff" },
+    measure: { fill: "--mark-measure" },
+    downlink: { fill: "--mark-downlink" },
+    uplink: { fill: "--mark-uplink" },
+    lost: { fill: "--mark-failed" },
+  };
+  const OTHER = { fill: "--mark-waiting" };
+  const LEAST = 2.5; // pixels: of a phase that is shorter, a mark remains
+
+  /** Draw the life of a query: a strip for each of its points, with its phases one after another. */
+  function drawLife(pen, i, area, y, { tall: narrow, alpha }) {
+    const { replies, lives: life } = state.film;
+    const [asked, arrived] = [replies.asked_at[i], replies.arrived_at[i]];
+    const [x, end] = [area.x(asked), area.x(arrived)];
+    const size = Math.max(1, Math.round(replies.size[i]));
+    const strips = Math.min(size, life.strips[replies.source[i]]);
+    const tall = strips === 1 ? 7 : narrow;
+    const top = y - (strips * tall) / 2;
+    const service = x + (end - x) * replies.served[i];
+    drawWaiting(pen, x, service, y);
+    pen.fillStyle = colour("--mark-waiting");
+    pen.fillRect(service, y - 0.5, end - service, 1);
+    const groups = Array.from({ length: strips }, () => []);
+    for (const k of life.of.get(i)) groups[Math.floor((life.place[k] * strips) / size)].push(k);
+    groups.forEach((group, strip) => {
+      const marks = [];
+      for (const k of group) {
+        const look = PHASES[life.names[life.phase[k]]] ?? OTHER;
+        const from = area.x(asked + life.start[k]);
+        const to = Math.min(end, area.x(asked + life.start[k] + life.length[k]));
+        if (to - from < LEAST) marks.push([look, from]);
+        else fillPhase(pen, look, from, to - from, top + strip * tall, tall, alpha);
+      }
+      // Short ones side by side, the last beside the mark of the end, lest they hide each other.
+      let right = end - 4;
+      for (const [look, from] of marks.reverse()) {
+        const left = Math.max(Math.min(from, right - LEAST), Math.min(x, end - 14));
+        fillPhase(pen, look, left, LEAST, top + strip * tall, tall, alpha);
+        right = left;
+      }
+    });
+  }
+
+  function fillPhase(pen, look, left, wide, top, tall, alpha) {
+    pen.globalAlpha = alpha * (look.alpha ?? 1);
+    pen.fillStyle = colour(look.fill);
+    pen.fillRect(left, top, wide, tall === 7 ? 7 : tall - 1);
+    pen.globalAlpha = alpha;
+  }
+
+  /** Tell the phases of a query, a line for each of its points, with their durations. */
+  function tellLife(i) {
+    const { replies, lives: life } = state.film;
+    if (!life.of.has(i)) return [];
+    const size = Math.round(replies.size[i]);
+    const points = new Map();
+    for (const k of life.of.get(i)) {
+      if (!points.has(life.place[k])) points.set(life.place[k], new Map());
+      const told = points.get(life.place[k]);
+      const [count, lasted] = told.get(life.phase[k]) ?? [0, 0];
+      told.set(life.phase[k], [count + 1, lasted + life.length[k]]);
+      told.node = life.nodes[life.node[k]];
+    }
+    const lines = [...points.values()].map((told) => {
+      const parts = [...told].map(([phase, [count, lasted]]) => {
+        const words = size > 1 ? life.names[phase] : life.words[phase];
+        return `${words}${count > 1 ? ` (${count} times)` : ""} ${shown(lasted)}`;
+      });
+      return size > 1 ? `${told.node}: ${parts.join(", ")}` : [told.node, ...parts].join("\n");
+    });
+    const most = 6;
+    return lines.length > most
+      ? [...lines.slice(0, most), `and ${lines.length - most} more points`]
+      : lines;
+  }
+
+  /** Say in which phase the queries on their way are now. */
+  function tellNow(now) {
+    const { replies, lives: life } = state.film;
+    const counts = new Map();
+    life.journey.forEach((journey, k) => {
+      const started = replies.asked_at[journey] + life.start[k];
+      if (started > now || started + life.length[k] <= now) return;
+      const name = life.names[life.phase[k]];
+      counts.set(name, (counts.get(name) ?? 0) + 1);
+    });
+    return [...counts].map(([name, count]) => `${count} ${name}`).join(", ");
+  }
+
+  function addJourneySpot(i, x, end, y, reach) {
     const { film } = state;
     const { replies, lanes } = film;
     sheets.timeline.spots.push({
       x: (x + end) / 2,
       y,
-      reach: 6,
+      reach,
       half: (end - x) / 2,
       text: () => {
         const size = Math.round(replies.size[i]);
@@ -795,6 +915,7 @@
           `${lanes.sources[replies.source[i]]}: ${size} point${size === 1 ? "" : "s"}${attempt}`,
           `asked at ${shown(replies.asked_at[i])}, ${lanes.fates[replies.fate[i]]} at ` +
             shown(replies.arrived_at[i]),
+          ...tellLife(i),
         ].join("\n");
       },
     });
@@ -864,7 +985,11 @@
       `${film.title}, round ${told.round}: played ${places(at.played)}, best ` +
         `${places(at.best)}, regret ${told.regret}`,
     );
-    sheets.timeline.canvas.setAttribute("aria-label", `Queries around time ${told.time}`);
+    const underway = tellNow(at.now);
+    sheets.timeline.canvas.setAttribute(
+      "aria-label",
+      `Queries around time ${told.time}${underway && `; now: ${underway}`}`,
+    );
     root.dataset.frame = frame;
   }
 
@@ -923,11 +1048,12 @@
       belief: Boolean(film.fields.mean),
       experts: lanes.sources.length > 1,
       waiting: replies.served.some((share, i) => share > 0 && lasts(i)),
-      service: replies.sent.some((share, i) => share > replies.served[i]),
-      transit: replies.sent.some((share, i) => share < 1 && lasts(i)),
+      service: replies.sent.some((share, i) => share > replies.served[i] && !film.lives.of.has(i)),
+      transit: replies.sent.some((share, i) => share < 1 && lasts(i) && !film.lives.of.has(i)),
       retries: replies.attempt.some((attempt) => attempt > 1),
     };
     for (const fate of new Set(replies.fate)) needs[lanes.fates[fate]] = true;
+    for (const name of film.lives.names) needs[PHASES[name] ? `phase-${name}` : "phase-other"] = true;
     const among = (words, test) => !words || words.split(" ").some(test);
     for (const item of root.querySelectorAll("[data-scenes], [data-needs]")) {
       const { scenes, needs: needed } = item.dataset;

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from sparq_sim import Channel
+from sparq_sim.optimizers.uniform import Uniform
+from sparq_sim.report.html.phases import find_phases
+from sparq_sim.report.html.replay import pack
+from sparq_sim.report.network import read_networks
+from sparq_sim.report.replay import Replay, play_again
+from sparq_sim.scenario.model import Scenario
+from sparq_sim.study.executors import InProcess
+from sparq_sim.study.study import Study
+from sparq_sim.testing import Asker, Slope
+from tests.report.conftest import Browser
+from tests.report.networks import Gauges, make_accounts
+from tests.report.test_replay import unpacked
+from tests.report.test_replay_browser import alone, opened
+
+
+def study(folder: Path, batch: int = 3, rounds: int = 12, **fields: Any) -> Study:
+    asked = Scenario(
+        environment=Slope(),
+        rounds=rounds,
+        feedback=Channel(noise=0.1),
+        experts={"gauges": (Gauges(**fields), Channel())},
+        optimizers={"asker": Asker(batch=batch), "calm": Uniform()},
+    )
+    made = Study(asked, folder)
+    made.run(InProcess())
+    return made
+
+
+@pytest.fixture(scope="module")
+def replays(tmp_path_factory: pytest.TempPathFactory) -> list[Replay]:
+    made = study(tmp_path_factory.mktemp("gauges"))
+    return play_again(made.results, allow_import=True)
+
+
+def test_every_phase_of_a_query_is_within_its_bar(replays: list[Replay]) -> None:
+    data = pack(replays[0])
+    lives, replies = data["lanes"]["phases"], data["replies"]
+    assert lives["names"] == ["asleep", "backoff", "measure", "downlink", "uplink", "lost"]
+    journeys = unpacked(lives["journey"]).astype(int)
+    latencies = unpacked(replies["arrived_at"]) - unpacked(replies["asked_at"])
+    starts, lengths = unpacked(lives["start"]), unpacked(lives["length"])
+    assert (starts >= 0).all()
+    assert (starts + lengths <= latencies[journeys] + 1e-5).all()
+    assert (unpacked(lives["place"]) < unpacked(replies["size"])[journeys]).all()
+    # The last of them is the uplink with which the answer arrives.
+    for journey in np.unique(journeys):
+        own = journeys == journey
+        if unpacked(replies["fate"])[journey] == 0:
+            assert_allclose((starts + lengths)[own].max(), latencies[journey], atol=1e-5)
+
+
+def test_short_phases_keep_their_durations_late_in_a_long_play(replays: list[Replay]) -> None:
+    lives = pack(replays[0])["lanes"]["phases"]
+    uplinks = unpacked(lives["phase"]) == lives["names"].index("uplink")
+    assert_allclose(unpacked(lives["length"])[uplinks], 1e-4, rtol=1e-6)
+
+
+def test_who_asks_nobody_has_no_phases(replays: list[Replay]) -> None:
+    lives = pack(replays[1])["lanes"]["phases"]
+    assert (lives["names"], lives["nodes"], lives["journey"]["shape"]) == ([], [], [0])
+
+
+def test_a_phase_belongs_to_the_attempt_that_was_under_way() -> None:
+    replies = {
+        "round": np.ones(3),
+        "source": np.array(["sensors"] * 3),
+        "query": np.array([1, 1, 2]),
+        "row": np.array([0, 0, 0]),
+        "asked_at": np.array([0.0, 5.0, 6.0]),
+    }
+    phases = {
+        "query": [1, 1, 1, 9],
+        "row": [0, 0, 0, 0],
+        "node": [0, 1, 1, 0],
+        "phase": ["lost", "uplink", "dance", "uplink"],
+        "started_at": [1.0, 6.0, 5.0, 1.0],
+        "ended_at": [2.0, 7.0, 5.5, 2.0],
+    }
+    networks, _ = read_networks({**make_accounts(), "sensors/phases": phases})
+    found, names, nodes = find_phases(networks, replies, np.arange(3), np.ones(3, dtype=bool))
+    assert names == ["uplink", "lost", "dance"]
+    assert nodes[1] == "node 1"
+    assert found["journey"].tolist() == [0, 1, 1]
+    assert [names[k] for k in found["phase"]] == ["lost", "dance", "uplink"]
+    assert found["start"].tolist() == [1.0, 0.0, 1.0]
+    hidden, names, _ = find_phases(networks, replies, np.arange(3), np.array([0, 1, 1], bool))
+    assert names == ["uplink", "lost", "dance"]
+    assert set(hidden["journey"].tolist()) == {0}
+
+
+# In a browser
+
+
+TIP = """
+const [words] = arguments, canvas = document.querySelector('.replay-timeline');
+const box = canvas.getBoundingClientRect(), tip = canvas.parentElement.querySelector('.replay-tip');
+for (let x = 0; x < box.width; x += 3) for (let y = 0; y < box.height; y += 3) {
+  canvas.dispatchEvent(new PointerEvent('pointermove',
+    { clientX: box.left + x, clientY: box.top + y }));
+  if (!tip.hidden && tip.textContent.includes(words)) return tip.textContent;
+}
+return '';
+"""
+PIXELS = """
+const canvas = document.querySelector('.replay-timeline');
+const probe = document.createElement('canvas').getContext('2d');
+probe.fillStyle = getComputedStyle(document.querySelector('#replay')).getPropertyValue(arguments[0]);
+probe.fillRect(0, 0, 1, 1);
+const [r, g, b] = probe.getImageData(0, 0, 1, 1).data;
+const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+let count = 0;
+for (let i = 0; i < data.length; i += 4) {
+  if (data[i] === r && data[i + 1] === g && data[i + 2] === b && data[i + 3] === 255) count += 1;
+}
+return count;
+"""
+LEGEND = """
+return [...document.querySelectorAll('.replay-legend')[1].querySelectorAll('li')]
+  .filter((item) => item.offsetParent).map((item) => item.innerText.trim());
+"""
+
+
+@pytest.mark.parametrize(("batch", "width"), [(1, 1280), (3, 1280), (9, 390)])
+def test_the_timeline_shows_phases_however_short_and_tells_them(
+    browser: Browser, tmp_path: Path, batch: int, width: int
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(alone(study(tmp_path / "study", batch).results), encoding="utf-8")
+    player = opened(browser, page, width=width)
+    player.slide(10)
+    player.settle()
+    for colour in ("--mark-uplink", "--mark-downlink", "--mark-measure", "--mark-failed"):
+        assert browser.driver.execute_script(PIXELS, colour) > 5, colour
+    told = browser.driver.execute_script(TIP, "gauges")
+    assert "uplink 1.0e-4" in told
+    assert ("waits until the node listens" if batch == 1 else ": asleep") in told
+    legend = browser.run(LEGEND)
+    assert {"waits until the node listens", "uplink", "packet lost", "backs off"} <= set(legend)
+    assert not {"service", "waits for the gateway to send", "another phase"} & set(legend)
+    label = browser.run("return document.querySelector('.replay-timeline').ariaLabel")
+    assert "asleep" in label
+    player.click(".replay-tabs button", 1)
+    assert "uplink" not in browser.run(LEGEND)
+    assert browser.run("return document.documentElement.scrollWidth") <= width
+    assert browser.complaints() == []
