@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sparq_sim.messages import Query
+from sparq_sim.messages import Estimate, Query
 from sparq_sim.plugin.briefing import Briefing
-from sparq_sim.plugin.expert import Answering, Estimate, Expert, World
+from sparq_sim.plugin.expert import Answering, Expert, World
 from sparq_sim.report.network import CAUSES, FATES, NetworkData, read_networks
 
 Tables = dict[str, dict[str, Any]]

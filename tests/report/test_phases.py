@@ -50,7 +50,8 @@ def test_every_phase_of_a_query_is_within_its_bar(replays: list[Replay]) -> None
     latencies = unpacked(replies["arrived_at"]) - unpacked(replies["asked_at"])
     starts, lengths = unpacked(lives["start"]), unpacked(lives["length"])
     assert (starts >= 0).all()
-    assert (starts + lengths <= latencies[journeys] + 1e-5).all()
+    answered = (unpacked(replies["fate"]) == 0)[journeys]
+    assert (starts + lengths <= latencies[journeys] + 1e-5)[answered].all()
     assert (unpacked(lives["place"]) < unpacked(replies["size"])[journeys]).all()
     # The last of them is the uplink with which the answer arrives.
     for journey in np.unique(journeys):
@@ -78,7 +79,7 @@ def test_a_phase_belongs_to_the_attempt_that_was_under_way() -> None:
         "row": np.array([0, 0, 0]),
         "asked_at": np.array([0.0, 5.0, 6.0]),
     }
-    phases = {
+    phases: dict[str, Any] = {
         "query": [1, 1, 1, 9],
         "row": [0, 0, 0, 0],
         "node": [0, 1, 1, 0],
@@ -113,11 +114,16 @@ return '';
 """
 PIXELS = """
 const canvas = document.querySelector('.replay-timeline');
-const probe = document.createElement('canvas').getContext('2d');
-probe.fillStyle = getComputedStyle(document.querySelector('#replay')).getPropertyValue(arguments[0]);
+const { width, height } = canvas;
+const sheet = Object.assign(document.createElement('canvas'), { width, height });
+const probe = sheet.getContext('2d', { willReadFrequently: true });
+const style = getComputedStyle(document.querySelector('#replay'));
+probe.fillStyle = style.getPropertyValue(arguments[0]);
 probe.fillRect(0, 0, 1, 1);
 const [r, g, b] = probe.getImageData(0, 0, 1, 1).data;
-const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+probe.clearRect(0, 0, 1, 1);
+probe.drawImage(canvas, 0, 0);
+const { data } = probe.getImageData(0, 0, width, height);
 let count = 0;
 for (let i = 0; i < data.length; i += 4) {
   if (data[i] === r && data[i + 1] === g && data[i + 2] === b && data[i + 3] === 255) count += 1;
@@ -141,7 +147,7 @@ def test_the_timeline_shows_phases_however_short_and_tells_them(
     player.settle()
     for colour in ("--mark-uplink", "--mark-downlink", "--mark-measure", "--mark-failed"):
         assert browser.driver.execute_script(PIXELS, colour) > 5, colour
-    told = browser.driver.execute_script(TIP, "gauges")
+    told = browser.driver.execute_script(TIP, f"gauges: {batch} point")
     assert "uplink 1.0e-4" in told
     assert ("waits until the node listens" if batch == 1 else ": asleep") in told
     legend = browser.run(LEGEND)
