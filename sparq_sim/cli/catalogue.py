@@ -78,7 +78,10 @@ def show(
     what: Annotated[
         str, typer.Argument(help="A scenario; or environment, expert, optimizer, kernel ...")
     ],
-    kind: Annotated[str | None, typer.Argument(help="Name of the plug-in.")] = None,
+    kind: Annotated[
+        str | None,
+        typer.Argument(help="Name of the plug-in; or a field of it, as in plume.wind.gusts."),
+    ] = None,
     overrides: Overrides = None,
     plot: Annotated[
         Path | None,
@@ -143,16 +146,16 @@ def _list_plugins(kind: AnyKind) -> list[str]:
 
 
 def _show_plugin(kind: AnyKind, name: str, *, allow_import: bool) -> None:
-    from pydantic_core import PydanticUndefined
-
-    from sparq_sim.plugin.field_docs import read_field_docs, read_own_doc
+    from sparq_sim.cli.describe import describe_fields, describe_path
+    from sparq_sim.plugin.field_docs import read_own_doc
     from sparq_sim.plugin.registry import load
 
-    model = load(kind, name, allow_import=allow_import)
-    typer.echo(f"{name}\n\n{read_own_doc(model)}\n")
-    docs = read_field_docs(model)
-    for field, info in model.model_fields.items():
-        default = "required" if info.default is PydanticUndefined else f"= {info.default!r}"
-        typer.echo(f"  {field} {default}")
-        if field in docs:
-            typer.echo(f"      {docs[field]}")
+    plugin, path = name, ""
+    if ":" not in name and name not in _list_plugins(kind):
+        plugin, _, path = name.partition(".")
+    model = load(kind, plugin, allow_import=allow_import)
+    if path:
+        lines = describe_path(model, path)
+    else:
+        lines = [read_own_doc(model), "", *describe_fields(model)]
+    typer.echo("\n".join([name, "", *lines]))

@@ -16,6 +16,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from sparq_sim.fields import Quantity
+
 __all__ = ["DocWithFields", "describe_fields", "read_field_docs", "read_own_doc", "read_summary"]
 
 
@@ -103,7 +105,10 @@ def describe_fields(model: type[BaseModel], schema: dict[str, Any]) -> None:
     for name, field in model.model_fields.items():
         shown = schema.get("properties", {}).get(field.alias or name)
         if shown is not None and name in docs:
-            shown.setdefault("description", docs[name])
+            # Editors show descriptions only, so that the unit must be there too.
+            units = (each.unit for each in field.metadata if isinstance(each, Quantity))
+            unit = next(units, "")
+            shown.setdefault("description", f"{docs[name]} Unit: {unit}." if unit else docs[name])
 
 
 @lru_cache(maxsize=256)

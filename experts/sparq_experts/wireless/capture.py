@@ -105,7 +105,8 @@ CAPTURES: Mapping[str, Capture] = {
         5,
         "Goursaud and Gorce (2015), Dedicated networks for IoT: PHY/MAC state of the art and "
         "challenges; 6 dB and the last 5 symbols as in LoRaSim",
-        "read in ns-3 lorawan, lora-interference-helper.cc, and in LoRaSim, loraDir.py",
+        "read in ns-3 lorawan, lora-interference-helper.cc, and in LoRaSim, loraDir.py; the paper "
+        "quoted from memory",
     ),
     "flora": Capture(
         "flora",

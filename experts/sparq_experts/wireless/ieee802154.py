@@ -111,16 +111,16 @@ class Ieee802154Radio(Radio):
         Quantity(
             "bytes",
             "IEEE 802.15.4: 9 of header with short addresses in one network, 2 of checksum",
-            "memory",
+            "from memory",
         ),
     ] = 11
-    duty_limit: Annotated[DutyShare, Quantity("share of time", "no limit at 2.4 GHz")] = 1.0
-    gateway_duty_limit: Annotated[DutyShare, Quantity("share of time", "no limit at 2.4 GHz")] = 1.0
+    duty_limit: Annotated[DutyShare, Quantity("", "no limit at 2.4 GHz")] = 1.0
+    gateway_duty_limit: Annotated[DutyShare, Quantity("", "no limit at 2.4 GHz")] = 1.0
     channels: Annotated[
-        PositiveInt, Quantity("channels", "a network uses one of 16", "read in the CC2420 sheet")
+        PositiveInt, Quantity("", "a network uses one of 16", "read in the CC2420 data sheet")
     ] = 1
     receptions: Annotated[
-        PositiveInt | None, Quantity("packets", "the gateway has one chip like that of a node")
+        PositiveInt | None, Quantity("", "the gateway has one chip like that of a node")
     ] = 1
     capture: Annotated[
         Literal["sinr", "none"],
@@ -131,13 +131,13 @@ class Ieee802154Radio(Radio):
     acknowledged: Annotated[bool, Quantity("", "IEEE 802.15.4 with acknowledgement")] = True
     retransmissions: Annotated[
         NonNegativeInt,
-        Quantity("packets", "IEEE 802.15.4: macMaxFrameRetries", f"{_MAC}; Castalia has 2"),
+        Quantity("", "IEEE 802.15.4: macMaxFrameRetries", f"{_MAC}; Castalia has 2"),
     ] = 3
     backoff: Annotated[
         Amount, Quantity("s", "none of its own: a retransmission listens and waits as any packet")
     ] = 0.0
     ack_delay: Annotated[
-        Amount, Quantity("s", "IEEE 802.15.4: aTurnaroundTime, 12 symbols of 16 us", "memory")
+        Amount, Quantity("s", "IEEE 802.15.4: aTurnaroundTime, 12 symbols of 16 us", "from memory")
     ] = 192e-6
     duty_window: Annotated[Positive, Quantity("s", "of no effect without a limit")] = 3600.0
 

@@ -121,7 +121,8 @@ class LoraRadio(Radio):
     ] = "auto"
     """7 (fast) to 12 (far); "auto" takes, for each node, the lowest that closes its link."""
     link_margin: Annotated[
-        Amount, Quantity("dB", "10 dB, as network servers keep for adaptive data rate", "memory")
+        Amount,
+        Quantity("dB", "10 dB, as network servers keep for adaptive data rate", "from memory"),
     ] = 10.0
     """How far above the sensitivity of the gateway "auto" keeps the mean power of a node."""
     bandwidth: Annotated[
@@ -177,10 +178,10 @@ class LoraRadio(Radio):
     factor) or `flora` (1 dB), or `none`: any overlap destroys both."""
     receptions: Annotated[
         PositiveInt | None,
-        Quantity("packets", "SX1301", "read in LoRaSim and in ns-3 lorawan, gateway-lora-phy.cc"),
+        Quantity("", "SX1301", "read in LoRaSim and in ns-3 lorawan, gateway-lora-phy.cc"),
     ] = 8
     acknowledged: Annotated[bool, Quantity("", "LoRaWAN: unconfirmed uplinks")] = False
-    retransmissions: Annotated[NonNegativeInt, Quantity("packets", "LoRaWAN: unconfirmed")] = 0
+    retransmissions: Annotated[NonNegativeInt, Quantity("", "LoRaWAN: unconfirmed")] = 0
     backoff: Annotated[
         Amount,
         Quantity(
@@ -193,7 +194,9 @@ class LoraRadio(Radio):
         Amount,
         Quantity("s", "LoRaWAN: RECEIVE_DELAY1", "read in LoRaWAN Regional Parameters 1.0.3"),
     ] = 1.0
-    duty_window: Annotated[Positive, Quantity("s", "ETSI EN 300 220: one hour", "memory")] = 3600.0
+    duty_window: Annotated[Positive, Quantity("s", "ETSI EN 300 220: one hour", "from memory")] = (
+        3600.0
+    )
 
     @property
     def rate(self) -> int:

@@ -27,15 +27,11 @@ class _Eu868(LoraRadio):
     gateway_power: Annotated[
         FiniteFloat, Quantity("dBm", f"{_RX2}: at most 27 dBm", "read in ns-3 lorawan")
     ] = 27.0
-    duty_limit: Annotated[
-        DutyShare, Quantity("share of time", "EU868, 868.0 to 868.6 MHz: 1 %", _EU868)
-    ] = 0.01
+    duty_limit: Annotated[DutyShare, Quantity("", "EU868, 868.0 to 868.6 MHz: 1 %", _EU868)] = 0.01
     gateway_duty_limit: Annotated[
-        DutyShare, Quantity("share of time", f"{_RX2}: 10 %", "read in ns-3 lorawan")
+        DutyShare, Quantity("", f"{_RX2}: 10 %", "read in ns-3 lorawan")
     ] = 0.1
-    channels: Annotated[
-        PositiveInt, Quantity("channels", "EU868: 868.1, 868.3 and 868.5 MHz", _EU868)
-    ] = 3
+    channels: Annotated[PositiveInt, Quantity("", "EU868: 868.1, 868.3 and 868.5 MHz", _EU868)] = 3
 
 
 class LoraSx1272Eu868(_Eu868):
@@ -146,7 +142,7 @@ class Ieee802154Cc2420(Ieee802154Radio):
     ] = -95.0
     busy_threshold: Annotated[
         FiniteFloat,
-        Quantity("dBm", "CC2420: its value after reset", "memory; Castalia has -95 dBm"),
+        Quantity("dBm", "CC2420: its value after reset", "from memory; Castalia has -95 dBm"),
     ] = -77.0
 
 

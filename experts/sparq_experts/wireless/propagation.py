@@ -91,7 +91,7 @@ class PathLoss(Model):
         return float(self.reference_distance * 10**decades)
 
 
-_BOR = "Bor et al. (2016), Do LoRa low-power wide-area networks scale?, inside a building"
+_BOR = "Bor et al. (2016), Do LoRa low-power wide-area networks scale?"
 _LORASIM = "read in LoRaSim, loraDir.py"
 _OULU = (
     "Petajajarvi et al. (2015), doi 10.1109/ITST.2015.7377400, measured in Oulu at 868 MHz, on land"
@@ -101,19 +101,26 @@ _CHANNEL = "read in Castalia, WirelessChannel.ned"
 
 
 class LorasimLoss(PathLoss):
-    """Path loss of LoRa as in LoRaSim: measured in a building, ranges of 170 to 360 m."""
+    """Path loss of LoRa as in LoRaSim: at 14 dBm, ranges of 170 m (SF7) to 360 m (SF12).
+
+    These ranges hold with the sensitivities that LoRaSim has.
+    """
 
     kind: Literal["lorasim"] = "lorasim"
     reference_distance: Annotated[Positive, Quantity("m", _BOR, _LORASIM)] = 40.0
     reference_loss: Annotated[FiniteFloat, Quantity("dB", _BOR, _LORASIM)] = 127.41
     exponent: Annotated[Positive, Quantity("", _BOR, _LORASIM)] = 2.08
-    shadowing: Annotated[
-        Amount, Quantity("dB", _BOR, "the code of LoRaSim leaves it out, the paper has it")
-    ] = 3.57
+    shadowing: Annotated[Amount, Quantity("dB", _BOR, "the code of LoRaSim has 0 in its place")] = (
+        3.57
+    )
 
 
 class OuluLoss(PathLoss):
-    """Path loss of LoRa as measured in the city of Oulu: ranges of 3 to 6 km at 14 dBm."""
+    """Path loss of LoRa as measured in Oulu: at 14 dBm, ranges of 3.1 km (SF7) to 6.1 km (SF12).
+
+    These ranges hold with the sensitivities that LoRaSim has; with those of the data sheet of the
+    SX1272 they are 2.5 and 8.9 km.
+    """
 
     kind: Literal["oulu"] = "oulu"
     reference_distance: Annotated[Positive, Quantity("m", _OULU)] = 1000.0
@@ -123,7 +130,7 @@ class OuluLoss(PathLoss):
 
 
 class CastaliaLoss(PathLoss):
-    """Path loss at 2.4 GHz as in Castalia: ranges of some tens of metres."""
+    """Path loss at 2.4 GHz as in Castalia: a range of 46 m for 0 dBm and -95 dBm."""
 
     kind: Literal["castalia-2.4ghz"] = "castalia-2.4ghz"
     reference_distance: Annotated[Positive, Quantity("m", _CASTALIA, _CHANNEL)] = 1.0

@@ -77,21 +77,21 @@ class Radio(Model):
     """What processing draws."""
     overhead: Annotated[NonNegativeInt, Quantity("bytes")]
     """How much headers add to each payload."""
-    duty_limit: Annotated[DutyShare, Quantity("share of time")]
+    duty_limit: Annotated[DutyShare, Quantity("")]
     """The largest share of time that a node may send; 1 is no limit."""
-    gateway_duty_limit: Annotated[DutyShare, Quantity("share of time")]
+    gateway_duty_limit: Annotated[DutyShare, Quantity("")]
     """The largest share of time that a gateway may send; 1 is no limit."""
     duty_window: Annotated[Positive, Quantity("s")] = 3600.0
     """The time over which that share is counted, up to any moment."""
-    channels: Annotated[PositiveInt, Quantity("channels")]
+    channels: Annotated[PositiveInt, Quantity("")]
     """How many frequencies there are; one is drawn for each packet."""
-    receptions: Annotated[PositiveInt | None, Quantity("packets")]
+    receptions: Annotated[PositiveInt | None, Quantity("")]
     """How many packets a gateway can receive at once; none is no limit."""
     capture: CaptureName
     """How overlapping packets are judged."""
     acknowledged: bool
     """Whether each packet of a node is acknowledged."""
-    retransmissions: Annotated[NonNegativeInt, Quantity("packets")]
+    retransmissions: Annotated[NonNegativeInt, Quantity("")]
     """How often a packet without acknowledgement is sent again."""
     backoff: Annotated[Amount, Quantity("s")]
     """The longest wait before the first retransmission, drawn uniformly from 0; doubled each time.

@@ -1,0 +1,199 @@
+"""Describe: the fields of a plug-in as text, with those of the tables within it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+from typing import Annotated, Any, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from sparq_sim.errors import SparqError, did_you_mean
+from sparq_sim.fields import Quantity
+from sparq_sim.plugin.field_docs import read_field_docs, read_own_doc, read_summary
+from sparq_sim.plugin.parts import PartChoice
+
+__all__ = ["describe_fields", "describe_path"]
+
+_WIDTH = 100
+"""Columns of a line; the same where the output goes to a file."""
+_STEP = 4
+"""By how much what belongs to a field is indented."""
+
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+
+_Models = dict[str, type[BaseModel]]
+"""Models that a field can hold: by their `kind`, or one without any under the empty string."""
+
+
+def describe_fields(model: type[BaseModel], indent: int = 2) -> list[str]:
+    """Return lines on each field of a model: default, unit, sentence, source, and tables within.
+
+    Args:
+        model: The class of models.
+        indent: By how many columns the names of fields are indented.
+    """
+    return list(_describe_fields(model, indent, (model,)))
+
+
+def describe_path(model: type[BaseModel], path: str) -> list[str]:
+    """Return lines on one field of a model, or on one kind of table that it can hold.
+
+    Args:
+        model: The class of models.
+        path: A field, as "radio"; a kind of it, as "radio.lora-whole-node"; or a field of that.
+
+    Raises:
+        SparqError: There is no such field or kind; it says which there are.
+    """
+    name, _, rest = path.partition(".")
+    info = model.model_fields.get(name)
+    if info is None:
+        raise SparqError(f"no field {name!r}: {did_you_mean(name, [*model.model_fields])}")
+    models = _find_models(info)
+    if not rest:
+        return list(_describe_field(model, name, 2, (model,)))
+    if [*models] == [""]:
+        return describe_path(models[""], rest)
+    for kind, each in models.items():
+        if rest == kind:
+            return [read_own_doc(each), "", *_describe_kind(each, kind, 2, (model, each), {})]
+        if rest.startswith(f"{kind}."):
+            return describe_path(each, rest.removeprefix(f"{kind}."))
+    if not models:
+        raise SparqError(f"{name} has no fields of its own: leave out {rest!r}")
+    raise SparqError(f"{name} has no kind {rest!r}: {did_you_mean(rest, [*models])}")
+
+
+def _describe_fields(
+    model: type[BaseModel], indent: int, within: Sequence[type[BaseModel]]
+) -> Iterator[str]:
+    for name in model.model_fields:
+        yield from _describe_field(model, name, indent, within)
+
+
+def _describe_field(
+    model: type[BaseModel], name: str, indent: int, within: Sequence[type[BaseModel]]
+) -> Iterator[str]:
+    info = model.model_fields[name]
+    # A table may hold others like it.
+    models = {kind: each for kind, each in _find_models(info).items() if each not in within}
+    yield from _wrap(f"{name} {_describe_default(info, short=bool(models))}", indent, hang=8)
+    inner = indent + _STEP
+    yield from _wrap(read_field_docs(model).get(name, ""), inner)
+    yield from _wrap(_describe_source(info), inner)
+    if [*models] == [""]:
+        yield from _describe_fields(models[""], inner, (*within, models[""]))
+        return
+    known: dict[str, tuple[str, list[str]]] = {}
+    for kind, each in models.items():
+        yield from _wrap(f'kind = "{kind}"', inner)
+        yield from _wrap(read_summary(each), inner + _STEP)
+        yield from _describe_kind(each, kind, inner + _STEP, (*within, each), known)
+
+
+def _describe_kind(
+    model: type[BaseModel],
+    kind: str,
+    indent: int,
+    within: Sequence[type[BaseModel]],
+    known: dict[str, tuple[str, list[str]]],
+) -> Iterator[str]:
+    """Yield lines on the fields of one of several kinds; those that an earlier has are named only.
+
+    *known* has, for each field, the kind where its lines were printed first, and these.
+    """
+    alike: dict[str, list[str]] = {}
+    for name in model.model_fields:
+        if name == "kind":
+            continue
+        lines = list(_describe_field(model, name, indent, within))
+        earlier, printed = known.setdefault(name, (kind, lines))
+        if earlier != kind and printed == lines:
+            alike.setdefault(earlier, []).append(name)
+        else:
+            known[name] = (kind, lines)
+            yield from lines
+    for earlier, names in alike.items():
+        yield from _wrap(f'as for "{earlier}": {", ".join(names)}', indent, hang=_STEP)
+
+
+def _describe_default(info: FieldInfo, *, short: bool) -> str:
+    """Return the default and the unit; *short* leaves out what tables have by default."""
+    quantity = _find_quantity(info)
+    # Spaces in a unit are no place to break a line.
+    unit = f" {quantity.unit.replace(' ', _NO_BREAK)}" if quantity and quantity.unit else ""
+    if info.is_required():
+        return f"required, in{unit}" if unit else "required"
+    default = info.get_default(call_default_factory=True, validated_data={})
+    return f"= {_write(default) if short else repr(default)}{unit}"
+
+
+def _write(default: Any) -> str:
+    """Return a default as Python writes it, without fields that have their default."""
+    if isinstance(default, BaseModel):
+        fields = {
+            name: value
+            for name, value in default
+            if name == "kind" or value != type(default).model_fields[name].default
+        }
+        given = ", ".join(f"{name}={_write(value)}" for name, value in fields.items())
+        return f"{type(default).__name__}({given})"
+    if isinstance(default, tuple):
+        inner = ", ".join(map(_write, default))
+        return f"({inner},)" if len(default) == 1 else f"({inner})"
+    return repr(default)
+
+
+def _describe_source(info: FieldInfo) -> str:
+    quantity = _find_quantity(info)
+    if quantity is None or not (quantity.source or quantity.standing):
+        return ""
+    if not quantity.source:
+        return f"Source: {quantity.standing}"
+    standing = f" ({quantity.standing})" if quantity.standing else ""
+    return f"Source: {quantity.source}{standing}"
+
+
+def _find_quantity(info: FieldInfo) -> Quantity | None:
+    return next((each for each in info.metadata if isinstance(each, Quantity)), None)
+
+
+def _find_models(info: FieldInfo) -> _Models:
+    """Return the models that a field can hold; not parts, which `show` prints by their names."""
+    if any(isinstance(each, PartChoice) for each in info.metadata):
+        return {}
+    found = dict.fromkeys(_walk(info.annotation))
+    return {_kind_of(each): each for each in found}
+
+
+def _walk(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    elif get_origin(annotation) is Annotated:
+        inner, *beside = get_args(annotation)
+        if not any(isinstance(each, PartChoice) for each in beside):
+            yield from _walk(inner)
+    else:
+        for each in get_args(annotation):
+            yield from _walk(each)
+
+
+def _kind_of(model: type[BaseModel]) -> str:
+    """Return the `kind` that tells a model from others; empty where it has none, or a choice."""
+    info = model.model_fields.get("kind")
+    choices = get_args(info.annotation) if info is not None else ()
+    return str(choices[0]) if len(choices) == 1 else ""
+
+
+def _wrap(text: str, indent: int, *, hang: int = 0) -> list[str]:
+    lines = wrap(
+        text,
+        _WIDTH,
+        initial_indent=" " * indent,
+        subsequent_indent=" " * (indent + hang),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [line.replace(_NO_BREAK, " ") for line in lines]
