@@ -23,9 +23,6 @@ _STEP = 4
 
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 
-_Models = dict[str, type[BaseModel]]
-"""Models that a field can hold: by their `kind`, or one without any under the empty string."""
-
 
 def describe_fields(model: type[BaseModel], indent: int = 2) -> list[str]:
     """Return lines on each field of a model: default, unit, sentence, source, and tables within.
@@ -51,19 +48,21 @@ def describe_path(model: type[BaseModel], path: str) -> list[str]:
     info = model.model_fields.get(name)
     if info is None:
         raise SparqError(f"no field {name!r}: {did_you_mean(name, [*model.model_fields])}")
-    models = _find_models(info)
     if not rest:
         return list(_describe_field(model, name, 2, (model,)))
-    if [*models] == [""]:
-        return describe_path(models[""], rest)
-    for kind, each in models.items():
-        if rest == kind:
-            return [read_own_doc(each), "", *_describe_kind(each, kind, 2, (model, each), {})]
-        if rest.startswith(f"{kind}."):
-            return describe_path(each, rest.removeprefix(f"{kind}."))
+    models = _find_models(info)
     if not models:
         raise SparqError(f"{name} has no fields of its own: leave out {rest!r}")
-    raise SparqError(f"{name} has no kind {rest!r}: {did_you_mean(rest, [*models])}")
+    kinds = {kind: each for each in models if (kind := _kind_of(each))}
+    for kind, each in kinds.items():
+        if rest == kind:
+            return [read_own_doc(each), "", *_describe_kind(each, 2, (model, each), {})]
+        if rest.startswith(f"{kind}."):
+            return describe_path(each, rest.removeprefix(f"{kind}."))
+    if kinds:
+        raise SparqError(f"{name} has no kind {rest!r}: {did_you_mean(rest, kinds)}")
+    has_it = (each for each in models if rest.partition(".")[0] in each.model_fields)
+    return describe_path(next(has_it, models[0]), rest)
 
 
 def _describe_fields(
@@ -78,45 +77,52 @@ def _describe_field(
 ) -> Iterator[str]:
     info = model.model_fields[name]
     # A table may hold others like it.
-    models = {kind: each for kind, each in _find_models(info).items() if each not in within}
+    models = [each for each in _find_models(info) if each not in within]
     yield from _wrap(f"{name} {_describe_default(info, short=bool(models))}", indent, hang=8)
     inner = indent + _STEP
     yield from _wrap(read_field_docs(model).get(name, ""), inner)
     yield from _wrap(_describe_source(info), inner)
-    if [*models] == [""]:
-        yield from _describe_fields(models[""], inner, (*within, models[""]))
+    if len(models) == 1 and not _kind_of(models[0]):
+        yield from _describe_fields(models[0], inner, (*within, models[0]))
         return
-    known: dict[str, tuple[str, list[str]]] = {}
-    for kind, each in models.items():
-        yield from _wrap(f'kind = "{kind}"', inner)
+    known: dict[str, tuple[type[BaseModel], list[str]]] = {}
+    for each in models:
+        yield from _wrap(_name_table(each), inner)
         yield from _wrap(read_summary(each), inner + _STEP)
-        yield from _describe_kind(each, kind, inner + _STEP, (*within, each), known)
+        yield from _describe_kind(each, inner + _STEP, (*within, each), known)
 
 
 def _describe_kind(
     model: type[BaseModel],
-    kind: str,
     indent: int,
     within: Sequence[type[BaseModel]],
-    known: dict[str, tuple[str, list[str]]],
+    known: dict[str, tuple[type[BaseModel], list[str]]],
 ) -> Iterator[str]:
-    """Yield lines on the fields of one of several kinds; those that an earlier has are named only.
+    """Yield lines on the fields of one of several models; those that an earlier has are named only.
 
-    *known* has, for each field, the kind where its lines were printed first, and these.
+    *known* has, for each field, the model where its lines were printed last, and these.
     """
-    alike: dict[str, list[str]] = {}
+    alike: dict[type[BaseModel], list[str]] = {}
     for name in model.model_fields:
-        if name == "kind":
+        if name == "kind" and _kind_of(model):
             continue
         lines = list(_describe_field(model, name, indent, within))
-        earlier, printed = known.setdefault(name, (kind, lines))
-        if earlier != kind and printed == lines:
+        earlier, printed = known.setdefault(name, (model, lines))
+        if earlier is not model and printed == lines:
             alike.setdefault(earlier, []).append(name)
         else:
-            known[name] = (kind, lines)
+            known[name] = (model, lines)
             yield from lines
     for earlier, names in alike.items():
-        yield from _wrap(f'as for "{earlier}": {", ".join(names)}', indent, hang=_STEP)
+        yield from _wrap(f"as for {_name_table(earlier)}: {', '.join(names)}", indent, hang=_STEP)
+
+
+def _name_table(model: type[BaseModel]) -> str:
+    """Return by what a table is told from others: its kind, or the fields that it must have."""
+    if kind := _kind_of(model):
+        return f'kind = "{kind}"'
+    needed = [name for name, info in model.model_fields.items() if info.is_required()]
+    return f"with {', '.join(needed)}" if needed else model.__name__
 
 
 def _describe_default(info: FieldInfo, *, short: bool) -> str:
@@ -160,12 +166,11 @@ def _find_quantity(info: FieldInfo) -> Quantity | None:
     return next((each for each in info.metadata if isinstance(each, Quantity)), None)
 
 
-def _find_models(info: FieldInfo) -> _Models:
+def _find_models(info: FieldInfo) -> list[type[BaseModel]]:
     """Return the models that a field can hold; not parts, which `show` prints by their names."""
     if any(isinstance(each, PartChoice) for each in info.metadata):
-        return {}
-    found = dict.fromkeys(_walk(info.annotation))
-    return {_kind_of(each): each for each in found}
+        return []
+    return [*dict.fromkeys(_walk(info.annotation))]
 
 
 def _walk(annotation: Any) -> Iterator[type[BaseModel]]:

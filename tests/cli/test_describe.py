@@ -54,6 +54,22 @@ class Chain(Model):
     """Those that hang on it."""
 
 
+class Listed(Model):
+    """Buckets one by one."""
+
+    weights: tuple[float, ...]
+    """Their weights."""
+
+
+class Alike(Model):
+    """Buckets that are alike."""
+
+    count: int
+    """How many."""
+    weight: Annotated[float, Quantity("kg")] = 3.0
+    """Of each."""
+
+
 class Well(Expert):
     """Asks a well."""
 
@@ -65,6 +81,8 @@ class Well(Expert):
     """Another pump."""
     chain: Chain = Chain()
     """What holds the bucket."""
+    buckets: Listed | Alike | None = None
+    """What holds the water."""
     thinking: AnyDraw = Constant(value=2.0)
     """How long it takes."""
     names: list[str] = Field(default_factory=lambda: ["old"])
@@ -94,7 +112,7 @@ SHOWN = """\
               Source: plate on the pump (from memory)
           level required, in m
               How deep the water is.
-          as for "large": loss
+          as for kind = "large": loss
   spare = Pump()
       Another pump.
       power = 40.0 W
@@ -108,6 +126,18 @@ SHOWN = """\
           How large it is.
       following = ()
           Those that hang on it.
+  buckets = None
+      What holds the water.
+      with weights
+          Buckets one by one.
+          weights required
+              Their weights.
+      with count
+          Buckets that are alike.
+          count required
+              How many.
+          weight = 3.0 kg
+              Of each.
   thinking = Constant(kind='constant', value=2.0)
       How long it takes.
   names = ['old']
@@ -124,6 +154,7 @@ def test_fields_are_shown_with_default_unit_sentence_source_and_tables_within() 
         ("depth", "  depth required, in m\n      How deep it is.\n      Source: measured"),
         ("pump.large.loss", "  loss = 0.0 m, W\n      What is lost."),
         ("spare.loss", "  loss = 0.0 m, W\n      What is lost."),
+        ("buckets.weight", "  weight = 3.0 kg\n      Of each."),
         ("chain.following.size", "  size = 1\n      How large it is."),
     ],
 )
@@ -145,6 +176,7 @@ def test_a_kind_is_found_by_its_path_with_its_whole_docstring() -> None:
         ("pump.tiny", "pump has no kind 'tiny': there are: large, small"),
         ("pump.larg", "pump has no kind 'larg': did you mean 'large'?"),
         ("depth.x", "depth has no fields of its own: leave out 'x'"),
+        ("buckets.colour", "no field 'colour': there are: weights"),
         ("spare.colour", "no field 'colour': there are: loss, power"),
     ],
 )
