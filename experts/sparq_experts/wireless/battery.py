@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import Field
 
-from sparq_sim.fields import Amount, Positive
+from sparq_sim.fields import Amount, Positive, Quantity
 from sparq_sim.plugin.model import Model
 
 __all__ = ["CAUSES", "AnyHarvest", "Battery", "Cause", "ConstantHarvest", "Daylight", "Draws"]
@@ -24,7 +24,7 @@ class ConstantHarvest(Model):
 
     kind: Literal["constant"] = "constant"
     """The name of this kind."""
-    power: Positive
+    power: Annotated[Positive, Quantity("W")]
     """In watts."""
 
     def piece(self, time: float) -> tuple[float, float]:
@@ -44,13 +44,13 @@ class Daylight(Model):
 
     kind: Literal["daylight"] = "daylight"
     """The name of this kind."""
-    power: Positive
+    power: Annotated[Positive, Quantity("W")]
     """By day, in watts."""
     share: Annotated[float, Field(gt=0, lt=1)] = 0.5
     """The share of a day during which there is light."""
-    sunrise: Amount = 21_600.0
+    sunrise: Annotated[Amount, Quantity("s")] = 21_600.0
     """When the light begins, in seconds after each midnight; a play begins at midnight."""
-    day: Positive = 86_400.0
+    day: Annotated[Positive, Quantity("s")] = 86_400.0
     """How long a day lasts, in seconds."""
 
     def piece(self, time: float) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
-from sparq_sim.fields import Positive
+from sparq_sim.fields import Positive, Quantity
 from sparq_sim.plugin.model import Model
 
 __all__ = ["AlwaysOn", "AnyListening", "WakeUps", "Windows"]
@@ -28,12 +28,18 @@ class Windows(Model):
 
     kind: Literal["windows"] = "windows"
     """The name of this kind."""
-    every: Positive = 3600.0
+    every: Annotated[Positive, Quantity("s")] = 3600.0
     """After how long without sending a node sends an empty packet, so that it can be asked, in
     seconds."""
-    first: Positive = 1.0
+    first: Annotated[
+        Positive,
+        Quantity("s", "LoRaWAN: RECEIVE_DELAY1", "read in LoRaWAN Regional Parameters 1.0.3"),
+    ] = 1.0
     """When the first window opens, in seconds after the end of the node's packet."""
-    second: Positive = 2.0
+    second: Annotated[
+        Positive,
+        Quantity("s", "LoRaWAN: RECEIVE_DELAY2", "read in LoRaWAN Regional Parameters 1.0.3"),
+    ] = 2.0
     """When the second window opens, in seconds after the end of the node's packet."""
 
     @model_validator(mode="after")
@@ -51,9 +57,9 @@ class WakeUps(Model):
 
     kind: Literal["wake-ups"] = "wake-ups"
     """The name of this kind."""
-    every: Positive
+    every: Annotated[Positive, Quantity("s")]
     """From one wake-up to the next, in seconds."""
-    lasting: Positive
+    lasting: Annotated[Positive, Quantity("s")]
     """How long a node listens at each, in seconds."""
 
     @model_validator(mode="after")

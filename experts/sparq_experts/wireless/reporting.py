@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, PositiveFloat, model_validator
 
-from sparq_sim.fields import Positive
+from sparq_sim.fields import Positive, Quantity
 from sparq_sim.plugin.model import Model
 
 __all__ = ["AnyReporting", "OnDelta", "Periodic"]
@@ -18,7 +18,7 @@ class Periodic(Model):
 
     kind: Literal["periodic"] = "periodic"
     """The name of this kind."""
-    every: Positive
+    every: Annotated[Positive, Quantity("s")]
     """From one reading to the next, in seconds; each node begins at a moment of its own."""
 
     def is_due(self, value: float, last: float, silent: float) -> bool:
@@ -37,11 +37,11 @@ class OnDelta(Model):
 
     kind: Literal["on-delta"] = "on-delta"
     """The name of this kind."""
-    every: Positive
+    every: Annotated[Positive, Quantity("s")]
     """From one measurement to the next, in seconds; each node begins at a moment of its own."""
     delta: Positive
     """By how much a reading must differ from the last one sent to be sent, in reward units."""
-    silence: PositiveFloat = inf
+    silence: Annotated[PositiveFloat, Quantity("s")] = inf
     """After how long without sending a reading is sent whatever it is, in seconds; by default
     never."""
 
