@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sparq_sim import Briefing, Estimate, Expert, Query, World
+from sparq_sim import Briefing, Channel, Estimate, Expert, Query, World
+from sparq_sim.optimizers.uniform import Uniform
+from sparq_sim.scenario.model import Scenario
+from sparq_sim.study.executors import InProcess
+from sparq_sim.study.results import Results
+from sparq_sim.study.study import Study
+from sparq_sim.testing import Asker, Slope
 
 
 class Battery(Expert):
@@ -46,3 +53,17 @@ class FullBattery:
             },
             "cells": {"capacity": [np.inf, 100.0], "died_at": [np.nan, time]},
         }
+
+
+def run_metered(folder: Path, **fields: Any) -> Results:
+    """Run a study in which two optimizers, one of them mute, meet a battery, and return it."""
+    chosen: dict[str, Any] = {
+        "rounds": 6,
+        "replications": 3,
+        "environment": Slope(),
+        "experts": {"battery": (Battery(), Channel(cost=0.1))},
+        "optimizers": {"asker": Asker(), "uniform": Uniform()},
+    }
+    study = Study(Scenario(**{**chosen, **fields}), folder)
+    study.run(InProcess())
+    return study.results

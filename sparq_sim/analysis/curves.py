@@ -13,7 +13,7 @@ from sparq_sim.analysis.summary import AnalysisError, group, reach
 from sparq_sim.errors import did_you_mean
 from sparq_sim.simulation import measures
 from sparq_sim.simulation.records import Fate
-from sparq_sim.simulation.trace import NOTE, Columns, Trace
+from sparq_sim.simulation.trace import METER, NOTE, Columns, Trace
 from sparq_sim.study.results import Results
 from sparq_sim.study.settings import Setting
 from sparq_sim.study.store import Provenance, StoredSummary, StoreError
@@ -56,8 +56,9 @@ class Series:
     """A quantity over the rounds: its mean over the plays of an optimizer in a setting."""
 
     name: str
-    """What it is: "spent", "asked", "retries", "pushed", "staleness", or "note X" and "reply X"
-    for a number X that an optimizer noted, or a source with its replies."""
+    """What it is: "spent", "asked", "retries", "pushed", "staleness", or "note X", "reply X" and
+    "meter X" for a number X that an optimizer noted, or a source with its replies, or that a meter
+    of an expert showed."""
     optimizer: str
     """Name of the optimizer."""
     setting: Setting
@@ -233,6 +234,8 @@ def _quantities(trace: Trace) -> Iterator[tuple[str, NDArray[np.float64]]]:
         # The points asked are counted below, for every optimizer, where replies are kept.
         if name.startswith(NOTE) and not (name == f"{NOTE}queries" and trace.replies):
             yield f"note {name.removeprefix(NOTE)}", column
+        elif name.startswith(METER):
+            yield f"meter {name.removeprefix(METER)}", column
     if not trace.replies:
         return
     replies, rounds = trace.replies, len(trace)

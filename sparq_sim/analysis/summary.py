@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from math import isfinite, nan
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparq_sim.errors import SparqError
+from sparq_sim.simulation.trace import METER
 from sparq_sim.study.results import Results
 from sparq_sim.study.settings import Setting
 from sparq_sim.study.store import Label, StoredSummary
@@ -151,6 +152,8 @@ class Summary:
     """How many plays have a regret below 0, which a wrong `best` of the environment causes."""
     wall: float
     """Seconds that the agent computed, per play."""
+    meters: Mapping[str, Spread] = field(default_factory=dict)
+    """What the meters of experts showed in the last round, by `<expert>_<name>`."""
 
     def flat(self) -> dict[str, object]:
         """Return one row of a table, as the function `flat` does."""
@@ -165,16 +168,18 @@ def flat(row: Summary | Monitored) -> dict[str, object]:
 
     Returns:
         The optimizer, each swept value under its path, and each field; a spread X becomes X,
-        X_std, X_low and X_high. What is not finite is None.
+        X_std, X_low and X_high, and a meter X is called meter_X. What is not finite is None.
     """
     told: dict[str, object] = {"optimizer": row.optimizer, **row.setting}
-    for field in fields(row)[2:]:
-        value = getattr(row, field.name)
+    values = {each.name: getattr(row, each.name) for each in fields(row)[2:]}
+    meters = values.pop("meters", {})
+    values |= {f"{METER}{name}": value for name, value in meters.items()}
+    for name, value in values.items():
         if isinstance(value, Spread):
-            told[field.name] = value.mean
-            told |= {f"{field.name}_{n}": getattr(value, n) for n in ("std", "low", "high")}
+            told[name] = value.mean
+            told |= {f"{name}_{part}": getattr(value, part) for part in ("std", "low", "high")}
         else:
-            told[field.name] = value
+            told[name] = value
     return {name: finite(value) for name, value in told.items()}
 
 
@@ -255,4 +260,8 @@ def _summarize(plays: Sequence[StoredSummary]) -> Summary:
         ended_early=sum(play.ended_early for play in plays),
         impossible=sum(bool(play.measures.get("impossible_rounds")) for play in plays),
         wall=total("wall") / len(plays),
+        meters={
+            name: spread(play.meters.get(name) for play in plays)
+            for name in sorted({name for play in plays for name in play.meters})
+        },
     )

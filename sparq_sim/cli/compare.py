@@ -67,7 +67,7 @@ def compare(
 
     from sparq_sim.analysis.cautions import rows_with_notes
     from sparq_sim.analysis.summary import summary
-    from sparq_sim.report.terminal import summary_table
+    from sparq_sim.report.terminal import meter_tables, summary_table
     from sparq_sim.study.results import Results
 
     if between is not None and without:
@@ -94,7 +94,10 @@ def compare(
         if not as_json:
             console = Console()
             name = study.title or str(study.folder)
-            console.print(summary_table(name, summary(study), width=console.width))
+            rows_shown = summary(study)
+            console.print(summary_table(name, rows_shown, width=console.width))
+            for table in meter_tables(rows_shown, width=console.width):
+                console.print(table)
         print_notes(study)
 
 

@@ -230,6 +230,10 @@ def describe_series(name: str) -> SeriesWords:
     if name in _KNOWN_SERIES:
         return _KNOWN_SERIES[name]
     kind, _, noted = name.partition(" ")
+    if kind == "meter":
+        label = noted.replace("_", " ")
+        caption = "A meter of an expert, as it stood when the point of the round had been played."
+        return SeriesWords(f"{label[:1].upper()}{label[1:]}", caption, label)
     whose = "the optimizers" if kind == "note" else "the sources with their replies"
     label = noted.replace("_", " ") or name
     return SeriesWords(f"Noted: {noted}", f"A number noted by {whose}.", label)
@@ -239,13 +243,16 @@ def series_order(series: Sequence[Series]) -> list[Series]:
     """Return series in the order in which they are shown: those known by name first.
 
     Args:
-        series: All there are; of many notes, only the first 12 are kept.
+        series: All there are; of many notes, only the first 12 are kept, and of many meters.
     """
     known = list(_KNOWN_SERIES)
-    names = sorted(
+    all_names = sorted(
         {each.name for each in series},
         key=lambda name: (known.index(name) if name in known else len(known), name),
-    )[: len(known) + _MOST_NOTES]
+    )
+    meters = [name for name in all_names if name.startswith("meter ")]
+    names = [name for name in all_names if name not in meters][: len(known) + _MOST_NOTES]
+    names += meters[:_MOST_NOTES]
     kept = [each for each in series if each.name in names]
     return sorted(kept, key=lambda each: names.index(each.name))
 

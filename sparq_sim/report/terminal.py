@@ -20,7 +20,14 @@ from sparq_sim.report.data import REFERENCES
 from sparq_sim.simulation.measures import LOW_ANSWERED
 from sparq_sim.study.settings import format_setting, list_paths, shorten_paths
 
-__all__ = ["OPTIONAL", "contrast_table", "expert_in_words", "legend", "summary_table"]
+__all__ = [
+    "OPTIONAL",
+    "contrast_table",
+    "expert_in_words",
+    "legend",
+    "meter_tables",
+    "summary_table",
+]
 
 OPTIONAL = ("wall", "pushed", "retries", "spent", "exponent", "asked")
 """Columns that a narrow terminal does without, in this order."""
@@ -97,6 +104,55 @@ def _table(
         count = _count([each.plays for each in summaries], "play")
         table.caption = f"{count} per row: mean ± half the width of its 95 % interval"
     return table
+
+
+def meter_tables(summaries: Sequence[Summary], *, width: int = 10**6) -> list[Table]:
+    """Return what the meters of experts showed in the last round of plays; none without meters.
+
+    Args:
+        summaries: One per row; those without meters are left out.
+        width: In characters. What does not fit into one table goes into another.
+    """
+    rows = [each for each in summaries if each.meters]
+    names = list(dict.fromkeys(name for each in rows for name in each.meters))
+    tables: list[Table] = []
+    while names:
+        count = len(names)
+        table = _meter_table(rows, names)
+        while count > 1 and Console(width=10**6).measure(table).maximum > width:
+            count -= 1
+            table = _meter_table(rows, names[:count])
+        tables.append(table)
+        names = names[count:]
+    if tables:
+        plays = _count([each.plays for each in rows], "play")
+        tables[
+            -1
+        ].caption = (
+            f"in the last round; {plays} per row: mean ± half the width of its 95 % interval"
+        )
+    return tables
+
+
+def _meter_table(rows: Sequence[Summary], names: Sequence[str]) -> Table:
+    paths = sorted(list_paths(each.setting for each in rows))
+    table = Table(title="Meters, at the end of a play", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("optimizer", no_wrap=True)
+    for path in paths:
+        table.add_column(_safe(path.rsplit(".", 1)[-1]), justify="right", no_wrap=True)
+    for name in names:
+        table.add_column(_safe(name.replace("_", "\n")), justify="right", no_wrap=True)
+    for each in rows:
+        setting = [_safe(_shown(each.setting.get(path, ""))) for path in paths]
+        cells = [_meter(each.meters[name]) if name in each.meters else "" for name in names]
+        table.add_row(_safe(each.optimizer), *setting, *cells)
+    return table
+
+
+def _meter(spread: Spread) -> str:
+    """Write what meters showed; what they measure, and so how large it is, is not known."""
+    reach = (spread.high - spread.low) / 2
+    return f"{spread.mean:.4g} ± {reach:.2g}" if isfinite(reach) else f"{spread.mean:.4g}"
 
 
 def _headings(summaries: Sequence[Summary]) -> Iterator[str]:

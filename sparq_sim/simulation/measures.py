@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sparq_sim.arrays import Values
 from sparq_sim.messages import AGENT_NAME, REWARD
 from sparq_sim.simulation.records import REFUSALS, UNASKED, Fate
-from sparq_sim.simulation.trace import Trace
+from sparq_sim.simulation.trace import METER, Trace
 
 __all__ = [
     "LOW_ANSWERED",
@@ -25,6 +25,7 @@ __all__ = [
     "exponent",
     "idle_rounds",
     "impossible_rounds",
+    "last_meters",
     "mark_asked",
     "mark_pushed",
     "mark_retried",
@@ -240,6 +241,19 @@ def _final(trace: Trace) -> NDArray[np.bool_]:
     """Mark what tells what became of a point at last: no earlier attempt, and nothing besides."""
     once = ~np.isin(trace.replies["fate"], UNASKED) & ~trace.replies["superseded"]
     return np.asarray(once, dtype=bool)
+
+
+def last_meters(trace: Trace) -> dict[str, float]:
+    """Return what each meter of an expert showed in the last round, by `<expert>_<name>`.
+
+    Args:
+        trace: A play.
+    """
+    return {
+        name.removeprefix(METER): float(column[-1])
+        for name, column in trace.rounds.items()
+        if name.startswith(METER) and len(column)
+    }
 
 
 def impossible_rounds(trace: Trace) -> int:

@@ -16,6 +16,7 @@ from sparq_sim.study.executors import InProcess
 from sparq_sim.study.results import Results
 from sparq_sim.study.study import Study
 from tests.analysis.conftest import traces
+from tests.bookkeeping import run_metered
 from tests.study.plays import scenario
 
 MOST = 250
@@ -83,3 +84,11 @@ def test_thinned_bands_are_those_of_all_rounds_at_some_of_them(study: Results) -
         assert (len(few.rounds), few.rounds[0], few.rounds[-1]) == (7, 1, 25)
         np.testing.assert_array_equal(few.mean, all_.mean[few.rounds - 1])
         np.testing.assert_array_equal(few.low, all_.low[few.rounds - 1])
+
+
+def test_meters_are_series(tmp_path: Path) -> None:
+    curves = read_curves(run_metered(tmp_path), most_points=MOST)
+    found = {(each.optimizer, each.name): each for each in curves.series}
+    used = found["asker", "meter battery_energy_used"]
+    assert used.means.tolist() == [0.0, 1.0, 3.0, 5.0, 7.0, 9.0]
+    assert found["uniform", "meter battery_left"].means.tolist() == [100.0] * 6

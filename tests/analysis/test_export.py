@@ -11,6 +11,7 @@ import pytest
 from sparq_sim.analysis.export import export
 from sparq_sim.analysis.summary import AnalysisError
 from sparq_sim.study.results import Results
+from tests.bookkeeping import run_metered
 
 
 @pytest.mark.parametrize("what", ["summary", "rounds", "replies"])
@@ -43,3 +44,12 @@ def test_an_export_that_cannot_be_written_is_refused(
         told = rf"^cannot write {file}: {reason}.*; make its folder, or choose another file$"
         with pytest.raises(AnalysisError, match=told):
             export(study, file)
+
+
+def test_an_exported_summary_has_columns_of_meters(tmp_path: Path) -> None:
+    study = run_metered(tmp_path / "study")
+    export(study, tmp_path / "out.json")
+    rows = {row["optimizer"]: row for row in json.loads((tmp_path / "out.json").read_text())}
+    assert rows["asker"]["meter_battery_left"] == 91.0
+    export(study, tmp_path / "rounds.parquet", "rounds")
+    assert "meter_battery_left" in pq.read_table(tmp_path / "rounds.parquet").column_names

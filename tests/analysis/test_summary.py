@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from math import isnan
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from sparq_sim.analysis.summary import (
 from sparq_sim.simulation import measures
 from sparq_sim.study.results import Results
 from tests.analysis.conftest import traces
+from tests.bookkeeping import run_metered
 
 
 def test_a_spread_is_student_s() -> None:
@@ -55,3 +57,21 @@ def test_a_flat_row_has_none_for_what_is_unknown(study: Results) -> None:
     rows = [row.flat() for row in summary(study)]
     assert {row["answered"] for row in rows if row["optimizer"] == "uniform"} == {None}
     assert {"average_regret", "average_regret_low", "exponent", "plays"} <= rows[0].keys()
+
+
+def test_meters_are_summarised_as_they_stood_in_the_last_round(tmp_path: Path) -> None:
+    rows = {row.optimizer: row for row in summary(run_metered(tmp_path))}
+    # One point in the first round, two in each of the others, and the last are not asked yet.
+    assert list(rows["asker"].meters) == ["battery_energy_used", "battery_left"]
+    assert rows["asker"].meters["battery_energy_used"] == spread([9.0] * 3)
+    assert rows["uniform"].meters["battery_left"] == spread([100.0] * 3)
+    told = rows["asker"].flat()
+    assert (told["meter_battery_left"], told["meter_battery_left_std"]) == (91.0, 0.0)
+    assert (told["meter_battery_left_low"], told["meter_battery_left_high"]) == (91.0, 91.0)
+    assert "meters" not in told
+
+
+def test_plays_without_meters_have_no_columns_of_them(study: Results) -> None:
+    for row in summary(study):
+        assert row.meters == {}
+        assert not [name for name in row.flat() if name.startswith("meter")]

@@ -21,6 +21,7 @@ from sparq_sim.study.progress import Progress
 from sparq_sim.study.results import Results
 from sparq_sim.study.store import StoreError
 from sparq_sim.study.study import Study
+from tests.bookkeeping import run_metered
 from tests.report.conftest import HOSTILE, only, played, poisoned, scenario
 from tests.study.plays import flip, truncate
 
@@ -229,3 +230,16 @@ def test_hostile_names_go_through_a_study(tmp_path: Path, quick: None) -> None:
     )
     tags = [{tag for tag, _ in Parsed(p.read_text()).elements} for p in (plain, path)]
     assert tags[1] <= tags[0]
+
+
+def test_meters_have_a_table_and_charts(tmp_path: Path) -> None:
+    text = render(gather(run_metered(tmp_path), replays=False))
+    page = Parsed(text)
+    assert "Meters, at the end of a play" in page.text
+    assert "battery energy used" in page.text
+    assert "Battery left" in page.text
+    assert ("table", "id", "meters") in page.attributes
+
+
+def test_a_page_without_meters_has_no_table_of_them() -> None:
+    assert "Meters, at the end" not in render(ReportData(title="t"))

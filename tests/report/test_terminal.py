@@ -15,12 +15,19 @@ from sparq_sim.analysis.contrasts import Contrast
 from sparq_sim.analysis.prices import BreakEven
 from sparq_sim.analysis.summary import Spread, summary
 from sparq_sim.optimizers.uniform import Uniform
-from sparq_sim.report.terminal import OPTIONAL, contrast_table, expert_in_words, summary_table
+from sparq_sim.report.terminal import (
+    OPTIONAL,
+    contrast_table,
+    expert_in_words,
+    meter_tables,
+    summary_table,
+)
 from sparq_sim.study.executors import InProcess
 from sparq_sim.study.results import Results
 from sparq_sim.study.store import StoreError
 from sparq_sim.study.study import Study
 from sparq_sim.testing import Asker
+from tests.bookkeeping import run_metered
 from tests.study.plays import scenario
 
 
@@ -183,3 +190,39 @@ def test_what_all_rows_have_in_common_is_told_once() -> None:
     table = contrast_table("", found, priced=False)
     assert "loss" not in [column.header for column in table.columns]
     assert str(table.caption).endswith("; in all rows loss 0.5")
+
+
+# Meters
+
+
+def shown_meters(study: Results, width: int) -> list[str]:
+    screen = Console(width=width)
+    pages = []
+    for table in meter_tables(summary(study), width=width):
+        with screen.capture() as captured:
+            screen.print(table)
+        pages.append(captured.get())
+    return pages
+
+
+def test_meters_have_a_table_of_their_own(tmp_path: Path) -> None:
+    sweep = {"feedback.noise": [0.125, 0.25]}
+    (text,) = shown_meters(run_metered(tmp_path, sweep=sweep), 100)
+    assert "Meters, at the end of a play" in text
+    for part in ("battery", "left", "energy", "noise", "0.125", "asker", "91 ± 0", "100 ± 0"):
+        assert part in text
+    assert "3 plays per row" in text
+
+
+def test_meters_that_do_not_fit_go_into_another_table(tmp_path: Path) -> None:
+    study = run_metered(tmp_path, replications=1)
+    first, second = shown_meters(study, 20)
+    assert ("energy" in first, "left" in first) == (True, False)
+    assert ("energy" in second, "left" in second) == (False, True)
+    assert all(
+        "asker" in text and "±" not in text.split("in the last")[0] for text in (first, second)
+    )
+
+
+def test_a_study_without_meters_has_no_table_of_them(tmp_path: Path) -> None:
+    assert shown_meters(finished(tmp_path, optimizers={"uniform": Uniform()}), 100) == []

@@ -20,6 +20,7 @@ from sparq_sim.simulation.measures import (
     cumulative_regret,
     exponent,
     impossible_rounds,
+    last_meters,
     regret,
     spent,
     staleness,
@@ -248,3 +249,17 @@ def test_an_exponent_needs_twenty_rounds() -> None:
     with pytest.raises(ValueError, match="at least 20 rounds, not 19"):
         exponent(np.ones(19))
     assert exponent(np.ones(20)).value == pytest.approx(1.0)
+
+
+def test_the_last_meters_are_those_of_the_last_round() -> None:
+    rounds = {
+        "round": np.array([1, 2]),
+        "meter_net_left": np.array([2.0, 1.0]),
+        "meter_net_late": np.array([2.0, math.nan]),
+        "note_beta": np.array([1.0, 1.0]),
+    }
+    trace = Trace(rounds=rounds, replies={}, coordinates=(), ended="rounds", spent=0.0)
+    found = last_meters(trace)
+    assert list(found) == ["net_left", "net_late"]
+    assert found["net_left"] == 1.0
+    assert math.isnan(found["net_late"])

@@ -104,6 +104,7 @@ def render(report: ReportData) -> str:
             ended_early=any(each.ended_early for each in rows),
             idle=any(each.idle > 0 for each in rows),
             retries=any(each.retries_per_round > 0 for each in rows),
+            meters=list(dict.fromkeys(name for each in rows for name in each.meters)),
             pushes=any(each.pushed_per_round > 0 for each in rows),
             winners=report.winners[:_MOST_ROWS] if len(report.winners) > 1 else (),
             levels=different_levels(report.charts.levels)[:_MOST_ROWS],

@@ -270,6 +270,7 @@ def describe_play(
             record=scenario.record,
             digest=contents.digest,
             measures=_measure(trace),
+            meters=_keep_finite(measures.last_meters(trace)),
             broken=_count_invalid(trace),
             ended=trace.ended,
             experts=measures.count_by_expert(trace),
@@ -301,6 +302,10 @@ def _measure(trace: Trace) -> dict[str, float | None]:
         "staleness": ages.mean() if len(ages) else nan,
         "wall": trace.rounds[WALL].sum(),
     }
+    return _keep_finite(numbers)
+
+
+def _keep_finite(numbers: Mapping[str, float]) -> dict[str, float | None]:
     return {name: float(n) if isfinite(n) else None for name, n in numbers.items()}
 
 

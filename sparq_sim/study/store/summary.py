@@ -34,6 +34,9 @@ class StoredSummary:
     """None where that is not known."""
     warnings: Sequence[str] = ()
     """What was warned of while it was played."""
+    meters: Mapping[str, float | None] = field(default_factory=dict)
+    """What the meters of experts showed in the last round, by `<expert>_<name>`; None for what is
+    not finite."""
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> StoredSummary:
@@ -55,6 +58,7 @@ class StoredSummary:
             experts=data.get("experts", {}),
             rounds_planned=data.get("rounds_planned"),
             warnings=data.get("warnings", ()),
+            meters=data.get("meters", {}),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -69,6 +73,7 @@ class StoredSummary:
             "experts": dict(self.experts),
             "rounds_planned": self.rounds_planned,
             "warnings": list(self.warnings),
+            **({"meters": dict(self.meters)} if self.meters else {}),
         }
 
     @property
