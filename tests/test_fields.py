@@ -10,7 +10,7 @@ import pytest
 from pydantic import BeforeValidator, Field, FilePath, ValidationError
 
 from sparq_sim import Channel, Expert, Rules
-from sparq_sim.fields import ScenarioString
+from sparq_sim.fields import Amount, Quantity, ScenarioString
 from sparq_sim.optimizers.shared.schedules import ConstantSchedule, EverySchedule
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.plugin.contract import Model
@@ -185,3 +185,37 @@ def test_a_string_from_a_file_keeps_its_folder_on_its_way_to_a_worker(tmp_path: 
     again = pickle.loads(pickle.dumps(ScenarioString.within(tmp_path, "a.csv")))
     assert again == "a.csv"
     assert again.path == str(tmp_path / "a.csv")
+
+
+class Pump(Model):
+    """Has quantities."""
+
+    power: Annotated[Amount, Quantity("W", "plate on the pump", "from memory")] = 40.0
+    """What it draws."""
+    share: Annotated[float, Quantity("", standing="a guess")] = 0.5
+    """How often it runs."""
+
+
+def test_the_schema_of_a_quantity_has_its_unit_and_source() -> None:
+    fields = Pump.model_json_schema()["properties"]
+    assert fields["power"] == {
+        "default": 40.0,
+        "description": "What it draws. Unit: W.",
+        "minimum": 0,
+        "source": "plate on the pump",
+        "standing": "from memory",
+        "title": "Power",
+        "type": "number",
+        "unit": "W",
+    }
+    assert fields["share"]["description"] == "How often it runs."
+    assert fields["share"]["standing"] == "a guess"
+    assert not {"unit", "source"} & fields["share"].keys()
+
+
+def test_a_quantity_changes_nothing_that_a_field_takes() -> None:
+    assert Pump(power=3).power == 3
+    with pytest.raises(ValidationError, match="should be a number; write 3 without quotes"):
+        Pump.model_validate({"power": "3"})
+    with pytest.raises(ValidationError, match="greater than or equal to 0"):
+        Pump(power=-1)

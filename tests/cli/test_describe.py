@@ -211,13 +211,3 @@ def test_show_prints_tables_within_a_plugin_and_finds_them_by_path(
     assert "  std = 0.08\n" in kind
     assert "did you mean 'wind'?" in said(capsys, "show", "environment", "plume.wnd")
     assert "did you mean 'plume'?" in said(capsys, "show", "environment", "plum.wind")
-
-
-def test_the_schema_has_unit_and_source() -> None:
-    depth = Well.model_json_schema()["properties"]["depth"]
-    assert (depth["unit"], depth["standing"]) == ("m", "measured")
-    assert depth["description"] == "How deep it is. Unit: m."
-    power = Pump.model_json_schema()["properties"]["power"]
-    assert power["source"] == "plate on the pump"
-    assert power["exclusiveMinimum"] == 0
-    assert "source" not in Pump.model_json_schema()["properties"]["loss"]

@@ -24,8 +24,12 @@ class Capture:
 
     A packet survives if its power exceeds that of all others of one spreading factor by the
     threshold for these two spreading factors, for each spreading factor. Powers of signals that are
-    on the air at the same time are added in mW. A signal that ends before the receiver needs the
-    preamble does no harm.
+    on the air at the same time are added in mW, and the worst moment counts. A signal that ends
+    before the receiver needs the preamble does no harm.
+
+    LoRaSim and FLoRa judge each pair of signals alone, so that many weak ones do no harm together;
+    ns-3 lorawan spreads the energy of an overlap over the whole packet, so that a short one does
+    little.
     """
 
     name: CaptureName
@@ -61,9 +65,9 @@ class Capture:
             symbol: How long one symbol of the packet lasts, in seconds.
             preamble: How many symbols its preamble has.
         """
-        from_ = own.start + max(preamble - self.needed, 0.0) * symbol
+        critical = own.start + max(preamble - self.needed, 0.0) * symbol
         to = own.end
-        harmful = [each for each in others if each.start < to and each.end > from_]
+        harmful = [each for each in others if each.start < to and each.end > critical]
         if not harmful:
             return True
         row = self.thresholds[own.rate - _FIRST]
@@ -72,7 +76,7 @@ class Capture:
             return own.power - other.power >= row[other.rate - _FIRST]
         for rate in {each.rate for each in harmful}:
             alike = [each for each in harmful if each.rate == rate]
-            if own.power - _find_worst(alike, from_) < row[rate - _FIRST]:
+            if own.power - _find_worst(alike, critical) < row[rate - _FIRST]:
                 return False
         return True
 
@@ -86,7 +90,7 @@ def _find_worst(signals: Sequence[Signal], start: float) -> float:
         sum(to_milliwatts(each.power) for each in signals if each.start <= moment < each.end)
         for moment in {max(each.start, start) for each in signals}
     )
-    return to_dbm(largest)
+    return to_dbm(largest) if largest > 0 else -inf
 
 
 _ANY_OVERLAP = ((inf,) * 6,) * 6

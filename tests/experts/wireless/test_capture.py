@@ -85,6 +85,10 @@ def test_a_preamble_shorter_than_what_is_needed_counts_from_its_start() -> None:
     assert not rule.survives(own, [heard(-50, end=0.001)], symbol=0.01, preamble=4)
 
 
+def test_signals_too_weak_to_be_numbers_do_no_harm() -> None:
+    assert survives("goursaud", heard(-100), heard(-inf), heard(-inf))
+
+
 def test_each_matrix_names_where_it_comes_from() -> None:
     for name, rule in CAPTURES.items():
         assert rule.name == name
