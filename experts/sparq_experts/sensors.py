@@ -11,6 +11,7 @@ from sparq_experts.wireless.battery import AnyHarvest
 from sparq_experts.wireless.listening import AlwaysOn, AnyListening, Windows
 from sparq_experts.wireless.lora import LoraRadio
 from sparq_experts.wireless.network import Network
+from sparq_experts.wireless.node_table import AnyPoint
 from sparq_experts.wireless.placing import AnyPlacing, check_placing
 from sparq_experts.wireless.plan import plan_network
 from sparq_experts.wireless.presets import AnyRadio, LoraSx1272Eu868
@@ -40,7 +41,7 @@ class Sensors(Expert):
     nodes: AnyPlacing | None = None
     """Where nodes are: `{ scattered = 30, seed = 1 }`, `{ file = "nodes.csv" }` or a list such as
     `[{ name = "n1", at = [0.2, 0.4] }]`; by default one at each site of the environment."""
-    gateways: tuple[tuple[float, ...], ...] = ()
+    gateways: tuple[AnyPoint, ...] = ()
     """Where gateways are, in coordinates of the environment; by default one in the middle."""
     scale: Positive = 1.0
     """Metres for each unit of the environment's coordinates; where they are latitude and

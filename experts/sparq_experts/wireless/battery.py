@@ -15,6 +15,7 @@ __all__ = ["CAUSES", "AnyHarvest", "Battery", "Cause", "ConstantHarvest", "Dayli
 Cause: TypeAlias = Literal["measure", "send", "receive", "listen", "sleep", "compute"]
 """What energy is used for."""
 CAUSES: tuple[Cause, ...] = get_args(Cause)
+"""All causes, in the order of tables and pictures."""
 Draws: TypeAlias = tuple[tuple[Cause, float], ...]
 """What is drawn at the same time: watts, by cause."""
 

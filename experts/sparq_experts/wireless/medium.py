@@ -110,6 +110,9 @@ class Medium:
             payload: In bytes, headers not included.
             start: Now, in seconds.
             airtime: How long it takes, in seconds.
+
+        Returns:
+            The packet, which must be ended by `end` when its time is over.
         """
         radio, rng = node.radio, node.rng
         packet = Packet(
@@ -151,6 +154,9 @@ class Medium:
             payload: In bytes, headers not included.
             start: Now, in seconds.
             airtime: How long it takes, in seconds.
+
+        Returns:
+            The packet, which must be ended by `end` when its time is over.
         """
         radio, rng = node.radio, gateway.rng
         (power,) = self._fade((node.down[gateway.index],), rng)

@@ -111,6 +111,9 @@ class NetworkPlan:
         Args:
             rng: The chance of the play.
             gate: Makes gates by the clock of the play.
+
+        Returns:
+            The nodes and the gateways, in the order of the plan.
         """
         model, places = self.model, self.places
         tick = model.tick
@@ -160,6 +163,9 @@ def plan_network(model: Sensors, briefing: Briefing) -> NetworkPlan:
         model: The fields of the expert.
         briefing: The domain and the period of the play.
 
+    Returns:
+        The plan, the same for the same fields and domain.
+
     Raises:
         PluginError: Nodes lie outside the field, no node reaches a gateway, a payload is too
             large, or a duty cycle too small; the message has the numbers and the remedy.
@@ -175,22 +181,24 @@ def plan_network(model: Sensors, briefing: Briefing) -> NetworkPlan:
         _make_generator(model.seed, "links"), losses.shape
     )
     radios = tuple(
-        _choose_radio(model.radio, factor, float(loss))
-        for factor, loss in zip(places.spreading_factors, losses.min(axis=1), strict=True)
+        _choose_radio(model.radio, name, factor, float(loss))
+        for name, factor, loss in zip(
+            places.names, places.spreading_factors, losses.min(axis=1), strict=True
+        )
     )
     plan = NetworkPlan(model, briefing.domain, briefing.period, places, losses, radios)
     _check(plan, briefing.rounds)
     return plan
 
 
-def _choose_radio(radio: Radio, factor: int | None, loss: float) -> Radio:
+def _choose_radio(radio: Radio, node: str, factor: int | None, loss: float) -> Radio:
     """Return the radio as a node uses it, with a spreading factor of its own or for its link."""
     if factor is None:
         return radio.for_link(loss)
     if not isinstance(radio, LoraRadio):
         raise PluginError(
-            f"spreading_factor {factor}: only LoRa has one, and the radio is of another kind; "
-            "leave it out"
+            f"nodes: spreading_factor {factor} of node {node!r}: only LoRa has one, and the radio "
+            "is of another kind; leave it out"
         )
     return radio.model_copy(update={"spreading_factor": factor})
 
