@@ -112,6 +112,7 @@ REQUIRED = {
     "blind-spot": {"lower": (0.0,), "upper": (1.0,)},
     "replay": {"file": str(TABLE)},
     "committee": {"members": ("other",)},
+    "sensors": {"nodes": {"scattered": 5}, "roughness": 0.1},
 }
 
 
