@@ -130,9 +130,7 @@ class LoraRadio(Radio):
         Quantity("Hz", "EU868, data rates 0 to 5", "read in LoRaWAN Regional Parameters 1.0.3"),
     ] = 125_000
     """Of the signal; twice as much costs 3 dB of sensitivity and halves the airtime."""
-    code_rate: Annotated[
-        int, Field(ge=1, le=4), Quantity("", "4/5: LoRaWAN, and the default of ns-3 lorawan")
-    ] = 1
+    code_rate: Annotated[int, Field(ge=1, le=4), Quantity("", "4/5: LoRaWAN", "from memory")] = 1
     """1, 2, 3 or 4 for the code rates 4/5, 4/6, 4/7 and 4/8; 5 is none of them."""
     preamble: Annotated[
         PositiveInt, Quantity("symbols", "EU868", "read in LoRaWAN Regional Parameters 1.0.3")

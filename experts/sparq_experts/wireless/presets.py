@@ -13,7 +13,8 @@ from sparq_sim.fields import Amount, Positive, Quantity
 
 __all__ = ["AnyRadio", "Ieee802154Cc2420", "LoraSx1272Eu868", "LoraWholeNode"]
 
-_EU868 = "read in ns-3 lorawan, lorawan-mac-helper.cc, and in LoRaWAN Regional Parameters 1.0.3"
+_HELPER = "read in ns-3 lorawan, lorawan-mac-helper.cc"
+_EU868 = f"{_HELPER}, and in LoRaWAN Regional Parameters 1.0.3"
 _RX2 = "EU868, 869.4 to 869.65 MHz, where nodes listen for answers in their second window"
 _MEASURED = "measured on a whole node: Callebaut et al. (2019), arXiv 1806.08624"
 
@@ -22,15 +23,13 @@ class _Eu868(LoraRadio):
     """What EU868 allows."""
 
     transmit_power: Annotated[
-        FiniteFloat, Quantity("dBm", "EU868, 868.0 to 868.6 MHz: at most 14 dBm", _EU868)
+        FiniteFloat, Quantity("dBm", "EU868, 868.0 to 868.6 MHz: at most 14 dBm", _HELPER)
     ] = 14.0
-    gateway_power: Annotated[
-        FiniteFloat, Quantity("dBm", f"{_RX2}: at most 27 dBm", "read in ns-3 lorawan")
-    ] = 27.0
+    gateway_power: Annotated[FiniteFloat, Quantity("dBm", f"{_RX2}: at most 27 dBm", _HELPER)] = (
+        27.0
+    )
     duty_limit: Annotated[DutyShare, Quantity("", "EU868, 868.0 to 868.6 MHz: 1 %", _EU868)] = 0.01
-    gateway_duty_limit: Annotated[
-        DutyShare, Quantity("", f"{_RX2}: 10 %", "read in ns-3 lorawan")
-    ] = 0.1
+    gateway_duty_limit: Annotated[DutyShare, Quantity("", f"{_RX2}: 10 %", _HELPER)] = 0.1
     channels: Annotated[PositiveInt, Quantity("", "EU868: 868.1, 868.3 and 868.5 MHz", _EU868)] = 3
 
 
@@ -71,7 +70,7 @@ class LoraSx1272Eu868(_Eu868):
 
 
 class LoraWholeNode(_Eu868):
-    """LoRaWAN in Europe with a whole node as measured: radio, microcontroller and regulator."""
+    """LoRaWAN in Europe with the draws of a whole node, as measured."""
 
     kind: Literal["lora-whole-node"] = "lora-whole-node"
     send: Annotated[SendDraws, Quantity("dBm, W", _MEASURED)] = (

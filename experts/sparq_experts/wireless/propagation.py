@@ -35,7 +35,7 @@ class PathLoss(Model):
     """Standard deviation of the loss of a link about the mean, drawn once for each link."""
     fading: Annotated[
         Literal["none", "rayleigh"],
-        Quantity("", "none: what LoRaSim, FLoRa and Castalia do without mobility"),
+        Quantity("", "none: as in LoRaSim", "read in LoRaSim, loraDir.py"),
     ] = "none"
     """Whether the power of each packet varies: `rayleigh` multiplies it by an Exp(1) number."""
 
