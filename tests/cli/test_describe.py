@@ -211,3 +211,18 @@ def test_show_prints_tables_within_a_plugin_and_finds_them_by_path(
     assert "  std = 0.08\n" in kind
     assert "did you mean 'wind'?" in said(capsys, "show", "environment", "plume.wnd")
     assert "did you mean 'plume'?" in said(capsys, "show", "environment", "plum.wind")
+
+
+def test_show_prints_unit_and_source_of_the_constants_of_every_radio() -> None:
+    shown = runner.invoke(app, ["show", "expert", "sensors"]).output
+    lines = [line.strip() for line in shown.splitlines()]
+    for kind in ("lora-sx1272-eu868", "lora-whole-node", "ieee802154-cc2420"):
+        assert f'kind = "{kind}"' in lines
+    for words in ("sleep = 4.95e-06 W", "sleep = 5.7e-06 W", "sleep = 6.6e-05 W"):
+        at = lines.index(words)
+        assert lines[at + 1] == "What a node at rest draws."
+        assert lines[at + 2].startswith("Source: ")
+    assert "Source: CC2420: its value after reset (from memory; Castalia has -95 dBm)" in lines
+    assert max(map(len, shown.splitlines())) <= 100
+    one = runner.invoke(app, ["show", "expert", "sensors.radio.ieee802154-cc2420.sleep"]).output
+    assert "  sleep = 6.6e-05 W\n" in one

@@ -1,4 +1,7 @@
-"""LoRa: airtime, sensitivity and rates of LoRa radios as LoRaWAN uses them."""
+"""LoRa: airtime, sensitivity and rates of LoRa radios as LoRaWAN uses them.
+
+Long because each field of `LoraRadio` has a unit, a source and a sentence beside its default.
+"""
 
 from __future__ import annotations
 
