@@ -16,6 +16,8 @@ CaptureName: TypeAlias = Literal["goursaud", "flora", "none", "sinr"]
 
 _FIRST = 7
 """The spreading factor of the first row and column of each matrix."""
+_ROUNDING = 1e-9
+"""dB by which a sum of powers may be off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,25 +73,31 @@ class Capture:
         if not harmful:
             return True
         row = self.thresholds[own.rate - _FIRST]
-        if len(harmful) == 1:
-            other = harmful[0]
-            return own.power - other.power >= row[other.rate - _FIRST]
-        for rate in {each.rate for each in harmful}:
-            alike = [each for each in harmful if each.rate == rate]
-            if own.power - _find_worst(alike, critical) < row[rate - _FIRST]:
+        sums: dict[int, float] = {}
+        for each in harmful:
+            if own.power - each.power < row[each.rate - _FIRST]:
                 return False
+            sums[each.rate] = sums.get(each.rate, 0.0) + to_milliwatts(each.power)
+        if len(harmful) == 1:
+            return True
+        for rate, total in sums.items():
+            threshold = row[rate - _FIRST] - _ROUNDING
+            # All of them at once are the worst; only where that matters, it is looked at by moment.
+            if total > 0 and own.power - to_dbm(total) < threshold:
+                alike = [each for each in harmful if each.rate == rate]
+                if own.power - _find_worst(alike, critical) < threshold:
+                    return False
         return True
 
 
 def _find_worst(signals: Sequence[Signal], start: float) -> float:
     """Return the largest power that signals have together at any time from *start* on, in dBm."""
-    if len(signals) == 1:
-        return signals[0].power
+    powers = [(each.start, each.end, to_milliwatts(each.power)) for each in signals]
     # The sum is largest at a moment when one of them begins.
-    largest = max(
-        sum(to_milliwatts(each.power) for each in signals if each.start <= moment < each.end)
-        for moment in {max(each.start, start) for each in signals}
-    )
+    largest = 0.0
+    for moment in {max(begun, start) for begun, _, _ in powers}:
+        together = sum(power for begun, ended, power in powers if begun <= moment < ended)
+        largest = max(largest, together)
     return to_dbm(largest) if largest > 0 else -inf
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from math import comb, exp, log1p
 from typing import Annotated, Literal
@@ -34,6 +35,8 @@ _SYMBOL = 16e-6
 """Seconds that a symbol of 4 bits lasts."""
 _TERMS = tuple((8 / 15 / 16 * (-1) ** k * comb(16, k), 20.0 * (1 / k - 1)) for k in range(2, 17))
 """Factor and exponent of each term of the bit-error formula."""
+_CLEAR = 4.0
+"""The ratio from which the probability of a wrong bit is below 1e-16, and counts as 0."""
 _MAC = "read in ns-3 lr-wpan"
 
 
@@ -62,6 +65,8 @@ def compute_bit_error(ratio: float) -> float:
     Returns:
         A probability of at most 0.5.
     """
+    if ratio > _CLEAR:
+        return 0.0
     total = 0.0
     for factor, exponent in _TERMS:
         total += factor * exp(exponent * ratio)
@@ -80,6 +85,21 @@ def compute_success(ratio: float, size: int) -> float:
         A probability.
     """
     return exp(8 * size * log1p(-compute_bit_error(ratio)))
+
+
+@lru_cache(maxsize=64)
+def _make_carrier_sense(
+    min_exponent: int, max_exponent: int, backoffs: int, threshold: float
+) -> CarrierSense:
+    """Return the same object each time, as senders ask for each packet."""
+    return CarrierSense(
+        min_exponent=min_exponent,
+        max_exponent=max_exponent,
+        backoffs=backoffs,
+        unit=20 * _SYMBOL,
+        sensing=8 * _SYMBOL,
+        threshold=threshold,
+    )
 
 
 class Ieee802154Radio(Radio):
@@ -170,13 +190,8 @@ class Ieee802154Radio(Radio):
 
     @property
     def carrier_sense(self) -> CarrierSense:
-        return CarrierSense(
-            min_exponent=self.min_exponent,
-            max_exponent=self.max_exponent,
-            backoffs=self.backoffs,
-            unit=20 * _SYMBOL,
-            sensing=8 * _SYMBOL,
-            threshold=self.busy_threshold,
+        return _make_carrier_sense(
+            self.min_exponent, self.max_exponent, self.backoffs, self.busy_threshold
         )
 
     def airtime(self, payload: int) -> float:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import inf
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sparq_experts.wireless.capture import CAPTURES
 from sparq_experts.wireless.signals import Signal, to_dbm, to_milliwatts
@@ -87,6 +89,37 @@ def test_a_preamble_shorter_than_what_is_needed_counts_from_its_start() -> None:
 
 def test_signals_too_weak_to_be_numbers_do_no_harm() -> None:
     assert survives("goursaud", heard(-100), heard(-inf), heard(-inf))
+
+
+SIGNALS = st.builds(
+    lambda power, rate, start, length: Signal(power, rate, start, start + length),
+    st.integers(-110, -80),
+    st.integers(7, 9),
+    st.integers(-8, 8).map(float),
+    st.integers(1, 8).map(float),
+)
+
+
+@given(SIGNALS, st.lists(SIGNALS, max_size=6), st.sampled_from(["goursaud", "flora"]))
+def test_a_packet_survives_if_it_does_at_every_moment(
+    own: Signal, others: list[Signal], name: str
+) -> None:
+    rule = CAPTURES[name]
+    first = own.start + (8 - rule.needed) * 0.25
+    # Signals begin and end at whole numbers, and the preamble is needed from a quarter on.
+    moments = [moment / 4 + 1 / 8 for moment in range(-40, 80)]
+    expected = True
+    for moment in moments:
+        if not first <= moment < own.end:
+            continue
+        for rate in range(7, 13):
+            at_once = [
+                each for each in others if each.rate == rate and each.start <= moment < each.end
+            ]
+            together = sum(to_milliwatts(each.power) for each in at_once)
+            if together and own.power - to_dbm(together) < rule.threshold(own.rate, rate) - 1e-9:
+                expected = False
+    assert rule.survives(own, others, symbol=0.25, preamble=8) == expected
 
 
 def test_each_matrix_names_where_it_comes_from() -> None:
