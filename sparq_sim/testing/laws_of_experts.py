@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import ClassVar
+from typing import Any, ClassVar
 from warnings import catch_warnings, simplefilter
 
 from pydantic import ValidationError
 
-from sparq_sim.errors import PluginError
+from sparq_sim.errors import HookError, PluginError
 from sparq_sim.plugin.briefing import Briefing, SourceTerms
 from sparq_sim.plugin.environment import Environment
 from sparq_sim.plugin.expert import Answering, Expert
+from sparq_sim.plugin.expert_results import read_accounts, read_meters
 from sparq_sim.plugin.hooks import EXPERT_HOOKS
 from sparq_sim.plugin.registry import load
 from sparq_sim.simulation.clock.expert_clock import NotAwaitedWarning
@@ -22,9 +23,9 @@ from sparq_sim.simulation.lifetime import open_landscape
 from sparq_sim.simulation.play import Experts, play
 from sparq_sim.simulation.records import Fate
 from sparq_sim.simulation.rules import Rules
-from sparq_sim.simulation.trace import Trace
+from sparq_sim.simulation.trace import METER, Trace, first_difference
 from sparq_sim.testing.blocking import record_blocking_calls
-from sparq_sim.testing.law import Law, make_law
+from sparq_sim.testing.law import Law, UncheckedError, make_law
 from sparq_sim.testing.laws_of_plugins import (
     enter,
     hook_laws,
@@ -38,6 +39,11 @@ __all__ = ["choose_environment", "expert_laws"]
 
 _ROUNDS = 12
 """Of a play that tries an expert."""
+_READ: Mapping[str, Callable[[str, Any, float], object]] = {
+    "meters": read_meters,
+    "accounts": read_accounts,
+}
+"""What reads the books of an expert."""
 
 
 def expert_laws(
@@ -63,7 +69,19 @@ def expert_laws(
     hooks = hook_laws(expert, lambda: trial.started, EXPERT_HOOKS, starts)
     yield from hooks.values()
     yield from resource_laws(expert, trial, trial.start, starts, may_await=True)
-    usable = usability_law(expert, lambda: trial.started, EXPERT_HOOKS, starts, hooks["spelling"])
+    books = [
+        make_law(
+            expert,
+            f"{name} gives {given}, and the same when it is called again",
+            partial(trial.find_wrong_books, name),
+            hooks[name],
+        )
+        for name, given in trial.books.items()
+        if name in hooks
+    ]
+    yield from books
+    bases = (starts, hooks["spelling"], *books)
+    usable = usability_law(expert, lambda: trial.started, EXPERT_HOOKS, *bases)
     whole = f"takes part in a play of {_ROUNDS} rounds"
     yield (whole_plays := make_law(expert, whole, trial.find_play_error, usable))
     remedy = "`await world.clock.sleep(...)`"
@@ -85,6 +103,9 @@ def expert_laws(
     same = "the same play gives the same answers"
     chance = "chance from world.rng only, state from start"
     yield make_law(expert, same, trial.find_unequal_plays, plays, remedy=chance)
+    if books:
+        same = "the same play gives the same meters and accounts"
+        yield make_law(expert, same, trial.find_unequal_books, plays, remedy=chance)
     yield make_law(expert, "keeps no state on the model", trial.find_changed_model, plays)
 
 
@@ -121,6 +142,11 @@ class _ExpertTrial:
     environment: Environment
     others: Experts
     batches: ClassVar = (1, 4)
+    books: ClassVar = {
+        "meters": "finite numbers or NaN, by name",
+        "accounts": "tables of columns of equal length, by name",
+    }
+    """What the optional hooks of an expert that keeps books give."""
     blocks: dict[str, str] = field(default_factory=dict)
     """What it was seen to do in real time while it answered, by the remedy."""
     before: Expert | None = None
@@ -209,14 +235,41 @@ class _ExpertTrial:
     def find_unequal_plays(self) -> object:
         """Return the digests of two plays that should be the same, if they differ."""
         for traces in self._traces.values():
-            digests = [trace.digest() for trace in traces]
+            digests = [_split_books(trace)[0].digest() for trace in traces]
             if len(set(digests)) > 1:
                 return digests
+        return None
+
+    def find_wrong_books(self, name: str) -> object:
+        """Return what is wrong with its meters or accounts at the beginning of a play."""
+        if getattr(self.started, name, None) is None:
+            raise UncheckedError(f"there is no {name}")
+        try:
+            shown = [repr(_READ[name]("expert", self.started, 0.0)) for _ in range(2)]
+        except HookError as error:
+            return error
+        return None if shown[0] == shown[1] else shown
+
+    def find_unequal_books(self) -> object:
+        """Return how meters and accounts of two plays that should be the same differ, if so."""
+        for traces in self._traces.values():
+            difference = first_difference(*(_split_books(trace)[1] for trace in traces))
+            if difference is not None:
+                return difference
         return None
 
     def find_changed_model(self) -> object:
         """Return the expert, if the plays have changed it."""
         return None if self._traces and self.expert == self.before else self.expert
+
+
+def _split_books(trace: Trace) -> tuple[Trace, Trace]:
+    """Return a trace without meters and accounts, and one with nothing else."""
+    rounds = trace.rounds
+    meters = {name: column for name, column in rounds.items() if name.startswith(METER)}
+    others = {name: column for name, column in rounds.items() if name not in meters}
+    books = replace(trace, rounds={"round": rounds["round"], **meters}, replies={})
+    return replace(trace, rounds=others, accounts={}), books
 
 
 @contextmanager

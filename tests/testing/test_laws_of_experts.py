@@ -334,9 +334,61 @@ def test_an_expert_may_broadcast() -> None:
     check_expert(Beacon(function=nought))
 
 
+class Bookkeeper(Teller):
+    """Shows what functions give of the time."""
+
+    meter: Callable[[float], Any] = float
+    account: Callable[[float], Any] = float
+
+    def meters(self, time: float) -> dict[str, float]:
+        return {"shown": self.meter(time)}
+
+    def accounts(self, time: float) -> dict[str, dict[str, Any]]:
+        return {"ends": {"time": [self.account(time)]}}
+
+
+class Metering(Teller):
+    """Meters need the time."""
+
+    def meters(self) -> dict[str, float]:
+        return {}
+
+
+def text(time: float) -> str:
+    return "much"
+
+
+def endless(time: float) -> float:
+    return inf
+
+
+def nothing(time: float) -> None:
+    return None
+
+
+def count_up(time: float, numbers: Iterator[int] = count()) -> float:  # noqa: B008 - on purpose
+    return float(next(numbers))
+
+
+def count_at_the_end(time: float, numbers: Iterator[int] = count()) -> float:  # noqa: B008 - on purpose
+    return float(next(numbers)) if time else 0.0
+
+
+def test_an_expert_may_keep_books() -> None:
+    check_expert(Bookkeeper())
+    check_expert(Bookkeeper(account=text))
+
+
 @pytest.mark.parametrize(
     ("expert", "law"),
     [
+        (Bookkeeper(meter=text), "meters gives finite numbers or NaN, by name.*; seen: .*'much'"),
+        (Bookkeeper(meter=endless), "meters gives finite numbers .*; seen: .*inf for 'shown'"),
+        (Bookkeeper(account=nothing), "accounts gives tables of columns .*column 'time'"),
+        (Bookkeeper(meter=count_up), "meters gives .* the same when it is called again; seen: "),
+        (Bookkeeper(meter=count_at_the_end), "the same play gives the same meters and accounts"),
+        (Bookkeeper(account=count_at_the_end), "the same play gives the same meters and accounts"),
+        (Metering(), r"meters can be called with \(time\); .*must be callable as"),
         (Beacon(function=prophecy), "broadcasts Estimates of finite values, measured by now; .*99"),
         (Beacon(function=accident), "broadcasts Estimates .*; seen: .*KeyError: 'sensor 7'"),
         (Shouting(), r"broadcast can be awaited with \(world\); .*must be an async method"),
