@@ -189,7 +189,8 @@ class World(Protocol):
             estimate: What the expert knows of its points.
 
         Raises:
-            ValueError: The query is neither.
+            ValueError: The query is neither; or it was opened long ago and is over, and has been
+                forgotten.
         """
 
     def note(self, **columns: float) -> None:

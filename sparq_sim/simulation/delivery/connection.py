@@ -99,6 +99,10 @@ class Connection:
         question = Question(query, rows, self.context.to_agent, self.name, self.name)
         number = self.context.round
         (drawn,) = self.draws[self.name].draw(question, number)
+        fault = drawn.fault
+        # Nobody is asked, so most faults have nothing to act on, and are not in the record.
+        if fault is not None and not fault.loses and fault.claimed_share == 1.0:
+            drawn.fault = None
         return Request(question, drawn, number, drawn.cost)
 
     def own_world(self) -> QueryWorld:

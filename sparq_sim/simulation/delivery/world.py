@@ -34,6 +34,9 @@ __all__ = ["QueryWorld"]
 
 T = TypeVar("T")
 
+MEMORY = 1024
+"""After so many queries that a source has opened, those that are over are forgotten."""
+
 
 class QueryWorld:
     """What a source may use while it answers one query; see `sparq_sim.World` for each part."""
@@ -206,6 +209,8 @@ class QueryWorld:
         )
         if self._opened is None:
             self._opened = {}
+        elif len(self._opened) % MEMORY == 0:  # A broadcast may go on for ever.
+            self._opened = {n: own for n, own in self._opened.items() if own is None or own.open}
         self._opened[query.id] = None
         return query
 
@@ -223,7 +228,8 @@ class QueryWorld:
         else:
             raise ValueError(
                 f"query {query.id} was not put to {self._connection.name!r} here; "
-                "send answers to the query at hand, or to one of world.open(points)"
+                "send answers to the query at hand, or to one of world.open(points) that is not "
+                "over"
             )
 
     def note(self, **columns: float) -> None:

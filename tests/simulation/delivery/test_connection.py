@@ -14,11 +14,13 @@ from sparq_sim import Answer, Channel, Estimate, Expert, Failure, PluginError, Q
 from sparq_sim.errors import LiveOnlyError
 from sparq_sim.plugin.contract import Answering, World
 from sparq_sim.simulation.channel.channel import Due
+from sparq_sim.simulation.channel.faults import Fault, FaultKind
 from sparq_sim.simulation.clock.protocol import Clock
 from sparq_sim.simulation.clock.virtual import SimClock
 from sparq_sim.simulation.delivery.budget import Budget
 from sparq_sim.simulation.delivery.connection import Connection
 from sparq_sim.simulation.delivery.push import start_broadcast
+from sparq_sim.simulation.delivery.world import MEMORY, QueryWorld
 from sparq_sim.simulation.records import Record
 from sparq_sim.testing import Slope, Teller
 from tests.conftest import Run, on_sim_clock
@@ -543,6 +545,74 @@ def test_readings_that_nobody_asked_for_arrive_as_answers(run: Run) -> None:
         (-2, 20, 22, 1),
         (-3, 30, 32, 1),
     ]
+
+
+class Tireless(Expert):
+    """Sends *count* readings, the first of them twice: *late* readings later."""
+
+    count: int
+    late: int
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        return Estimate(np.zeros(1))
+
+    async def broadcast(self, world: World) -> None:
+        first = world.open(np.array([[0.5]]))
+        world.send(first, Estimate(np.zeros(1)))
+        for number in range(1, self.count):
+            await world.clock.sleep(1.0)
+            world.send(world.open(np.array([[0.5]])), Estimate(np.zeros(1)))
+            if number == self.late:
+                world.send(first, Estimate(np.zeros(1)))
+        assert isinstance(world, QueryWorld)
+        assert world._opened is not None
+        world.stop(str(len(world._opened)))
+
+
+def broadcast_of(run: Run, source: Tireless, channel: Channel) -> Line:
+    async def main(clock: Clock) -> Line:
+        line = Line(clock, channel, source)
+        start_broadcast(line.connection)
+        await clock.sleep(source.count + 10.0)
+        return line
+
+    line: Line = run(main)
+    return line
+
+
+def test_readings_that_have_arrived_are_forgotten_and_those_under_way_are_not(run: Run) -> None:
+    done = broadcast_of(run, Tireless(count=3 * MEMORY, late=-1), Channel())
+    assert done.fates == ["answered"] * 3 * MEMORY
+    assert int(done.context.stop_reason or 0) <= MEMORY
+    under_way = broadcast_of(run, Tireless(count=2 * MEMORY, late=-1), Channel(transit=1e6))
+    assert int(under_way.context.stop_reason or 0) == 2 * MEMORY
+
+
+def test_a_reading_sent_again_is_a_duplicate_until_it_is_forgotten(run: Run) -> None:
+    soon = broadcast_of(run, Tireless(count=20, late=15), Channel())
+    assert sorted(soon.fates) == ["answered"] * 20 + ["duplicate"]
+    forgotten = broadcast_of(run, Tireless(count=3 * MEMORY, late=2 * MEMORY), Channel())
+    assert sorted(forgotten.fates) == ["answered"] * (2 * MEMORY + 1) + ["invalid"]
+    assert "query -1 was not put to 'expert' here" in forgotten.failures[0].reason
+
+
+@pytest.mark.parametrize(
+    ("kind", "fate", "named"),
+    [
+        ("nan", "answered", ""),
+        ("outage", "answered", ""),
+        ("out-of-order", "answered", ""),
+        ("lost", "lost", "lost"),
+        ("wrong-std", "answered", "wrong-std"),
+    ],
+)
+def test_a_fault_is_named_only_where_it_acts_on_what_is_sent_unasked(
+    run: Run, kind: FaultKind, fate: str, named: str
+) -> None:
+    line = broadcast_of(
+        run, Tireless(count=3, late=-1), Channel(faults=(Fault(kind=kind, share=1.0),))
+    )
+    assert [(record.fate, record.fault) for record in line.records] == [(fate, named)] * 3
 
 
 class Relay(Expert):
