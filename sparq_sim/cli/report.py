@@ -55,7 +55,8 @@ def plot(
         str,
         typer.Argument(
             help="What to draw: average-regret, cumulative-regret, cost, sweep, heat-map, spent, "
-            "asked, retries, pushed, staleness, or the name of a note that optimizers record."
+            "asked, retries, pushed, staleness, network, or the name of a note that optimizers "
+            "record."
         ),
     ],
     to: Annotated[Path, typer.Option("-o", "--out", help="File to write: .pdf, .svg or .png.")],
@@ -67,6 +68,9 @@ def plot(
             help="Only plays with this value of a swept field. May be repeated.",
         ),
     ] = None,
+    optimizer: Annotated[
+        str | None, typer.Option(help="Whose network to draw; that of the first by default.")
+    ] = None,
 ) -> None:
     """Draw one figure of a study, for print."""
     from sparq_sim.report.print import save
@@ -74,7 +78,7 @@ def plot(
 
     chosen = dict(_parse_condition(text) for text in where or [])
     study = Results.open(folder)
-    say(str(save(study, kind, to, width=width, where=chosen)))
+    say(str(save(study, kind, to, width=width, where=chosen, optimizer=optimizer)))
     print_notes(study)
 
 

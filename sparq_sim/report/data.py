@@ -12,6 +12,7 @@ import numpy as np
 from sparq_sim.analysis.curves import Band, Series
 from sparq_sim.analysis.levels import Level
 from sparq_sim.analysis.summary import Spread, Summary, spread
+from sparq_sim.report.network import ShownNetwork
 from sparq_sim.report.words import Paragraph, Winner
 from sparq_sim.study.settings import Setting, agree, format_setting, list_paths, list_values
 from sparq_sim.study.store import StoredSummary
@@ -158,6 +159,8 @@ class ReportData:
     """Shell commands that make the report, and a play of each optimizer, again."""
     replays: Sequence[Replay] = ()
     """Plays to watch."""
+    networks: Sequence[ShownNetwork] = ()
+    """The networks of those plays; without replays, of the first stored play of each optimizer."""
 
 
 # Quantities over the rounds

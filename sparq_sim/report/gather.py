@@ -16,6 +16,7 @@ from sparq_sim.analysis.pairs import Difference, compare_optimizers
 from sparq_sim.analysis.summary import Summary, summary
 from sparq_sim.report import words
 from sparq_sim.report.data import ChartData, ReportData, series_order
+from sparq_sim.report.network import ShownNetwork, read_stored_networks, show_networks
 from sparq_sim.report.words import Winner
 from sparq_sim.simulation.references import References
 from sparq_sim.study.results import Results
@@ -83,6 +84,8 @@ def gather(
     winners = _winners(study, settings, summaries)
     firsts = {str(each["optimizer"]): each["play"] for each in reversed(plays)}
     firsts = {name: firsts[name] for name in optimizers}
+    films = _replays(study, optimizers, allow_import=allow_import) if replays and found else ()
+    networks = _networks(study, optimizers, films, notes)
     return ReportData(
         title=study.title,
         folder=str(study.folder),
@@ -99,7 +102,8 @@ def gather(
         seeds=sorted({play.seed for play in found}),
         parameters=firsts,
         commands=_commands(study, found),
-        replays=_replays(study, optimizers, allow_import=allow_import) if replays and found else (),
+        replays=films,
+        networks=networks,
     )
 
 
@@ -107,6 +111,22 @@ def _replays(study: Results, order: Sequence[str], *, allow_import: bool) -> Seq
     from sparq_sim.report.replay import play_again  # It loads all that plays.
 
     return play_again(study, order=order, allow_import=allow_import)
+
+
+def _networks(
+    study: Results, order: Sequence[str], replays: Sequence[Replay], notes: list[str]
+) -> list[ShownNetwork]:
+    """Return the networks of what is replayed, or else of what is stored."""
+    if not replays:
+        shown, wrong = read_stored_networks(study, order=order)
+        notes.extend(wrong)
+        return shown
+    return [
+        network
+        for replay in replays
+        if replay.film is not None
+        for network in show_networks(replay.title, replay.play, replay.film.networks)
+    ]
 
 
 def _ordered_summaries(study: Results, settings: Sequence[Setting]) -> list[Summary]:

@@ -6,10 +6,10 @@ is. The columns are listed in docs/guides/report.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,8 +17,23 @@ from numpy.typing import ArrayLike, NDArray
 from sparq_sim.arrays import Matrix, Values
 from sparq_sim.errors import mask_invisible
 from sparq_sim.simulation.trace import Columns
+from sparq_sim.study.settings import Setting, agree, format_setting
 
-__all__ = ["CAUSES", "FATES", "PHASES", "Batteries", "NetworkData", "read_networks"]
+if TYPE_CHECKING:
+    from sparq_sim.study.results import Results
+    from sparq_sim.study.store import StoredSummary
+
+__all__ = [
+    "CAUSES",
+    "FATES",
+    "PHASES",
+    "Batteries",
+    "NetworkData",
+    "ShownNetwork",
+    "read_networks",
+    "read_stored_networks",
+    "show_networks",
+]
 
 CAUSES = ("measure", "send", "receive", "listen", "sleep", "compute")
 """What energy is used for, as in the names of the columns `energy_...`."""
@@ -225,6 +240,70 @@ class NetworkData:
             of[fate] = of.get(fate, 0) + 1
         most = sorted(counts, key=lambda purpose: -sum(counts[purpose].values()))
         return {purpose: counts[purpose] for purpose in most}
+
+
+@dataclass(frozen=True)
+class ShownNetwork:
+    """The network of one source in one play."""
+
+    title: str
+    """Whose play it is, and of which source where there are several."""
+    play: str
+    """Which play it is: its seed and replication."""
+    network: NetworkData
+    """What is drawn."""
+
+
+def show_networks(title: str, play: str, networks: Sequence[NetworkData]) -> list[ShownNetwork]:
+    """Return the networks of a play with a title each.
+
+    Args:
+        title: Whose play it is.
+        play: Which play it is.
+        networks: Those of all its sources.
+    """
+    several = len(networks) > 1
+    return [
+        ShownNetwork(f"{title}, {each.source}" if several else title, play, each)
+        for each in networks
+    ]
+
+
+def read_stored_networks(
+    study: Results,
+    *,
+    order: Sequence[str] = (),
+    where: Setting | None = None,
+    only: str | None = None,
+) -> tuple[list[ShownNetwork], list[str]]:
+    """Return the networks in the first stored play of each optimizer.
+
+    Args:
+        study: A study; what sources leave is stored with `record = "full"` only.
+        order: Names of optimizers, in the order in which to return their networks.
+        where: Values of swept parameters to look at, by path in full; by default, all.
+        only: The one optimizer to look at; by default, all.
+
+    Returns:
+        The networks; and what is wrong with tables that are left out.
+    """
+    first: dict[str, StoredSummary] = {}
+    for found in study.finished():
+        wanted = only in (None, found.optimizer) and agree(found.setting, where or {})
+        if found.record == "full" and wanted:
+            first.setdefault(found.optimizer, found)
+    shown: list[ShownNetwork] = []
+    notes: list[str] = []
+    names = [name for name in order if name in first]
+    for name in [*names, *(name for name in first if name not in names)]:
+        found = first[name]
+        networks, wrong = read_networks(study.read(found.key).trace.accounts)
+        values = format_setting(found.setting)
+        title = f"{name} ({values})" if values else name
+        play = f"seed {found.seed}, replication {found.replication}"
+        shown += show_networks(title, play, networks)
+        notes += wrong
+    return shown, notes
 
 
 def read_networks(

@@ -162,6 +162,8 @@ class Replay:
     """What is played, by whom."""
     notes: tuple[str, ...] = ()
     """What a viewer must know."""
+    play: str = ""
+    """Which play it is: its seed and replication."""
     missing: str = ""
     """Why there is no film."""
     film: Film | None = field(default=None, repr=False)
@@ -229,7 +231,8 @@ class _Projector:
         film = _film(played, stored.trace, self._landscape(played), frames.astype(np.intp))
         networks, wrong = read_networks(film.trace.accounts)
         film = replace(film, networks=networks)
-        notes = [f"Seed {found.seed}, replication {found.replication}.", *wrong]
+        play = f"seed {found.seed}, replication {found.replication}"
+        notes = [f"{play.capitalize()}.", *wrong]
         if settings > 1:
             notes.append(f"One of {settings} settings of the sweep.")
         if film.trace.digest() != found.digest:
@@ -239,7 +242,7 @@ class _Projector:
                 "version, processor or library. First difference: "
                 f"{describe_difference(stored.trace, film.trace)}."
             )
-        return Replay(title, tuple(notes), film=film)
+        return Replay(title, tuple(notes), play=play, film=film)
 
     def _landscape(self, played: Played) -> Landscape:
         same = played.environment, played.seed, played.replication

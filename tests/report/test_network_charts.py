@@ -11,9 +11,9 @@ import pytest
 from sparq_sim.report.data import ReportData
 from sparq_sim.report.gather import gather
 from sparq_sim.report.html.figure import Chart, Figure
-from sparq_sim.report.html.network import ShownNetwork, network_charts, shown_networks
+from sparq_sim.report.html.network import network_charts
 from sparq_sim.report.html.page import render
-from sparq_sim.report.network import read_networks
+from sparq_sim.report.network import ShownNetwork, read_networks
 from sparq_sim.report.palette import SERIES, colour_of
 from tests.report.conftest import HOSTILE, RUN, Browser, played
 from tests.report.networks import make_accounts, make_network
@@ -38,12 +38,11 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> ReportData:
 
 
 def with_networks(told: ReportData, *sizes: int, name: str = "node ") -> ReportData:
-    replays = []
-    for replay, size in zip(told.replays, sizes, strict=True):
-        assert replay.film is not None
-        film = replace(replay.film, networks=(make_network(size, name=name),))
-        replays.append(replace(replay, film=film))
-    return replace(told, replays=replays)
+    shown = [
+        ShownNetwork(replay.title, replay.play, make_network(size, name=name))
+        for replay, size in zip(told.replays, sizes, strict=True)
+    ]
+    return replace(told, networks=shown)
 
 
 # Figures
@@ -152,7 +151,7 @@ def test_each_use_and_each_fate_of_a_network_has_a_colour() -> None:
 
 def test_a_study_without_a_network_has_no_section_of_it(told: ReportData) -> None:
     assert 'id="network"' not in render(told)
-    assert shown_networks(told.replays) == []
+    assert told.networks == []
 
 
 def test_the_page_says_which_plays_the_networks_are_of(report: ReportData) -> None:

@@ -23,13 +23,15 @@ from tests.report.test_replay import unpacked
 from tests.report.test_replay_browser import alone, opened
 
 
-def study(folder: Path, batch: int = 3, rounds: int = 12, **fields: Any) -> Study:
+def study(folder: Path, batch: int = 3, **fields: Any) -> Study:
+    """Play a network, with an optimizer that asks it and one that does not."""
+    chosen: dict[str, Any] = {"rounds": 12, **fields}
     asked = Scenario(
         environment=Slope(),
-        rounds=rounds,
         feedback=Channel(noise=0.1),
-        experts={"gauges": (Gauges(**fields), Channel())},
+        experts={"gauges": (Gauges(), Channel())},
         optimizers={"asker": Asker(batch=batch), "calm": Uniform()},
+        **chosen,
     )
     made = Study(asked, folder)
     made.run(InProcess())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import ceil, isfinite
 from typing import Any
 
@@ -17,12 +16,11 @@ from sparq_sim.report.html.figure import (
     make_figure,
     round_digits,
 )
-from sparq_sim.report.network import FATES, Batteries, NetworkData
+from sparq_sim.report.network import FATES, Batteries, NetworkData, ShownNetwork
 from sparq_sim.report.palette import CHARGES, colour_of
-from sparq_sim.report.replay import Replay
 from sparq_sim.report.words import format_number
 
-__all__ = ["ShownNetwork", "network_charts", "shown_networks"]
+__all__ = ["network_charts"]
 
 _MOST_LINES = 60
 """Batteries that are lines of their own, which tell their names; of more, all are one line."""
@@ -40,34 +38,6 @@ _LINKS = (
 )
 """Links by the least share of packets that they delivered: what they are called, and their look."""
 _TIME = "time (clock units)"
-
-
-@dataclass(frozen=True)
-class ShownNetwork:
-    """The network of one source in one play."""
-
-    title: str
-    """Whose play it is, and of which source where there are several."""
-    play: str
-    """Which play it is: its seed and replication."""
-    network: NetworkData
-    """What is drawn."""
-
-
-def shown_networks(replays: Sequence[Replay]) -> list[ShownNetwork]:
-    """Return the networks of replays, in their order.
-
-    Args:
-        replays: Those of a report.
-    """
-    found = []
-    for replay in replays:
-        networks = replay.film.networks if replay.film else ()
-        for network in networks:
-            several = f", {network.source}" if len(networks) > 1 else ""
-            play = replay.notes[0].rstrip(".").lower() if replay.notes else ""
-            found.append(ShownNetwork(f"{replay.title}{several}", play, network))
-    return found
 
 
 def network_charts(shown: Sequence[ShownNetwork]) -> list[Chart]:

@@ -17,6 +17,7 @@ from sparq_sim.report.data import ReportData, different_levels, occurring_fates
 from sparq_sim.report.html.charts import all_charts
 from sparq_sim.report.html.embed import embed
 from sparq_sim.report.html.figure import Chart
+from sparq_sim.report.html.network import network_charts
 from sparq_sim.report.words import format_number
 from sparq_sim.study.settings import format_setting, format_value, list_paths, shorten_paths
 
@@ -70,12 +71,9 @@ def render(report: ReportData) -> str:
     from markupsafe import Markup
     from plotly.offline import get_plotlyjs
 
-    # They load all that plays.
-    from sparq_sim.report.html.network import network_charts, shown_networks
     from sparq_sim.report.html.replay import pack_all
 
-    networks = shown_networks(report.replays)
-    sections = {**all_charts(report.charts), "network": network_charts(networks)}
+    sections = {**all_charts(report.charts), "network": network_charts(report.networks)}
     rows = report.charts.summaries
     charts = [chart for section in sections.values() for chart in section]
     scripts, styles = {"theme": _THEME}, [_template("page.css")]
@@ -109,7 +107,7 @@ def render(report: ReportData) -> str:
             winners=report.winners[:_MOST_ROWS] if len(report.winners) > 1 else (),
             levels=different_levels(report.charts.levels)[:_MOST_ROWS],
             sections=sections,
-            networks=networks,
+            networks=report.networks,
             charts=embed({chart.name: _chart_data(chart) for chart in charts}),
             parameters=json.dumps(report.parameters, indent=1, ensure_ascii=False),
             replays=report.replays,

@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from sparq_sim.errors import SparqError, did_you_mean
 from sparq_sim.report.data import ChartData
 from sparq_sim.report.gather import gather
+from sparq_sim.report.network import NetworkData, read_stored_networks
 from sparq_sim.report.print.curves import cost_panel, regret_panels, series_panels
 from sparq_sim.report.print.layout import lay_out
 from sparq_sim.report.print.marks import Lines
+from sparq_sim.report.print.network import draw_network
 from sparq_sim.report.print.style import UNDATED, apply_style, need_matplotlib
 from sparq_sim.report.print.sweeps import draw_heat_maps, sweep_panels
 from sparq_sim.study.results import Results
@@ -39,6 +41,7 @@ KINDS = {
     "retries": "points asked again per round, after a failure",
     "pushed": "readings per round that experts sent without being asked",
     "staleness": "how old experts' answers were on arrival",
+    "network": "map, batteries and energy of a network, in the first play of an optimizer",
 }
 """What can be drawn of a study; besides these, whatever was noted each round, by its name."""
 SUFFIXES = (".pdf", ".svg", ".png")
@@ -58,6 +61,7 @@ def save(
     width: float = COLUMN,
     lines: Mapping[str, LevelOrCurve] | None = None,
     where: Setting | None = None,
+    optimizer: str | None = None,
 ) -> Path:
     """Draw a figure to a file; the same figure has the same bytes every time.
 
@@ -68,6 +72,7 @@ def save(
         width: Of the figure, in inches; by default, a column of a journal.
         lines: Drawn besides, under their names, as by `draw`.
         where: Values of swept parameters to look at; by default, all.
+        optimizer: Whose network is drawn, as by `draw`.
 
     Returns:
         The file.
@@ -81,7 +86,7 @@ def save(
         raise SparqError(f"cannot draw to {to.name!r}; end it in {', '.join(SUFFIXES)}")
     if not to.parent.is_dir():
         raise SparqError(f"cannot draw to {str(to)!r}: there is no folder {str(to.parent)!r}")
-    figure = draw(study, kind, width=width, lines=lines, where=where)
+    figure = draw(study, kind, width=width, lines=lines, where=where, optimizer=optimizer)
     content = BytesIO()
     with apply_style():
         figure.savefig(content, format=suffix[1:], metadata=UNDATED[suffix])
@@ -96,6 +101,7 @@ def draw(
     width: float = COLUMN,
     lines: Mapping[str, LevelOrCurve] | None = None,
     where: Setting | None = None,
+    optimizer: str | None = None,
 ) -> Figure:
     """Return a figure of a study, drawn by matplotlib.
 
@@ -106,6 +112,8 @@ def draw(
         lines: Drawn besides, under their names: a number as a level, several as the values of
             rounds 1, 2, …
         where: Values of swept parameters to look at, by path or its last word; by default, all.
+        optimizer: Whose network is drawn; by default, that of the first optimizer that has one.
+            Other kinds of figures show all optimizers.
 
     Raises:
         SparqError: There is nothing to draw, or an argument is not as described.
@@ -119,9 +127,14 @@ def draw(
         raise SparqError(f"no kind of figure is called {kind!r}: {hint}")
     if not data.found:
         raise SparqError("there is no finished play to draw; run the study first")
+    if optimizer is not None and kind != "network":
+        raise SparqError(f"a figure {kind!r} shows all optimizers; leave out {optimizer!r}")
     chosen = _choose(data, where or {})
     series = _series_by_kind(chosen)
     more = _check_lines(lines or {}, kind)
+    if kind == "network":
+        fixed = dict(_find_value(data, name, value) for name, value in (where or {}).items())
+        return draw_network(_find_network(study, data, fixed, optimizer), width=width)
     with apply_style():
         match kind:
             case "average-regret" | "cumulative-regret":
@@ -158,11 +171,33 @@ def kinds(study: Results | ChartData) -> list[str]:
         "sweep": varied > 0,
         "heat-map": varied > 1,
     }
-    return [*(kind for kind, is_there in there.items() if is_there), *_series_by_kind(data)]
+    found = [*(kind for kind, is_there in there.items() if is_there), *_series_by_kind(data)]
+    if isinstance(study, Results) and read_stored_networks(study)[0]:
+        found.append("network")
+    return found
 
 
 def _chart_data(study: Results | ChartData) -> ChartData:
     return study if isinstance(study, ChartData) else gather(study, replays=False).charts
+
+
+def _find_network(
+    study: Results | ChartData, data: ChartData, where: Setting, optimizer: str | None
+) -> NetworkData:
+    """Return the network of an optimizer, or of the first that has one."""
+    if isinstance(study, ChartData):
+        raise SparqError("a figure 'network' is drawn of a study, not of what was gathered of it")
+    if optimizer is not None and optimizer not in data.optimizers:
+        hint = did_you_mean(optimizer, data.optimizers)
+        raise SparqError(f"no optimizer is called {optimizer!r}: {hint}")
+    order = data.optimizers if optimizer is None else [optimizer]
+    shown, _ = read_stored_networks(study, order=order, where=where, only=optimizer)
+    if not shown:
+        raise SparqError(
+            "this study has no network to draw: no expert left a table 'nodes', or what experts "
+            "leave was not recorded; run the scenario with record = 'full'"
+        )
+    return shown[0].network
 
 
 def _series_by_kind(data: ChartData) -> dict[str, str]:
@@ -211,8 +246,9 @@ def _check_lines(lines: Mapping[str, LevelOrCurve], kind: str) -> Lines:
     several = kind not in ("cost", "sweep")
     found = {}
     for name, values in lines.items():
-        if kind == "heat-map":
-            raise SparqError(f"a heat map has no place for the line {name!r}")
+        if kind in ("heat-map", "network"):
+            what = kind.replace("-", " ")
+            raise SparqError(f"a {what} has no place for the line {name!r}")
         found[name] = np.asarray(values, dtype=float)
         if not found[name].size or found[name].ndim > several:
             wanted = "a number, or one a round" if several else "a number"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Artists", "Panel", "lay_out", "setting_titles", "short_names"]
+__all__ = ["Artists", "Panel", "add_legend", "lay_out", "setting_titles", "short_names"]
 
 Artists: TypeAlias = dict[str, Any]
 """What a legend explains: artists of matplotlib by name, each once."""
@@ -89,14 +89,20 @@ def lay_out(panels: Sequence[Panel], width: float, *, alike: bool = True) -> Fig
         # Once all is artists, for it ends the search for limits; a line at 0 is to be seen.
         top = first.get_ylim()[1]
         first.set_ylim(-0.015 * top, top)
-    foot = _legend(figure, artists, width)
+    foot = add_legend(figure, artists, width)
     high = (0.62 if columns == 1 else 0.85) * width / columns
     figure.set_size_inches(width, rows * high + foot)
     return figure
 
 
-def _legend(figure: Figure, artists: Artists, width: float) -> float:
-    """Put a legend below, and return its height in inches."""
+def add_legend(figure: Figure, artists: Artists, width: float) -> float:
+    """Put a legend below, and return its height in inches.
+
+    Args:
+        figure: Where.
+        artists: What it explains.
+        width: Of the figure, in inches.
+    """
     if not artists:
         return 0.0
     names = [artist.get_label() for artist in artists.values()]
