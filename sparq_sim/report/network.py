@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sparq_sim.study.store import StoredSummary
 
 __all__ = [
+    "AT",
     "CAUSES",
     "FATES",
     "PHASES",
@@ -79,7 +80,6 @@ _NEEDED: Mapping[str, Mapping[str, _Kind]] = {
     "packets": {"purpose": "text", "fate": "text"},
     "phases": {
         "query": "whole",
-        "row": "whole",
         "node": "whole",
         "phase": "text",
         "started_at": "number",
@@ -99,8 +99,12 @@ _MORE: Mapping[str, Mapping[str, _Kind]] = {
     },
     "gateways": {"airtime": "number", "busiest": "whole"},
     "packets": {"direction": "text"},
+    "phases": {"row": "whole"},
 }
 """Columns that are shown where they are there."""
+AT = "at_"
+"""The prefix of columns of nodes that hold the coordinates, in the domain, of the point at which a
+node measures."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,6 +353,8 @@ def _read_table(given: Mapping[str, ArrayLike], table: str, nodes: int | None) -
     if missing := [name for name in needed if name not in given]:
         raise ValueError(f"it has no column {missing[0]!r}")
     wanted = {**needed, **{n: k for n, k in _MORE.get(table, {}).items() if n in given}}
+    if table == "nodes":
+        wanted |= {name: "number" for name in given if name.startswith(AT)}
     columns = {name: _read_column(given[name], name, kind) for name, kind in wanted.items()}
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:

@@ -14,6 +14,7 @@ from sparq_sim.report.html.replay import pack
 from sparq_sim.report.network import read_networks
 from sparq_sim.report.replay import Replay, play_again
 from sparq_sim.scenario.model import Scenario
+from sparq_sim.simulation.trace import Trace
 from sparq_sim.study.executors import InProcess
 from sparq_sim.study.study import Study
 from sparq_sim.testing import Asker, Slope
@@ -73,32 +74,50 @@ def test_who_asks_nobody_has_no_phases(replays: list[Replay]) -> None:
     assert (lives["names"], lives["nodes"], lives["journey"]["shape"]) == ([], [], [0])
 
 
+REPLIES: dict[str, Any] = {
+    "round": np.ones(4),
+    "source": np.array(["sensors"] * 4),
+    "query": np.array([1, 1, 1, 2]),
+    "row": np.array([0, 0, 1, 0]),
+    "x": np.array([0.1, 0.1, 0.9, 0.1]),
+    "asked_at": np.array([0.0, 5.0, 0.0, 6.0]),
+    "arrived_at": np.array([3.0, 8.0, 4.0, 9.0]),
+}
+PHASES: dict[str, Any] = {
+    "query": [1, 1, 1, 1, 9],
+    "row": [0, 0, 0, 1, 0],
+    "node": [0, 0, 0, 1, 0],
+    "phase": ["lost", "uplink", "dance", "measure", "uplink"],
+    "started_at": [1.0, 6.0, 5.0, 3.0, 1.0],
+    "ended_at": [2.0, 7.0, 5.5, 4.0, 2.0],
+}
+
+
+def found(phases: dict[str, Any], shown: list[bool], **nodes: Any) -> list[tuple[Any, ...]]:
+    """Give journey, phase and start of what is found."""
+    accounts = {**make_accounts(2, dead=0), "sensors/phases": phases}
+    accounts["sensors/nodes"] |= nodes
+    networks, notes = read_networks(accounts)
+    assert not notes
+    trace = Trace({}, REPLIES, coordinates=("x",), ended="rounds", spent=0.0)
+    columns, names, _ = find_phases(networks, trace, np.arange(4), np.array(shown))
+    words = [names[k] for k in columns["phase"]]
+    return list(zip(columns["journey"].tolist(), words, columns["start"].tolist(), strict=True))
+
+
 def test_a_phase_belongs_to_the_attempt_that_was_under_way() -> None:
-    replies = {
-        "round": np.ones(3),
-        "source": np.array(["sensors"] * 3),
-        "query": np.array([1, 1, 2]),
-        "row": np.array([0, 0, 0]),
-        "asked_at": np.array([0.0, 5.0, 6.0]),
-    }
-    phases: dict[str, Any] = {
-        "query": [1, 1, 1, 9],
-        "row": [0, 0, 0, 0],
-        "node": [0, 1, 1, 0],
-        "phase": ["lost", "uplink", "dance", "uplink"],
-        "started_at": [1.0, 6.0, 5.0, 1.0],
-        "ended_at": [2.0, 7.0, 5.5, 2.0],
-    }
-    networks, _ = read_networks({**make_accounts(), "sensors/phases": phases})
-    found, names, nodes = find_phases(networks, replies, np.arange(3), np.ones(3, dtype=bool))
-    assert names == ["uplink", "lost", "dance"]
-    assert nodes[1] == "node 1"
-    assert found["journey"].tolist() == [0, 1, 1]
-    assert [names[k] for k in found["phase"]] == ["lost", "dance", "uplink"]
-    assert found["start"].tolist() == [1.0, 0.0, 1.0]
-    hidden, names, _ = find_phases(networks, replies, np.arange(3), np.array([0, 1, 1], bool))
-    assert names == ["uplink", "lost", "dance"]
-    assert set(hidden["journey"].tolist()) == {0}
+    wanted = [(0, "lost", 1.0), (1, "dance", 0.0), (1, "uplink", 1.0), (2, "measure", 3.0)]
+    assert found(PHASES, [True] * 4) == wanted
+
+
+def test_without_rows_a_phase_belongs_to_the_point_nearest_to_its_node() -> None:
+    without = {name: column for name, column in PHASES.items() if name != "row"}
+    assert found(without, [True] * 4, at_x=[0.0, 1.0]) == found(PHASES, [True] * 4)
+
+
+def test_phases_of_what_is_not_shown_are_left_out() -> None:
+    assert found(PHASES, [False, False, True, True]) == [(0, "measure", 3.0)]
+    assert found(PHASES, [False, False, False, True]) == []
 
 
 # In a browser

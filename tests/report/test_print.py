@@ -120,7 +120,7 @@ def regret(material: ChartData, optimizer: str, setting: Mapping[str, object]) -
 # What is drawn
 
 RARE = ("retries", "pushed")
-ORDINARY = [kind for kind in KINDS if kind not in RARE]
+ORDINARY = [kind for kind in KINDS if kind not in (*RARE, "network")]
 
 
 def test_a_study_has_all_kinds_and_what_was_noted(material: ChartData) -> None:

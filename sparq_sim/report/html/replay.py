@@ -213,7 +213,7 @@ def _replies(
         "point": _pack_numbers(points, "u2"),
         "value": _pack_numbers(replies["value"][rows], "u2"),
     }
-    phases, known, nodes = find_phases(film.networks, replies, starts, shown)
+    phases, known, nodes = find_phases(film.networks, film.trace, starts, shown)
     counts = [
         int(lanes[(once["source"] == name) & (lanes < _HIDDEN)].max(initial=-1)) + 1
         for name in sources
