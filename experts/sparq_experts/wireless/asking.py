@@ -145,6 +145,7 @@ class Asking:
     ) -> PacketFate:
         """Send the query once, as soon as the node listens and the gateway is free."""
         node, clock = call.node, self._clock
+        closed_at = 0.0
         while True:
             start = clock.now
             if isinstance(node.listening, Windows):
@@ -154,17 +155,34 @@ class Asking:
                 continue
             deadline = inf
             if isinstance(node.listening, WakeUps):
-                begins, deadline = node.listening.next(start, node.phase)
+                # By rounding, now may lie before the end of the wake-up that was waited for.
+                begins, deadline = node.listening.next(max(start, closed_at), node.phase)
                 await clock.until(begins)
                 self._log.add_phase(call.query, node, "asleep", start, clock.now)
                 start = clock.now
-            while gateway.is_taken(clock.now) and gateway.free_at < deadline:
-                await clock.until(gateway.free_at)
+            is_free = await self._await_gateway(gateway, deadline)
             if clock.now > start:
                 self._log.add_phase(call.query, node, "queue", start, clock.now)
-            if not gateway.is_taken(clock.now):
+            if is_free:
                 return await self._send(call, gateway, errand, attempt)
             await clock.until(deadline)
+            closed_at = deadline
+
+    async def _await_gateway(self, gateway: Gateway, deadline: float) -> bool:
+        """Wait until a gateway is free to send a query; return whether it is before a deadline."""
+        clock = self._clock
+        while True:
+            if gateway.outgoing is not None:
+                await gateway.outgoing
+            elif not gateway.is_taken(clock.now):
+                return True
+            elif (free_at := gateway.free_at) >= deadline:
+                return False
+            else:
+                await clock.until(free_at)
+                # The clock may have come a little short of it, at the start of a round.
+                if not gateway.sending and gateway.free_at == free_at:
+                    return True
 
     async def _call_in_window(
         self, call: _Call, gateway: Gateway, errand: Errand, attempt: int

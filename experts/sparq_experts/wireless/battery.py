@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from math import inf, isnan, nan
 from typing import Annotated, Literal, TypeAlias, get_args
 
@@ -148,6 +149,20 @@ class Battery:
             self.used[cause] += power * lasted
         self.harvested += income * lasted
         self.left, self.time = left, end
+
+    def find_death(self, until: float, draws: Draws) -> float:
+        """Return when it would be empty; infinity if not before another time.
+
+        Args:
+            until: In seconds.
+            draws: What is drawn from the time that is accounted for on.
+        """
+        if self.left > (until - self.time) * sum(power for _, power in draws):
+            return inf
+        trial = copy(self)
+        trial.used = dict(self.used)
+        trial.draw(until, draws)
+        return trial.died_at if trial.empty else inf
 
     def spend(self, cause: Cause, energy: float) -> None:
         """Use energy at once.

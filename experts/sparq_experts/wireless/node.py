@@ -77,6 +77,8 @@ class Gateway:
     """Its chance: back-offs, fading and errors of what it sends."""
     sending: bool = False
     """Whether it sends now, and so receives nothing."""
+    outgoing: Signal | None = None
+    """Happens when the packet that it sends now has ended; None while it sends none."""
     free_at: float = 0.0
     """Until when it is taken by a query: it sends no other before the answer is due; in seconds."""
     receiving: int = 0

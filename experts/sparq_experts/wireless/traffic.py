@@ -130,25 +130,31 @@ class Traffic:
         clock, radio = self._clock, node.radio
         airtime = radio.airtime(errand.payload)
         sense, refusal = radio.carrier_sense, None
-        if sense is not None and not await self._is_clear(node, sense):
-            refusal = PacketFate.CHANNEL_BUSY
-        elif not node.duty.admit(clock.now, airtime):
-            refusal = PacketFate.DUTY_CYCLE
+        is_clear = sense is None or await self._is_clear(node, sense)
+        if node.incoming is not None:  # It cannot send while it receives.
+            await node.incoming
         start = clock.now
+        if not node.is_alive(start):  # It has died meanwhile.
+            return PacketFate.NODE_DEAD
+        if not is_clear:
+            refusal = PacketFate.CHANNEL_BUSY
+        elif not node.duty.admit(start, airtime):
+            refusal = PacketFate.DUTY_CYCLE
         if refusal is not None:
             self._write_down(node, None, refusal, errand, attempt, start=start)
             return refusal
-        if node.incoming is not None:  # It cannot send while it receives.
-            await node.incoming
-            start = clock.now
-        node.switch(start, (("send", radio.send_draw),))
+        draws: Draws = (("send", radio.send_draw),)
+        node.switch(start, draws)
         before = node.battery.used["send"]
         node.sending = True
         packet = self._medium.begin_up(node, errand.payload, start, airtime)
+        packet.end = min(packet.end, node.battery.find_death(packet.end, draws))
         await clock.until(packet.end)
         now = clock.now
         node.sending = False
         node.rest(now)
+        if packet.end < start + airtime:  # By rounding, a little may be left.
+            node.battery.spend("send", node.battery.left)
         fate = self._medium.end(packet)
         if node.battery.empty:
             fate = PacketFate.NODE_DEAD
@@ -239,12 +245,15 @@ class Traffic:
             self._write_down(node, gateway, refusal, errand, attempt, start=start)
             return refusal
         packet = self._medium.begin_down(gateway, node, errand.payload, start, airtime)
+        sent = gateway.outgoing = clock.clock.signal()
         is_heard, before = node.is_listening(start), node.battery.used["receive"]
         if is_heard:
             node.switch(start, (("receive", radio.receive),))
             node.incoming = clock.clock.signal()
         await clock.until(packet.end)
         fate = self._medium.end(packet)
+        gateway.outgoing = None
+        sent.set()
         if is_heard and node.incoming is not None:
             node.rest(clock.now)
             ended, node.incoming = node.incoming, None
