@@ -356,18 +356,25 @@ def describe_difference(trace: Trace, again: Trace) -> str:
         again: That of the play when it was played again.
     """
     if not trace.replies:
-        parts = [replace(each, replies={"round": np.empty(0)}) for each in (trace, again)]
+        empty = {"round": np.empty(0)}
+        parts = [replace(each, replies=empty, accounts={}) for each in (trace, again)]
         return first_difference(parts[0], parts[1]) or "in its replies, which were not kept"
     return first_difference(trace, again) or "in the form of its columns"
 
 
 def _same_play(trace: Trace, again: Trace) -> bool:
     """Return whether two plays are the same, up to rounding."""
-    again = again if trace.replies else replace(again, replies={})
+    again = again if trace.replies else replace(again, replies={}, accounts={})
     if trace.digest() == again.digest():
         return True
-    pairs = ((trace.rounds, again.rounds), (trace.replies, again.replies))
-    return trace.ended == again.ended and all(
+    if trace.ended != again.ended or trace.accounts.keys() != again.accounts.keys():
+        return False
+    pairs = [
+        (trace.rounds, again.rounds),
+        (trace.replies, again.replies),
+        *((columns, again.accounts[name]) for name, columns in trace.accounts.items()),
+    ]
+    return all(
         one.keys() == other.keys()
         and all(_close(one[name], other[name]) for name in one.keys() - {WALL})
         for one, other in pairs

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sparq_sim.cli.main import app
+from tests.bookkeeping import run_metered
 from tests.cli.invoking import ends_with, runner
 
 
@@ -41,3 +42,12 @@ def test_two_plays_are_compared_record_by_record(study: Path) -> None:
     assert re.search(
         r"rounds, row \d+ \(round \d+\): |only the (first|second) has the column", result.output
     )
+
+
+@pytest.mark.parametrize("record", ["full", "rounds"])
+def test_a_play_whose_experts_keep_books_is_reproduced(tmp_path: Path, record: str) -> None:
+    run_metered(tmp_path, record=record, replications=1)
+    for file in (tmp_path / "rounds").glob("*.parquet"):
+        result = runner.invoke(app, ["reproduce", str(file), "--allow-import"])
+        assert result.exit_code == 0, result.output
+        assert runner.invoke(app, ["diff", str(file), str(file)]).exit_code == 0

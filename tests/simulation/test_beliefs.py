@@ -24,6 +24,7 @@ from sparq_sim.plugin.contract import Agent, Belief, Briefing, Optimizer
 from sparq_sim.simulation.beliefs import Watched, belief_map
 from sparq_sim.study.executors import InProcess
 from sparq_sim.testing import Slope, Teller
+from tests.bookkeeping import Battery
 from tests.gappy import Gappy
 
 RECORD = """
@@ -239,6 +240,26 @@ def test_a_play_that_differs_by_rounding_alone_is_the_same_play() -> None:
     rounded = replace(trace, rounds=elsewhere)
     assert rounded.digest() != trace.digest()
     assert_array_equal(rounded.belief_at(8, PLACES).mean, trace.belief_at(8, PLACES).mean)
+
+
+def test_a_play_whose_experts_keep_books_is_known_again_with_and_without_them() -> None:
+    books = {"battery": (Battery(), LATE)}
+    trace = scenario(SparQGPUCB(**GIVEN, expert="battery"), experts=books).play("keen")
+    believed = trace.belief_at(8, PLACES).mean
+    for kept in (
+        replace(trace, replies={}, accounts={}),
+        replace(trace, accounts=shifted(trace, 1e-12)),
+    ):
+        assert_array_equal(kept.belief_at(8, PLACES).mean, believed)
+    for unlike in (shifted(trace, 1.0), {}):
+        with pytest.raises(SparqError, match=r"difference: (battery/uses|accounts)"):
+            replace(trace, accounts=unlike).belief_at(8, PLACES)
+
+
+def shifted(trace: Trace, by: float) -> dict[str, Any]:
+    """Return the accounts of a play, their times *by* later."""
+    uses = trace.accounts["battery/uses"]
+    return {**trace.accounts, "battery/uses": {**uses, "time": uses["time"] + by}}
 
 
 class Confused(Fixed):
