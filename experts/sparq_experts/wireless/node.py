@@ -148,9 +148,20 @@ class Node:
     """What it draws while it does nothing."""
     draws: Draws = field(init=False)
     """What it draws now."""
+    send_draws: Draws = field(init=False)
+    """What it draws while it sends."""
+    listen_draws: Draws = field(init=False)
+    """What it draws while it listens."""
+    window: float = field(init=False)
+    """How long each of its windows is open if nothing comes, in seconds."""
 
     def __post_init__(self) -> None:
-        self.draws = self.rest_draws = find_rest_draws(self.radio, self.listening)
+        radio = self.radio
+        self.draws = self.rest_draws = find_rest_draws(radio, self.listening)
+        # Looked up once, not for each packet.
+        self.send_draws = (("send", radio.send_draw),)
+        self.listen_draws = (("listen", radio.listen),)
+        self.window = radio.shortest_listen
 
     @property
     def gateway(self) -> int:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from numpy.random import Generator
 
 from sparq_experts.wireless.accounts import Log, Phase
-from sparq_experts.wireless.battery import Draws
 from sparq_experts.wireless.listening import Windows
 from sparq_experts.wireless.medium import Medium, Packet, PacketFate, Purpose
 from sparq_experts.wireless.node import Gateway, Node
@@ -119,9 +118,12 @@ class Traffic:
                 break
             if fate is PacketFate.CHANNEL_BUSY:
                 continue
-            if await self._await_acknowledgement(node, fate is PacketFate.DELIVERED):
-                if node.windows:
-                    await self._open_windows(node, after_first=True)
+            is_acknowledged = await self._await_acknowledgement(
+                node, fate is PacketFate.DELIVERED
+            )
+            if node.windows:
+                await self._open_windows(node, after_first=True)
+            if is_acknowledged:
                 break
         return PacketFate.DELIVERED if delivered else fate
 
@@ -143,12 +145,11 @@ class Traffic:
         if refusal is not None:
             self._write_down(node, None, refusal, errand, attempt, start=start)
             return refusal
-        draws: Draws = (("send", radio.send_draw),)
-        node.switch(start, draws)
+        node.switch(start, node.send_draws)
         before = node.battery.used["send"]
         node.sending = True
         packet = self._medium.begin_up(node, errand.payload, start, airtime)
-        packet.end = min(packet.end, node.battery.find_death(packet.end, draws))
+        packet.end = min(packet.end, node.battery.find_death(packet.end, node.send_draws))
         await clock.until(packet.end)
         now = clock.now
         node.sending = False
@@ -166,7 +167,7 @@ class Traffic:
     def _announce(self, node: Node, end: float, *, heard: bool) -> None:
         """Plan the windows after a packet, and wake the queries that wait for them."""
         if isinstance(node.listening, Windows):
-            lasting = node.radio.shortest_listen
+            lasting = node.window
             node.windows = tuple(
                 (end + delay, end + delay + lasting)
                 for delay in (node.listening.first, node.listening.second)
@@ -187,7 +188,7 @@ class Traffic:
         for start, end in node.windows[after_first:]:
             await self._clock.until(start)
             if node.incoming is None:
-                node.switch(self._clock.now, (("listen", node.radio.listen),))
+                node.switch(self._clock.now, node.listen_draws)
                 await self._clock.until(end)
             if node.incoming is not None:
                 await node.incoming
@@ -199,12 +200,11 @@ class Traffic:
         """Have a node wait for an acknowledgement; return whether one came."""
         clock, radio, gateway = self._clock, node.radio, self._gateways[node.gateway]
         start = clock.now + radio.ack_delay
-        listen: Draws = (("listen", radio.listen),)
         if radio.carrier_sense is not None:  # Too soon to fall asleep.
-            node.switch(clock.now, listen)
+            node.switch(clock.now, node.listen_draws)
         await clock.until(start)
         now = clock.now
-        node.switch(now, listen)
+        node.switch(now, node.listen_draws)
         # An acknowledgement comes at once or not at all.
         closes = now + min(radio.ack_airtime, radio.shortest_listen)
         node.windows = ((now, closes), *node.windows[1:])
@@ -274,7 +274,7 @@ class Traffic:
         def is_busy() -> bool:
             now = self._clock.now
             # The end of the back-off is spent listening.
-            node.switch(now - sense.sensing, (("listen", node.radio.listen),))
+            node.switch(now - sense.sensing, node.listen_draws)
             node.rest(now)
             return self._medium.is_busy_at(node, sense.threshold)
 
