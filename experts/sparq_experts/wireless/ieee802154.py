@@ -98,6 +98,7 @@ def _make_carrier_sense(
         backoffs=backoffs,
         unit=20 * _SYMBOL,
         sensing=8 * _SYMBOL,
+        turnaround=12 * _SYMBOL,
         threshold=threshold,
     )
 

@@ -136,6 +136,8 @@ class Node:
     """Whether it sends now."""
     incoming: Signal | None = None
     """Happens when the packet that it receives now has ended; None while it receives none."""
+    received: int = 0
+    """How many packets it has received."""
     windows: tuple[tuple[float, float], ...] = ()
     """When it listens after its last packet, in seconds."""
     heard_from: list[Signal] = field(default_factory=list)

@@ -43,6 +43,8 @@ class CarrierSense:
     """The unit of a wait, in seconds."""
     sensing: float
     """How long it listens, in seconds."""
+    turnaround: float
+    """How long a radio takes to turn from listening to sending, in seconds."""
     threshold: float
     """The power from which the channel counts as busy, in dBm."""
 
@@ -51,7 +53,7 @@ class CarrierSense:
         """The longest that it can take until the channel is found free, in seconds."""
         exponents = range(self.min_exponent, self.min_exponent + self.backoffs + 1)
         units = sum((1 << min(each, self.max_exponent)) - 1 for each in exponents)
-        return units * self.unit + (self.backoffs + 1) * self.sensing
+        return units * self.unit + (self.backoffs + 1) * self.sensing + self.turnaround
 
 
 class Radio(Model):

@@ -118,9 +118,7 @@ class Traffic:
                 break
             if fate is PacketFate.CHANNEL_BUSY:
                 continue
-            is_acknowledged = await self._await_acknowledgement(
-                node, fate is PacketFate.DELIVERED
-            )
+            is_acknowledged = await self._await_acknowledgement(node, fate is PacketFate.DELIVERED)
             if node.windows:
                 await self._open_windows(node, after_first=True)
             if is_acknowledged:
@@ -202,20 +200,22 @@ class Traffic:
         start = clock.now + radio.ack_delay
         if radio.carrier_sense is not None:  # Too soon to fall asleep.
             node.switch(clock.now, node.listen_draws)
+        received = node.received
         await clock.until(start)
         now = clock.now
-        node.switch(now, node.listen_draws)
         # An acknowledgement comes at once or not at all.
-        closes = now + min(radio.ack_airtime, radio.shortest_listen)
-        node.windows = ((now, closes), *node.windows[1:])
-        came = False
-        if is_delivered and not gateway.sending:
-            errand = Errand("acknowledgement", 0)
-            came = await self.send_down(gateway, node, errand, 1) is PacketFate.DELIVERED
-        await clock.until(closes)
+        closes = now + min(radio.ack_airtime, node.window)
         if node.incoming is None:
-            node.rest(clock.now)
-        return came
+            node.switch(now, node.listen_draws)
+            node.windows = ((now, closes), *node.windows[1:])
+            if is_delivered and not gateway.sending:
+                await self.send_down(gateway, node, Errand("acknowledgement", 0), 1)
+            await clock.until(closes)
+        if node.incoming is not None:
+            await node.incoming
+        node.rest(clock.now)
+        # A query in its place says as well that the gateway has heard the node.
+        return node.received > received
 
     async def send_down(
         self, gateway: Gateway, node: Node, errand: Errand, attempt: int
@@ -236,7 +236,9 @@ class Traffic:
         airtime = radio.ack_airtime if is_ack else radio.airtime(errand.payload)
         sense = None if is_ack else radio.carrier_sense
         refusal = None
-        if sense is not None and not await self._is_clear_at_gateway(gateway, sense):
+        if sense is not None and (
+            not await self._is_clear_at_gateway(gateway, sense) or gateway.sending
+        ):
             refusal = PacketFate.CHANNEL_BUSY
         elif not gateway.duty.admit(clock.now, airtime):
             refusal = PacketFate.DUTY_CYCLE
@@ -246,7 +248,8 @@ class Traffic:
             return refusal
         packet = self._medium.begin_down(gateway, node, errand.payload, start, airtime)
         sent = gateway.outgoing = clock.clock.signal()
-        is_heard, before = node.is_listening(start), node.battery.used["receive"]
+        is_heard = packet.chances[0] > 0 and node.is_listening(start)
+        before = node.battery.used["receive"]
         if is_heard:
             node.switch(start, (("receive", radio.receive),))
             node.incoming = clock.clock.signal()
@@ -254,14 +257,15 @@ class Traffic:
         fate = self._medium.end(packet)
         gateway.outgoing = None
         sent.set()
+        if not is_heard and fate is PacketFate.DELIVERED:
+            fate = PacketFate.NODE_BUSY
         if is_heard and node.incoming is not None:
             node.rest(clock.now)
+            node.received += fate is PacketFate.DELIVERED
             ended, node.incoming = node.incoming, None
             ended.set()
         if not node.is_alive(clock.now):
             fate = PacketFate.NODE_DEAD
-        elif not is_heard:
-            fate = PacketFate.NODE_BUSY
         energy = node.battery.used["receive"] - before
         self._write_down(node, gateway, fate, errand, attempt, packet=packet, energy=energy)
         return fate
@@ -297,6 +301,8 @@ class Traffic:
             wait = int(rng.integers(2**exponent)) * sense.unit
             await self._clock.until(self._clock.now + wait + sense.sensing)
             if not is_busy():
+                # Others may begin to send while the radio turns from listening to sending.
+                await self._clock.until(self._clock.now + sense.turnaround)
                 return True
             exponent = min(exponent + 1, sense.max_exponent)
         return False

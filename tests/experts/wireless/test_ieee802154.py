@@ -109,6 +109,7 @@ def test_a_sender_listens_as_the_standard_has_it() -> None:
     sense = CHIP.carrier_sense
     assert (sense.min_exponent, sense.max_exponent, sense.backoffs) == (3, 5, 4)
     assert (sense.unit, sense.sensing) == pytest.approx((20 * 16e-6, 128e-6))
+    assert sense.turnaround == pytest.approx(192e-6)
     assert (CHIP.retransmissions, CHIP.acknowledged) == (3, True)
 
 
