@@ -124,7 +124,9 @@ def test_of_very_many_nodes_those_that_used_most_are_bars_and_the_page_says_so()
 
 def test_every_packet_is_in_a_bar() -> None:
     (figure,) = charts(12)["network-packets"].figures
-    assert sum(sum(bar["x"]) for bar in figure["data"]) == 400
+    assert sum(int(count) for bar in figure["data"] for count in bar["text"]) == 400
+    assert np.sum([bar["x"] for bar in figure["data"]], axis=0) == pytest.approx(1, abs=1e-4)
+    assert figure["layout"]["yaxis"]["ticktext"][0] == "query down (80)"
     assert figure["data"][0]["name"] == "delivered"
 
 

@@ -81,7 +81,7 @@ def network_charts(shown: Sequence[ShownNetwork]) -> list[Chart]:
     add(
         "packets",
         "What became of packets",
-        "Packets of the whole play by purpose, and how each ended.",
+        "How the packets of the whole play ended, by purpose; in brackets, how many there were.",
         [_packets(network) for network in networks],
     )
     return charts
@@ -109,13 +109,14 @@ def _nothing() -> Figure:
 
 def _map(network: NetworkData) -> Figure:
     traces = [*_links(network), *_gateways(network), *_node_marks(network)]
+    metres = {"constrain": "domain", "zeroline": False, "exponentformat": "none"}
     return make_figure(
         traces,
         x="east (m)",
         y="north (m)",
         hovermode="closest",
-        xaxis={"constrain": "domain", "zeroline": False},
-        yaxis={"scaleanchor": "x", "constrain": "domain", "showgrid": False, "zeroline": False},
+        xaxis=metres,
+        yaxis={**metres, "scaleanchor": "x", "showgrid": False},
     )
 
 
@@ -383,7 +384,9 @@ def _energy(shown: Sequence[ShownNetwork]) -> Figure:
                 "hovertemplate": f"{cause}: %{{x:.4g}} J (%{{text}})<extra></extra>",
             }
         )
-    return _bars(traces, "energy (J)", labels)
+    figure = _bars(traces, "energy (J)", labels)
+    figure["layout"]["xaxis"]["exponentformat"] = "SI"
+    return figure
 
 
 def _bars(traces: Sequence[PlotlyTrace], label: str, names: Sequence[str]) -> Figure:
@@ -444,7 +447,8 @@ def _nodes(network: NetworkData) -> Figure | None:
     }
     look = {"barmode": "stack", "bargap": 0.15, "showlegend": True}
     label = "" if len(order) <= 30 else "nodes"
-    figure = make_figure(traces, x=label, y="energy (J)", xaxis=axis, **look)
+    joules = {"exponentformat": "SI"}
+    figure = make_figure(traces, x=label, y="energy (J)", xaxis=axis, yaxis=joules, **look)
     figure["layout"]["legend"]["traceorder"] = "normal"
     return figure
 
@@ -460,22 +464,21 @@ def _packets(network: NetworkData) -> Figure | None:
     known = [fate for fate in FATES if fate in occurring]
     traces = []
     for fate in [*known, *sorted(occurring.difference(FATES))]:
-        numbers = [fates.get(fate, 0) for fates in counts.values()]
-        shares = [
-            f"{100 * number / sum(fates.values()):.3g} %"
-            for number, fates in zip(numbers, counts.values(), strict=True)
-        ]
+        shares = [fates.get(fate, 0) / sum(fates.values()) for fates in counts.values()]
         traces.append(
             {
                 "type": "bar",
                 "orientation": "h",
-                "x": numbers,
+                "x": round_digits(shares),
                 "y": list(range(len(counts))),
-                "text": shares,
+                "text": [str(fates.get(fate, 0)) for fates in counts.values()],
                 "textposition": "none",
                 "name": escape_text(fate),
                 "marker": {"color": _colour(fate)},
-                "hovertemplate": "%{fullData.name}: %{x} (%{text})<extra></extra>",
+                "hovertemplate": "%{fullData.name}: %{text} (%{x:.3~p})<extra></extra>",
             }
         )
-    return _bars(traces, "packets", [_shorten(purpose) for purpose in counts])
+    names = [f"{_shorten(purpose)} ({sum(fates.values())})" for purpose, fates in counts.items()]
+    figure = _bars(traces, "share of packets", names)
+    figure["layout"]["xaxis"] |= {"tickformat": ".0%", "range": [0, 1]}
+    return figure

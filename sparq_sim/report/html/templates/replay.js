@@ -72,13 +72,16 @@
   function lives({ phases, sources }, { source, size }) {
     const { names, words, nodes, ...packed } = phases;
     const of = new Map();
-    const strips = sources.map(() => 1);
     const columns = unpackedAll(packed);
     columns.journey.forEach((journey, i) => {
       if (!of.has(journey)) of.set(journey, []);
       of.get(journey).push(i);
-      const most = strips[source[journey]];
-      strips[source[journey]] = Math.max(most, Math.min(STRIPS, Math.round(size[journey])));
+    });
+    // As many as a query usually has points.
+    const strips = sources.map((_, i) => {
+      const sizes = [...of.keys()].filter((k) => source[k] === i).map((k) => Math.round(size[k]));
+      const usual = sizes.sort((a, b) => a - b)[Math.floor(sizes.length / 2)] ?? 1;
+      return Math.min(STRIPS, usual);
     });
     return { ...columns, names, words, nodes, of, strips };
   }
