@@ -290,11 +290,11 @@ def test_a_gateway_that_sends_receives_nothing() -> None:
     node = make_node(lora(), -100.0)
     early = medium.begin_up(node, 10, 0.0, 1.0)
     down = medium.begin_down(gateway, node, 10, 0.5, 1.0)
-    assert gateway.sending
+    assert gateway.is_taken(0.5)
     late = medium.begin_up(node, 10, 1.2, 1.0)
     assert medium.end(early) is PacketFate.GATEWAY_SENDING
     assert medium.end(down) is PacketFate.DELIVERED
-    assert not gateway.sending
+    assert not gateway.is_taken(2.0)
     assert medium.end(late) is PacketFate.GATEWAY_SENDING
     assert gateway.receiving == 0
 
