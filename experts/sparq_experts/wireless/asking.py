@@ -203,6 +203,8 @@ class Asking:
             raise AnswerLost(f"nothing was heard from {node.name} for {clock.now - start:.6g} s")
         for delay in (listening.first, listening.second):
             await clock.until(packet_ended + delay)
+            if node.incoming is not None:  # Another query: after the answer there are new windows.
+                break
             if gateway.is_taken(clock.now):
                 continue
             if not node.windows:  # An earlier query has used them.
