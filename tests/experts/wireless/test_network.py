@@ -252,10 +252,10 @@ def check_meters(outcome: Outcome) -> None:
     lasted = (packets["ended_at"] - packets["started_at"]) * outcome.model.seconds
     for row, now in enumerate(rounds["played_at"]):
         metered = {name: rounds[f"meter_network_{name}"][row] for name in COUNTED}
-        past = packets["ended_at"] <= now
+        past = packets["ended_at"] <= now * (1 + 1e-12)
         counted = count_fates(packets["fate"][past])
         # Queries of this very moment may be refused at once, after the meters were read.
-        of_now = (packets["ended_at"][~on_air] == now).sum()
+        of_now = np.isclose(packets["ended_at"][~on_air], now, rtol=1e-12).sum()
         assert 0 <= counted["refused"] - metered["refused"] <= of_now
         assert metered == {**counted, "refused": metered["refused"]}
         airtime = lasted[past & on_air].sum()
