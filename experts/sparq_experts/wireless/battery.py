@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from math import inf, isnan, nan
+from math import inf, nan
 from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import Field
@@ -91,7 +91,17 @@ class Battery:
         harvest: What is harvested; by default nothing.
     """
 
-    __slots__ = ("_harvest", "capacity", "died_at", "harvested", "left", "time", "used", "wasted")
+    __slots__ = (
+        "_harvest",
+        "capacity",
+        "died_at",
+        "empty",
+        "harvested",
+        "left",
+        "time",
+        "used",
+        "wasted",
+    )
 
     def __init__(self, capacity: float, harvest: AnyHarvest | None = None) -> None:
         # Mains need no harvest: with an infinite capacity nothing could be told apart.
@@ -110,11 +120,8 @@ class Battery:
         """Up to when all is accounted for, in seconds."""
         self.died_at = nan
         """When it was empty, in seconds; NaN while it is not."""
-
-    @property
-    def empty(self) -> bool:
+        self.empty = False
         """Whether nothing is left."""
-        return not isnan(self.died_at)
 
     def draw(self, until: float, draws: Draws) -> None:
         """Draw power from the time that is accounted for up to another.
@@ -124,7 +131,7 @@ class Battery:
             draws: What is drawn all this time.
         """
         if self._harvest is None:
-            if until > self.time:
+            if until > self.time and not self.empty:
                 self._draw_piece(until, draws, 0.0)
             return
         while self.time < until and not self.empty:
@@ -133,21 +140,22 @@ class Battery:
 
     def _draw_piece(self, end: float, draws: Draws, income: float) -> None:
         """Draw power up to *end*, while *income* watts are harvested all the time."""
-        if self.empty:
-            return
         lasted = end - self.time
-        net = income - sum(power for _, power in draws)
+        net = income
+        for _, power in draws:
+            net -= power
         left = self.left + net * lasted
         if left <= 0:
             lasted = min(lasted, self.left / -net)
             left, end = 0.0, self.time + lasted
-            self.died_at = end
+            self.died_at, self.empty = end, True
         elif left > self.capacity:
             self.wasted += left - self.capacity
             left = self.capacity
         for cause, power in draws:
             self.used[cause] += power * lasted
-        self.harvested += income * lasted
+        if income:
+            self.harvested += income * lasted
         self.left, self.time = left, end
 
     def find_death(self, until: float, draws: Draws) -> float:
@@ -174,6 +182,6 @@ class Battery:
         if self.empty:
             return
         if energy >= self.left:
-            energy, self.died_at = self.left, self.time
+            energy, self.died_at, self.empty = self.left, self.time, True
         self.used[cause] += energy
         self.left -= energy

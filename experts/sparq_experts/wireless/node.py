@@ -194,8 +194,10 @@ class Node:
         Args:
             now: In seconds.
         """
-        self.battery.draw(now, self.draws)
-        return not self.battery.empty
+        battery = self.battery
+        if battery.time < now:
+            battery.draw(now, self.draws)
+        return not battery.empty
 
     def is_listening(self, now: float) -> bool:
         """Return whether the node would hear a packet that begins now.

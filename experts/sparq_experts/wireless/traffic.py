@@ -103,8 +103,6 @@ class Traffic:
         for attempt in range(1, 2 + (radio.retransmissions if radio.acknowledged else 0)):
             if attempt > 1:
                 await self._back_off(node, errand, node.rng, attempt)
-            if not node.is_alive(self._clock.now):
-                break
             fate = await self._try_up(node, errand, attempt)
             if fate is PacketFate.DELIVERED and not delivered:
                 delivered = True
@@ -166,10 +164,8 @@ class Traffic:
         """Plan the windows after a packet, and wake the queries that wait for them."""
         if isinstance(node.listening, Windows):
             lasting = node.window
-            node.windows = tuple(
-                (end + delay, end + delay + lasting)
-                for delay in (node.listening.first, node.listening.second)
-            )
+            first, second = end + node.listening.first, end + node.listening.second
+            node.windows = (first, first + lasting), (second, second + lasting)
             if heard:  # Otherwise nobody knows of the windows.
                 waiting, node.heard_from = node.heard_from, []
                 for signal in waiting:
