@@ -56,7 +56,7 @@ def plot(
         typer.Argument(
             help="What to draw: average-regret, cumulative-regret, cost, sweep, heat-map, spent, "
             "asked, retries, pushed, staleness, network, or the name of a note that optimizers "
-            "record."
+            "record, or of a meter of an expert."
         ),
     ],
     to: Annotated[Path, typer.Option("-o", "--out", help="File to write: .pdf, .svg or .png.")],

@@ -1,4 +1,7 @@
-"""Terminal: tables of results, drawn by rich, and sentences about experts."""
+"""Terminal: tables of results, drawn by rich, and sentences about experts.
+
+Long because all tables share how numbers are written and how they fit the width of a screen.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -41,6 +42,13 @@ def test_notes_of_some_rounds_are_missing_in_the_others() -> None:
     trace = traced([turn(1, notes={"beta": 2.0}), turn(2), turn(3, notes={"bound": 1.0})])
     np.testing.assert_array_equal(trace.rounds["note_beta"], [2.0, math.nan, math.nan])
     np.testing.assert_array_equal(trace.rounds["note_bound"], [math.nan, math.nan, 1.0])
+
+
+def test_meters_of_some_rounds_are_missing_in_the_others() -> None:
+    metered = replace(turn(2), meters={"net_left": 2.0, "net_alive": 1.0})
+    rounds = traced([turn(1), metered]).rounds
+    assert list(rounds)[-2:] == ["meter_net_alive", "meter_net_left"]
+    np.testing.assert_array_equal(rounds["meter_net_left"], [math.nan, 2.0])
 
 
 # Replies
@@ -174,3 +182,5 @@ def test_a_play_without_replies_has_rounds(trace: Trace) -> None:
 def test_a_coordinate_cannot_be_called_as_a_column_is() -> None:
     with pytest.raises(ValueError, match="a column 'reward'; call the coordinate otherwise"):
         Recorder(["x", "reward"])
+    with pytest.raises(ValueError, match="a column 'meter_x'; call the coordinate otherwise"):
+        Recorder(["meter_x"])

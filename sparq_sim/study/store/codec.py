@@ -1,4 +1,7 @@
-"""Codec: plays as the bytes of Parquet files, and back."""
+"""Codec: plays as the bytes of Parquet files, and back.
+
+Long because each conversion stands beside the one that undoes it.
+"""
 
 from __future__ import annotations
 
