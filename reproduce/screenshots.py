@@ -108,6 +108,31 @@ STUDIES: Mapping[str, Mapping[str, Any]] = {
             "ui-gp-ucb": {"kind": "ui-gp-ucb", **PLUME},
         },
     },
+    "network": {
+        "title": "Ozone, by 28 nodes with batteries",
+        "rounds": 60,
+        "replications": 2,
+        "record": "full",
+        "environment": {"kind": "sensor-network"},
+        "feedback": {"noise": 1.0},
+        "experts": {
+            "sensors": {
+                "kind": "sensors",
+                "seconds": 86400.0,
+                "scale": 0.045,
+                "battery": 40.0,
+                "measuring_energy": 0.05,
+                "measuring_time": 1.0,
+                "listening": {"kind": "windows", "every": 21600.0},
+                "path_loss": {"kind": "oulu", "fading": "rayleigh"},
+                "channel": {"split": True},
+            }
+        },
+        "optimizers": {
+            "sparq-gp-ucb": {"kind": "sparq-gp-ucb", **OZONE},
+            "ui-gp-ucb": {"kind": "ui-gp-ucb", "kernel": OZONE["kernel"], "mean": OZONE["mean"]},
+        },
+    },
     "timeline": {
         "title": "Loss, retries and faults",
         "rounds": 80,
@@ -174,6 +199,14 @@ SHOTS: Mapping[str, Shot] = {
         ".replay > .replay-legend:last-child",
         optimizer="sparq-gp-ucb",
         share=0.42,
+    ),
+    "network": Shot("network", "#network", "#network"),
+    "network-timeline": Shot(
+        "network",
+        ".replay-heading",
+        ".replay > .replay-legend:last-child",
+        optimizer="sparq-gp-ucb",
+        share=0.3,
     ),
     "sweep": Shot("sweep", "#sweep", "#sweep"),
 }

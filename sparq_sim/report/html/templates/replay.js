@@ -762,11 +762,12 @@
       for (let i = 0; i < replies.asked_at.length; i += 1) {
         const [asked, arrived] = [replies.asked_at[i], replies.arrived_at[i]];
         if (Number.isNaN(replies.lane[i]) || arrived < begin - after || asked > area.limits[1]) continue;
-        const [x, end] = [area.x(asked), area.x(arrived)];
+        const x = area.x(asked);
+        const end = film.lives.of.has(i) ? lifeEnd(i, area) : area.x(arrived);
         if (end + 5 < left || x - 5 > right) continue;
         const lane = lanes[replies.source[i]];
         const y = tops[replies.source[i]] + (replies.lane[i] + 0.5) * lane;
-        if (film.lives.of.has(i)) drawLife(pen, i, area, y, { tall, alpha });
+        if (film.lives.of.has(i)) drawLife(pen, i, area, y, { end, tall, alpha });
         else drawJourney(pen, x, end, y, replies.served[i], replies.sent[i]);
         if (replies.attempt[i] > 1) {
           mark(pen, "tick", x, y, { size: 4.5, stroke: colour("--mark-failed") });
@@ -823,16 +824,26 @@
   const OTHER = { fill: "--mark-waiting" };
   const LEAST = 2.5; // pixels: of a phase that is shorter, a mark remains
 
-  /** Draw the life of a query: a strip for each of its points, with its phases one after another. */
-  function drawLife(pen, i, area, y, { tall: narrow, alpha }) {
+  /** Say where the bar of a query ends: its arrival, or later if its phases need more room. */
+  function lifeEnd(i, area) {
     const { replies, lives: life } = state.film;
-    const [asked, arrived] = [replies.asked_at[i], replies.arrived_at[i]];
-    const [x, end] = [area.x(asked), area.x(arrived)];
+    const [x, end] = [replies.asked_at[i], replies.arrived_at[i]].map(area.x);
+    if (end - x > 6 * LEAST + 4) return end;
+    const counts = new Map();
+    for (const k of life.of.get(i)) counts.set(life.place[k], (counts.get(life.place[k]) ?? 0) + 1);
+    return Math.max(end, x + Math.min(6, Math.max(...counts.values())) * LEAST + 4);
+  }
+
+  /** Draw the life of a query: a strip for each of its points, with its phases one after another. */
+  function drawLife(pen, i, area, y, { end, tall: narrow, alpha }) {
+    const { replies, lives: life } = state.film;
+    const asked = replies.asked_at[i];
+    const x = area.x(asked);
     const size = Math.max(1, Math.round(replies.size[i]));
     const strips = Math.min(size, life.strips[replies.source[i]]);
     const tall = strips === 1 ? 7 : narrow;
     const top = y - (strips * tall) / 2;
-    const service = x + (end - x) * replies.served[i];
+    const service = x + (area.x(replies.arrived_at[i]) - x) * replies.served[i];
     drawWaiting(pen, x, service, y);
     pen.fillStyle = colour("--mark-waiting");
     pen.fillRect(service, y - 0.5, end - service, 1);
@@ -844,15 +855,20 @@
         const look = PHASES[life.names[life.phase[k]]] ?? OTHER;
         const from = area.x(asked + life.start[k]);
         const to = Math.min(end, area.x(asked + life.start[k] + life.length[k]));
-        if (to - from < LEAST) marks.push([look, from]);
+        if (to - from < LEAST) marks.push({ look, left: from });
         else fillPhase(pen, look, from, to - from, top + strip * tall, tall, alpha);
       }
       // Short ones side by side, the last beside the mark of the end, lest they hide each other.
+      let free = x;
+      for (const each of marks) {
+        each.left = Math.max(each.left, free);
+        free = each.left + LEAST;
+      }
       let right = end - 4;
-      for (const [look, from] of marks.reverse()) {
-        const left = Math.max(Math.min(from, right - LEAST), Math.min(x, end - 14));
-        fillPhase(pen, look, left, LEAST, top + strip * tall, tall, alpha);
-        right = left;
+      for (const each of marks.reverse()) {
+        each.left = Math.max(x, Math.min(each.left, right - LEAST));
+        fillPhase(pen, each.look, each.left, LEAST, top + strip * tall, tall, alpha);
+        right = each.left;
       }
     });
   }
