@@ -310,7 +310,12 @@ def check_duty(
 
 
 def check_battery(
-    names: Sequence[str], capacities: Sequence[float], draws: Sequence[float], *, until: float
+    names: Sequence[str],
+    capacities: Sequence[float],
+    draws: Sequence[float],
+    *,
+    until: float,
+    seconds: float,
 ) -> None:
     """Warn where batteries are expected to be empty before the play ends.
 
@@ -319,6 +324,7 @@ def check_battery(
         capacities: The energy in each full battery, in J; infinite on mains.
         draws: What each node draws on average, in W, its own reports included but no query.
         until: When the play ends, in s.
+        seconds: How many of them a clock unit lasts.
     """
     lifetimes = [
         capacity / draw if draw else inf for capacity, draw in zip(capacities, draws, strict=True)
@@ -329,7 +335,8 @@ def check_battery(
         _warn(
             f"battery: {len(short)} of {_count(len(names), 'node')} are expected to be empty "
             f"before the play ends, even if nobody asks: {names[first]!r} after "
-            f"{lifetimes[first]:.4g} of {until:.4g} s ({capacities[first]:.4g} J at "
+            f"{lifetimes[first] / seconds:.4g} of {until / seconds:.4g} clock units "
+            f"({capacities[first]:.4g} J at "
             f"{draws[first]:.4g} W). Choose a `listening` that sleeps more, report less often, "
             "give a larger battery, or say by "
             '`ends_when_dead` that the play ends with them ("first", or a share)'

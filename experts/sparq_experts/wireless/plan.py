@@ -222,7 +222,8 @@ def _check(plan: NetworkPlan, rounds: int | None) -> None:
             for radio, airtime in zip(radios, airtimes, strict=True)
         ]
         capacities = [own or model.battery for own in plan.places.batteries]
-        check_battery(names, capacities, draws, until=(rounds + 1) * plan.period * model.seconds)
+        until = (rounds + 1) * plan.period * model.seconds
+        check_battery(names, capacities, draws, until=until, seconds=model.seconds)
 
 
 def _make_generator(seed: int, purpose: str) -> Generator:

@@ -229,27 +229,33 @@ def admitted(airtime: float, period: float, limit: float, window: float) -> list
 
 
 def test_batteries_that_end_before_the_play_are_told_with_the_first() -> None:
-    with pytest.warns(SensorsWarning, match=r"2 of 4 nodes.*'b' after 25 of 60 s \(0.5 J at 0.02"):
+    with pytest.warns(
+        SensorsWarning, match=r"2 of 4 nodes.*'b' after 2.5 of 6 clock units \(0.5 J at 0.02"
+    ):
         check_battery(
-            ["a", "b", "c", "d"], [500.0, 0.5, inf, 1.0], [0.02, 0.02, 0.02, 0.02], until=60.0
+            ["a", "b", "c", "d"],
+            [500.0, 0.5, inf, 1.0],
+            [0.02, 0.02, 0.02, 0.02],
+            until=60.0,
+            seconds=10.0,
         )
 
 
 def test_batteries_that_last_are_not_warned_of() -> None:
-    check_battery(["a", "b"], [1.0, inf], [0.0, 1.0], until=60.0)
+    check_battery(["a", "b"], [1.0, inf], [0.0, 1.0], until=60.0, seconds=1.0)
 
 
 def test_the_expected_lifetime_is_that_of_the_closed_form() -> None:
     sleep, send, airtime = 3.3 * 1.5e-6, 3.3 * 0.044, 0.056576
     closed = compute_lifetime(18_720.0, period=60.0, sleep=sleep, send=send, airtime=airtime)
     draw = sleep + send * airtime / 60
-    check_battery(["a"], [18_720.0], [draw], until=closed * (1 - 1e-9))
+    check_battery(["a"], [18_720.0], [draw], until=closed * (1 - 1e-9), seconds=1.0)
     with pytest.warns(SensorsWarning, match=re.escape(f"after {closed:.4g}")):
-        check_battery(["a"], [18_720.0], [draw], until=closed * (1 + 1e-9))
+        check_battery(["a"], [18_720.0], [draw], until=closed * (1 + 1e-9), seconds=1.0)
 
 
 def test_warnings_are_told_as_of_the_code_that_checks() -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        check_battery(["a"], [1.0], [1.0], until=60.0)
+        check_battery(["a"], [1.0], [1.0], until=60.0, seconds=1.0)
     assert caught[0].filename == __file__
