@@ -79,9 +79,9 @@ class Measuring:
         """Have a node use energy for some time, or at once."""
         start = self.clock.now
         if time:
-            node.switch(start, ((cause, energy / time),))
+            # The radio goes on meanwhile: it may receive a query.
+            node.work(start, ((cause, energy / time),))
             await self.clock.until(start + time)
-            node.rest(self.clock.now)
-        else:
-            node.rest(start)
+            node.work(self.clock.now, ())
+        elif node.is_alive(start):
             node.battery.spend(cause, energy)

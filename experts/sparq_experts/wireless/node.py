@@ -149,7 +149,9 @@ class Node:
     rest_draws: Draws = field(init=False)
     """What it draws while it does nothing."""
     draws: Draws = field(init=False)
-    """What it draws now."""
+    """What its radio draws now."""
+    work_draws: Draws = ()
+    """What it draws on top of that for what it measures or computes now."""
     send_draws: Draws = field(init=False)
     """What it draws while it sends."""
     listen_draws: Draws = field(init=False)
@@ -171,17 +173,27 @@ class Node:
         return self.up.index(max(self.up))
 
     def switch(self, now: float, draws: Draws) -> None:
-        """Account for the time until now, and draw something else from now on.
+        """Account for the time until now, and have the radio draw something else from now on.
 
         Args:
             now: In seconds.
-            draws: What is drawn from now on.
+            draws: What it draws from now on.
         """
-        self.battery.draw(now, self.draws)
+        self.battery.draw(now, self.draws + self.work_draws)
         self.draws = draws
 
+    def work(self, now: float, draws: Draws) -> None:
+        """Account for the time until now, and measure or compute from now on.
+
+        Args:
+            now: In seconds.
+            draws: What that draws on top of what the radio does.
+        """
+        self.switch(now, self.draws)
+        self.work_draws = draws
+
     def rest(self, now: float) -> None:
-        """Account for the time until now, and do nothing from now on.
+        """Account for the time until now, and have the radio do nothing from now on.
 
         Args:
             now: In seconds.
@@ -196,7 +208,7 @@ class Node:
         """
         battery = self.battery
         if battery.time < now:
-            battery.draw(now, self.draws)
+            battery.draw(now, self.draws + self.work_draws)
         return not battery.empty
 
     def is_listening(self, now: float) -> bool:
