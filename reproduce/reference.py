@@ -60,7 +60,6 @@ INNER = (
     "sparq_sim.report.environment.",
     "sparq_sim.report.gather",
     "sparq_sim.report.html",
-    "sparq_sim.report.network",
     "sparq_sim.report.palette",
     "sparq_sim.report.print.",
     "sparq_sim.report.progress",
