@@ -33,6 +33,7 @@ class Network:
         self._plan = plan
         self._nodes: Sequence[Node] = ()
         self._gateways: Sequence[Gateway] = ()
+        self._asking: Asking | None = None
         self._log = Log(plan.model.seconds)
         self._latest: dict[int, Reading] = {}
         """The newest reading of each node that a gateway has received."""
@@ -140,6 +141,7 @@ class Network:
             age = world.clock.now - known.measured_at
             if age <= self._plan.model.remember:
                 return known
+        assert self._asking is not None, "a play begins with broadcast"
         reading = await self._asking.ask(self._nodes[node], query.id, world)
         self._latest[node] = reading
         return reading
@@ -161,6 +163,8 @@ class Network:
         """
         now = time * self._plan.model.seconds
         alive = sum(node.is_alive(now) for node in self._nodes)
+        if self._asking is None:  # Before the play.
+            alive = len(self._plan.radios)
         senders: list[Node | Gateway] = [*self._nodes, *self._gateways]
         counts = Counter[str]()
         for sender in senders:
@@ -170,7 +174,7 @@ class Network:
             "energy": sum(sum(node.battery.used.values()) for node in self._nodes),
             **{name: float(count) for name, count in count_packets(counts).items()},
             "airtime": sum(sender.airtime for sender in senders),
-            "waiting": float(self._asking.waiting),
+            "waiting": 0.0 if self._asking is None else float(self._asking.waiting),
         }
 
     def accounts(self, time: float) -> dict[str, Table]:
@@ -178,7 +182,12 @@ class Network:
 
         Args:
             time: When the play ended, in clock units.
+
+        Returns:
+            The tables by name; none before the play.
         """
+        if not self._nodes:
+            return {}
         now = time * self._plan.model.seconds
         for node in self._nodes:
             node.is_alive(now)
