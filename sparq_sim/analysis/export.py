@@ -1,4 +1,4 @@
-"""Export: a study's summary, rounds or replies as a CSV, Parquet or JSON file."""
+"""Export: a table of a study as a CSV, Parquet or JSON file."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from sparq_sim.analysis.summary import AnalysisError, finite, summary
 from sparq_sim.study.results import Results
-from sparq_sim.study.store import TableName, canonical
+from sparq_sim.study.store import canonical
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,19 +18,20 @@ if TYPE_CHECKING:
 __all__ = ["export"]
 
 
-def export(
-    study: Results, path: Path | str, what: TableName | Literal["summary"] = "summary"
-) -> None:
-    """Write the summary, the rounds or the replies of a study to a file.
+def export(study: Results, path: Path | str, what: str = "summary") -> None:
+    """Write the summary, the rounds, the replies or an account of a study to a file.
 
     Args:
         study: A study with finished plays.
         path: The file; its ending, .csv, .parquet or .json, decides the format.
         what: "summary" for a row per optimizer and setting, "rounds" for a row per round of each
-            play, "replies" for a row per reply.
+            play, "replies" for a row per reply, "<expert>/<table>" for a table that an expert
+            leaves at the end of a play, as "network/nodes".
 
     Raises:
-        AnalysisError: The ending is another, or the file cannot be written.
+        AnalysisError: There is no such table, the ending is another, or the file cannot be
+            written.
+        StoreError: No play has that account, or it was not recorded.
     """
     path = Path(path)
     writers = {".csv": _to_csv, ".parquet": _to_parquet, ".json": _to_json}
@@ -46,11 +47,19 @@ def export(
         ) from error
 
 
-def _table(study: Results, what: TableName | Literal["summary"]) -> pa.Table:
+def _table(study: Results, what: str) -> pa.Table:
     import pyarrow as pa
 
+    if "/" in what:
+        return study.accounts(what)
+    for name in ("rounds", "replies"):
+        if what == name:
+            return study.table(name)
     if what != "summary":
-        return study.table(what)
+        raise AnalysisError(
+            f"there is no table {what!r}; choose summary, rounds or replies, or EXPERT/TABLE for "
+            "what an expert leaves at the end of a play, as network/nodes"
+        )
     rows = [each.flat() for each in summary(study)]
     names = list(dict.fromkeys(name for row in rows for name in row))
     return pa.table({name: _column([row.get(name) for row in rows]) for name in names})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,14 +19,6 @@ __all__ = ["REPORT", "compact", "export", "plot", "report", "write_report"]
 
 REPORT = "report.html"
 """What the report of a study is called in its folder."""
-
-
-class Exportable(StrEnum):
-    """The tables that `export` can write."""
-
-    SUMMARY = "summary"
-    ROUNDS = "rounds"
-    REPLIES = "replies"
 
 
 def report(
@@ -85,14 +76,20 @@ def plot(
 def export(
     folder: Folder,
     to: Annotated[Path, typer.Argument(help="File to write: .csv, .parquet or .json.")],
-    what: Annotated[Exportable, typer.Option(help="Table to export.")] = Exportable.SUMMARY,
+    what: Annotated[
+        str,
+        typer.Option(
+            help="Table to export: summary, rounds, replies, or EXPERT/TABLE for what an expert "
+            "leaves at the end of a play, as network/nodes."
+        ),
+    ] = "summary",
 ) -> None:
-    """Export a table of a study: its summary, rounds or replies."""
+    """Export a table of a study."""
     from sparq_sim.analysis.export import export as write
     from sparq_sim.study.results import Results
 
     study = Results.open(folder)
-    write(study, to, what.value)
+    write(study, to, what)
     typer.echo(f"{to}")
     print_notes(study)
 

@@ -62,7 +62,7 @@ def run(
     from sparq_sim.analysis.levels import compute_levels, note_estimates
     from sparq_sim.analysis.summary import summary
     from sparq_sim.report.progress import show_level_progress, show_progress
-    from sparq_sim.report.terminal import legend, summary_table
+    from sparq_sim.report.terminal import legend, meter_tables, summary_table
     from sparq_sim.study.executors import Terminated, catch_sigterm
     from sparq_sim.study.store import FolderStore
     from sparq_sim.study.study import Study
@@ -98,6 +98,8 @@ def run(
             style="dim",
             highlight=False,
         )
+        for meters in meter_tables(rows, width=console.width):
+            console.print(meters)
     warned = cautions(study.results)
     for note in (
         *done.notes,

@@ -127,19 +127,12 @@ def meter_tables(summaries: Sequence[Summary], *, width: int = 10**6) -> list[Ta
             table = _meter_table(rows, names[:count])
         tables.append(table)
         names = names[count:]
-    if tables:
-        plays = _count([each.plays for each in rows], "play")
-        tables[
-            -1
-        ].caption = (
-            f"in the last round; {plays} per row: mean ± half the width of its 95 % interval"
-        )
     return tables
 
 
 def _meter_table(rows: Sequence[Summary], names: Sequence[str]) -> Table:
     paths = sorted(list_paths(each.setting for each in rows))
-    table = Table(title="Meters, at the end of a play", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(title="Meters, in the last round", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("optimizer", no_wrap=True)
     for path in paths:
         table.add_column(_safe(path.rsplit(".", 1)[-1]), justify="right", no_wrap=True)
@@ -155,7 +148,13 @@ def _meter_table(rows: Sequence[Summary], names: Sequence[str]) -> Table:
 def _meter(spread: Spread) -> str:
     """Write what meters showed; what they measure, and so how large it is, is not known."""
     reach = (spread.high - spread.low) / 2
-    return f"{spread.mean:.4g} ± {reach:.2g}" if isfinite(reach) else f"{spread.mean:.4g}"
+    mean = _plain(spread.mean, 4)
+    return f"{mean} ± {_plain(reach, 2)}" if isfinite(reach) else mean
+
+
+def _plain(number: float, digits: int) -> str:
+    """Write a number with so many digits, large ones in full."""
+    return f"{number:.0f}" if 10**digits <= abs(number) < 1e9 else f"{number:.{digits}g}"
 
 
 def _headings(summaries: Sequence[Summary]) -> Iterator[str]:

@@ -53,3 +53,17 @@ def test_an_exported_summary_has_columns_of_meters(tmp_path: Path) -> None:
     assert rows["asker"]["meter_battery_left"] == 91.0
     export(study, tmp_path / "rounds.parquet", "rounds")
     assert "meter_battery_left" in pq.read_table(tmp_path / "rounds.parquet").column_names
+
+
+def test_what_an_expert_leaves_is_exported_by_its_name(tmp_path: Path) -> None:
+    study = run_metered(tmp_path / "study", record="full")
+    export(study, tmp_path / "out.csv", "battery/cells")
+    with open(tmp_path / "out.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["capacity"] for row in rows} == {"inf", "100"}
+    assert {row["optimizer"] for row in rows} == {"asker", "uniform"}
+
+
+def test_an_unknown_table_is_refused_with_those_there_are(study: Results, tmp_path: Path) -> None:
+    with pytest.raises(AnalysisError, match=r"'round'; choose summary, rounds or replies"):
+        export(study, tmp_path / "out.csv", "round")

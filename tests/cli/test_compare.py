@@ -22,7 +22,7 @@ def test_compare_gives_one_object_an_optimizer(study: Path) -> None:
 def test_compare_prints_meters_at_the_end_of_a_play(tmp_path: Path) -> None:
     run_metered(tmp_path)
     text = runner.invoke(app, ["compare", str(tmp_path)]).output
-    assert "Meters, at the end of a play" in text
+    assert "Meters, in the last round" in text
     rows = json.loads(runner.invoke(app, ["compare", str(tmp_path), "--json"]).output)
     assert {row["optimizer"]: row["meter_battery_left"] for row in rows} == {
         "asker": 91.0,

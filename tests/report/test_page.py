@@ -235,11 +235,11 @@ def test_hostile_names_go_through_a_study(tmp_path: Path, quick: None) -> None:
 def test_meters_have_a_table_and_charts(tmp_path: Path) -> None:
     text = render(gather(run_metered(tmp_path), replays=False))
     page = Parsed(text)
-    assert "Meters, at the end of a play" in page.text
+    assert "Meters, in the last round" in page.text
     assert "battery energy used" in page.text
     assert "Battery left" in page.text
     assert ("table", "id", "meters") in page.attributes
 
 
 def test_a_page_without_meters_has_no_table_of_them() -> None:
-    assert "Meters, at the end" not in render(ReportData(title="t"))
+    assert "Meters, in the last" not in render(ReportData(title="t"))
