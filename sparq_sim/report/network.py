@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparq_sim.arrays import Matrix, Values
 from sparq_sim.errors import mask_invisible
+from sparq_sim.report.network_tables import CAUSES, NEEDED, read_table
 from sparq_sim.simulation.trace import Columns
 from sparq_sim.study.settings import Setting, agree, format_setting
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from sparq_sim.study.store import StoredSummary
 
 __all__ = [
-    "AT",
     "CAUSES",
     "FATES",
     "PHASES",
@@ -36,8 +36,6 @@ __all__ = [
     "show_networks",
 ]
 
-CAUSES = ("measure", "send", "receive", "listen", "sleep", "compute")
-"""What energy is used for, as in the names of the columns `energy_...`."""
 FATES = (
     "delivered",
     "faded",
@@ -60,51 +58,6 @@ PHASES = {
     "lost": "packet lost",
 }
 """Phases in the life of a query, in the order in which they are drawn, and what they are called."""
-
-_Kind: TypeAlias = Literal["text", "number", "whole", "flag"]
-_LINKS: Mapping[str, _Kind] = {"gateway": "whole", "distance": "number"}
-_COUNTS: Mapping[str, _Kind] = dict.fromkeys(
-    ("sent", "delivered", "lost", "collided", "refused"), "whole"
-)
-_NEEDED: Mapping[str, Mapping[str, _Kind]] = {
-    "nodes": {
-        "name": "text",
-        "east": "number",
-        "north": "number",
-        "capacity": "number",
-        "left": "number",
-        "died_at": "number",
-    },
-    "gateways": {"name": "text", "east": "number", "north": "number"},
-    "levels": {"time": "number", "node": "whole", "left": "number", "alive": "flag"},
-    "packets": {"purpose": "text", "fate": "text"},
-    "phases": {
-        "query": "whole",
-        "node": "whole",
-        "phase": "text",
-        "started_at": "number",
-        "ended_at": "number",
-    },
-}
-"""Columns without which a table is not drawn."""
-_MORE: Mapping[str, Mapping[str, _Kind]] = {
-    "nodes": {
-        **_LINKS,
-        **_COUNTS,
-        "margin": "number",
-        "rate": "whole",
-        "harvested": "number",
-        "airtime": "number",
-        **{f"energy_{cause}": "number" for cause in CAUSES},
-    },
-    "gateways": {"airtime": "number", "busiest": "whole"},
-    "packets": {"direction": "text"},
-    "phases": {"row": "whole"},
-}
-"""Columns that are shown where they are there."""
-AT = "at_"
-"""The prefix of columns of nodes that hold the coordinates, in the domain, of the point at which a
-node measures."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,19 +184,29 @@ class NetworkData:
         """
         if not self.packets:
             return {}
-        purposes = [mask_invisible(str(purpose)) for purpose in self.packets["purpose"]]
-        if "direction" in self.packets:
-            ways = [mask_invisible(str(way)) for way in self.packets["direction"]]
-            both = {p for p, w in zip(purposes, ways, strict=True) if w != "up"}
-            both &= {p for p, w in zip(purposes, ways, strict=True) if w == "up"}
-            purposes = [f"{p} {w}" if p in both else p for p, w in zip(purposes, ways, strict=True)]
-        fates = [mask_invisible(str(fate)) for fate in self.packets["fate"]]
+        given = [
+            self.packets[name] for name in ("purpose", "direction", "fate") if name in self.packets
+        ]
+        # There may be millions: each combination is looked at once.
+        codes, words = zip(*(_encode(column) for column in given), strict=True)
+        kinds, numbers = np.unique(np.stack(codes, axis=1), axis=0, return_counts=True)
+        rows = [[of[k] for of, k in zip(words, kind, strict=True)] for kind in kinds.tolist()]
+        ways: dict[str, set[str]] = {}
+        for purpose, *way, _ in rows:
+            ways.setdefault(purpose, set()).update(way)
         counts: dict[str, dict[str, int]] = {}
-        for purpose, fate in zip(purposes, fates, strict=True):
-            of = counts.setdefault(purpose, {})
-            of[fate] = of.get(fate, 0) + 1
+        for (purpose, *way, fate), number in zip(rows, numbers.tolist(), strict=True):
+            name = " ".join([purpose, *way]) if len(ways[purpose]) > 1 else purpose
+            of = counts.setdefault(name, {})
+            of[fate] = of.get(fate, 0) + number
         most = sorted(counts, key=lambda purpose: -sum(counts[purpose].values()))
         return {purpose: counts[purpose] for purpose in most}
+
+
+def _encode(column: NDArray[np.str_]) -> tuple[NDArray[np.intp], list[str]]:
+    """Return words as numbers, and the words that these stand for, as they are shown."""
+    words, codes = np.unique(column, return_inverse=True)
+    return codes, [mask_invisible(str(word)) for word in words]
 
 
 @dataclass(frozen=True)
@@ -326,12 +289,12 @@ def read_networks(
     for source in [key.rpartition("/")[0] for key in accounts if key.endswith("/nodes")]:
         name = mask_invisible(source)
         tables: dict[str, Columns] = {}
-        for table in _NEEDED:
+        for table in NEEDED:
             if (given := accounts.get(f"{source}/{table}")) is None:
                 continue
             try:
                 nodes = len(tables["nodes"]["name"]) if "nodes" in tables else None
-                tables[table] = _read_table(given, table, nodes)
+                tables[table] = read_table(given, table, nodes)
             except ValueError as error:
                 notes.append(f"The table {table} of {name} is not drawn: {error}.")
                 if table == "nodes":
@@ -339,60 +302,3 @@ def read_networks(
         if "nodes" in tables:
             networks.append(NetworkData(source, **tables))
     return tuple(networks), tuple(notes)
-
-
-def _read_table(given: Mapping[str, ArrayLike], table: str, nodes: int | None) -> Columns:
-    """Return the columns that are drawn, or raise ValueError with what is wrong with them.
-
-    Args:
-        given: The whole table.
-        table: Which one it is.
-        nodes: How many nodes there are, where that is known.
-    """
-    needed = _NEEDED[table]
-    if missing := [name for name in needed if name not in given]:
-        raise ValueError(f"it has no column {missing[0]!r}")
-    wanted = {**needed, **{n: k for n, k in _MORE.get(table, {}).items() if n in given}}
-    if table == "nodes":
-        wanted |= {name: "number" for name in given if name.startswith(AT)}
-    columns = {name: _read_column(given[name], name, kind) for name, kind in wanted.items()}
-    lengths = {name: len(column) for name, column in columns.items()}
-    if len(set(lengths.values())) > 1:
-        raise ValueError(f"its columns differ in length: {lengths}")
-    if table == "nodes" and not lengths["name"]:
-        raise ValueError("it has no row")
-    for name in {"east", "north", "time", "started_at", "ended_at"} & columns.keys():
-        if not np.isfinite(columns[name]).all():
-            raise ValueError(f"its column {name!r} has a value that is not finite")
-    if nodes is not None and "node" in columns:
-        numbers = columns["node"]
-        if ((numbers < 0) | (numbers >= nodes)).any():
-            raise ValueError(f"its column 'node' goes beyond the {nodes} nodes that there are")
-    return columns
-
-
-def _read_column(values: ArrayLike, name: str, kind: _Kind) -> NDArray[Any]:
-    try:
-        column = np.asarray(values)
-        match kind:
-            case "text":
-                column = column.astype(np.str_)
-            case "number":
-                column = column.astype(float)
-            case "whole":
-                column = column.astype(np.int64)
-            case "flag":
-                column = column.astype(bool)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"its column {name!r} does not hold {_HELD[kind]}") from None
-    if column.ndim != 1:
-        raise ValueError(f"its column {name!r} has {column.ndim} dimensions in place of 1")
-    return column
-
-
-_HELD: Mapping[_Kind, str] = {
-    "text": "text",
-    "number": "numbers",
-    "whole": "whole numbers",
-    "flag": "true or false",
-}

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparq_sim.errors import mask_invisible
-from sparq_sim.report.network import AT, PHASES, NetworkData
+from sparq_sim.report.network import PHASES, NetworkData
+from sparq_sim.report.network_tables import AT
 from sparq_sim.simulation.trace import Columns, Trace
 
 __all__ = ["find_phases"]
