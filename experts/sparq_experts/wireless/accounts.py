@@ -19,7 +19,8 @@ __all__ = ["Log", "Phase", "count_packets", "tabulate"]
 
 Phase: TypeAlias = Literal["asleep", "queue", "downlink", "measure", "backoff", "uplink", "lost"]
 """Part of the life of a query: it waits until the node listens, waits for the gateway's
-transmitter, is sent down, is measured, is held back, is sent up; or a packet of it is lost."""
+transmitter or a busy node, is sent down, is measured, is held back, is sent up; or a packet of it
+is lost."""
 
 _MOST_SAMPLES = 400
 """Of the energy that is left; after more, every second one is dropped."""

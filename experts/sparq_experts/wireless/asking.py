@@ -161,12 +161,13 @@ class Asking:
                 self._log.add_phase(call.query, node, "asleep", start, clock.now)
                 start = clock.now
             is_free = await self._await_gateway(gateway, deadline)
+            if not is_free:
+                await clock.until(deadline)
+                closed_at = deadline
             if clock.now > start:
                 self._log.add_phase(call.query, node, "queue", start, clock.now)
             if is_free:
                 return await self._send(call, gateway, errand, attempt)
-            await clock.until(deadline)
-            closed_at = deadline
 
     async def _await_gateway(self, gateway: Gateway, deadline: float) -> bool:
         """Wait until a gateway is free to send a query; return whether it is before a deadline."""
@@ -238,7 +239,10 @@ class Asking:
     async def _have_answered(self, call: _Call) -> None:
         """Have the node measure and send its answer."""
         node, costs = call.node, self._costs
+        heard_at = self._clock.now
         async with node.gate:
+            if self._clock.now > heard_at:  # The node was busy with something else.
+                self._log.add_phase(call.query, node, "queue", heard_at, self._clock.now)
             if not node.is_alive(self._clock.now):
                 raise AnswerLost(f"{node.name} has no energy left")
             planned = node.radio.send_draw * node.radio.airtime(costs.answer_payload)

@@ -128,10 +128,13 @@ class Traffic:
         clock, radio = self._clock, node.radio
         airtime = radio.airtime(errand.payload)
         sense, refusal = radio.carrier_sense, None
+        asked_at = clock.now
         is_clear = sense is None or await self._is_clear(node, sense)
         if node.incoming is not None:  # It cannot send while it receives.
             await node.incoming
         start = clock.now
+        if start > asked_at:
+            self._log.add_phase(errand.query, node, "backoff", asked_at, start)
         if not node.is_alive(start):  # It has died meanwhile.
             return PacketFate.NODE_DEAD
         if not is_clear:
@@ -231,7 +234,7 @@ class Traffic:
         is_ack = errand.purpose == "acknowledgement"
         airtime = radio.ack_airtime if is_ack else radio.airtime(errand.payload)
         sense = None if is_ack else radio.carrier_sense
-        refusal = None
+        refusal, asked_at = None, clock.now
         if sense is not None and (
             not await self._is_clear_at_gateway(gateway, sense) or gateway.sending
         ):
@@ -239,6 +242,8 @@ class Traffic:
         elif not gateway.duty.admit(clock.now, airtime):
             refusal = PacketFate.DUTY_CYCLE
         start = clock.now
+        if start > asked_at:
+            self._log.add_phase(errand.query, node, "backoff", asked_at, start)
         if refusal is not None:
             self._write_down(node, gateway, refusal, errand, attempt, start=start)
             return refusal
