@@ -10,7 +10,7 @@ import pytest
 from sparq_environments.sensor_network import SensorNetwork
 from sparq_experts.sensors import Sensors
 from sparq_experts.wireless.listening import WakeUps
-from sparq_experts.wireless.presets import LoraSx1272Eu868
+from sparq_experts.wireless.presets import Ieee802154Cc2420, LoraSx1272Eu868
 from sparq_experts.wireless.reporting import Periodic
 from sparq_sim import Channel, Rules, Trace, play
 from sparq_sim.testing import Asker
@@ -118,7 +118,7 @@ def test_a_push_opens_windows_as_well_as_a_heartbeat() -> None:
 
 
 def test_a_query_is_given_up_when_nothing_is_heard_from_a_node_with_windows() -> None:
-    # Its battery holds one packet of 0.09 J or so less than it needs.
+    # Its battery is too small for one packet.
     nodes = [{"name": "site-0", "battery": 1e-4}]
     outcome = ask(0, rounds=6, nodes=nodes, listening={"kind": "windows", "every": 15.0})
     assert outcome.asked["fate"].tolist() == ["lost"]
@@ -301,15 +301,25 @@ def test_a_budget_stops_a_query_before_it_takes_energy() -> None:
     assert outcome.nodes["sent"].tolist() == [2]
 
 
-def test_retransmissions_of_an_answer_are_paid_too() -> None:
-    """Acknowledgements that never come: the node sends its answer as often as it may."""
-    radio = {
-        **SF7,
-        "acknowledged": True,
-        "retransmissions": 2,
-        # It admits one query, and not one acknowledgement.
-        "gateway_duty_limit": DOWN * 1.01 / 3600,
-    }
-    outcome = ask(0, radio=radio, cost_per_joule=100.0)
-    assert outcome.asked["fate"].tolist() == ["answered"]
-    assert len(outcome.select(purpose="answer")["number"]) == 3
+def test_what_is_sent_again_until_it_arrives_is_paid_too() -> None:
+    chip = Ieee802154Cc2420()
+    # Half a decibel below the noise, every third packet or so is lost.
+    radio = {"kind": "ieee802154-cc2420", "chip_sensitivity": -100.0}
+    nodes = [{"name": "site-0", "distance": 10 ** ((95.51 + 0.5 - 55.0) / 24.0)}]
+    outcome = play_town(
+        sensors(radio=radio, nodes=nodes, cost_per_joule=100.0, payload=60),
+        rounds=60,
+        caller=Caller(each_round=(0,)),
+    )
+    answered = select(outcome.asked, fate="answered")
+    tries = []
+    for query, cost in zip(answered["query"], answered["cost"], strict=True):
+        queries = len(outcome.select(query=query, purpose="query")["number"])
+        answers = outcome.select(query=query, purpose="answer")["fate"].tolist()
+        sent = 1 + answers.index("delivered")
+        energy = chip.receive * chip.airtime(4) * queries
+        energy += chip.send_draw * chip.airtime(60) * sent
+        assert cost == pytest.approx(100.0 * energy)
+        tries.append((queries, sent))
+    assert max(queries for queries, _ in tries) > 1
+    assert max(sent for _, sent in tries) > 1
