@@ -52,7 +52,7 @@ class Sensors(Expert):
     path_loss: AnyPathLoss | None = None
     """How much power is lost over a distance: the name of a set of constants, as `kind`, and any
     constant that differs from it; by default `oulu` for LoRa and `castalia-2.4ghz` otherwise."""
-    seed: NonNegativeInt = 0
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     """Of the shadowing of links, which is the same in all replications."""
     battery: Annotated[PositiveFloat, Quantity("J", "2 AA cells, Castalia")] = 18_720.0
     """What a full battery holds; infinity for mains."""
@@ -87,8 +87,8 @@ class Sensors(Expert):
     """For how long after it was measured the newest reading of a node serves queries at the
     gateway, without the radio, in clock units."""
     cost_per_joule: Amount = 0.0
-    """What the asker of a query pays for each joule that it takes of a node, on top of the
-    channel's cost."""
+    """What the asker of a query pays for each joule that it takes of a node until its answer
+    arrives, on top of the channel's cost."""
     ends_when_dead: Literal["first"] | Annotated[float, Field(gt=0, le=1)] | None = None
     """Ends the play when the `first` node is dead, or a share of them; by default never."""
 
@@ -110,8 +110,13 @@ class Sensors(Expert):
         return OuluLoss() if isinstance(self.radio, LoraRadio) else CastaliaLoss()
 
     @property
+    def report_every(self) -> float:
+        """From one reading that nobody asked for to the next, in seconds; infinity for none."""
+        return inf if self.push is None else self.push.every
+
+    @property
     def tick(self) -> float:
-        """From one moment at which a node may send of its own accord to the next, in seconds.
+        """How long it is at most until a node first sends of its own accord, in seconds.
 
         It is 0 for never.
         """

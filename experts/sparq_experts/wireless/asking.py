@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from math import inf, isnan
 
 from sparq_experts.wireless.accounts import Log
 from sparq_experts.wireless.listening import WakeUps, Windows
-from sparq_experts.wireless.measuring import Measuring, Reading
+from sparq_experts.wireless.measuring import Measuring, OnReading, Reading
 from sparq_experts.wireless.medium import REFUSED, PacketFate
 from sparq_experts.wireless.node import Gateway, Node
 from sparq_experts.wireless.radio import Radio
 from sparq_experts.wireless.traffic import Errand, SecondsClock, Traffic
-from sparq_sim.errors import AnswerLost, Unaffordable, Unavailable
+from sparq_sim.errors import AnswerLost, Unavailable
 from sparq_sim.messages import NO_READING
 from sparq_sim.plugin.contract import World
 from sparq_sim.simulation.clock.protocol import Signal
@@ -68,6 +67,7 @@ class Asking:
         log: Where the phases of queries are written down.
         measuring: Has nodes measure.
         costs: What a query takes.
+        on_reading: Takes each reading that a gateway has received, wanted or not.
     """
 
     def __init__(
@@ -78,6 +78,7 @@ class Asking:
         log: Log,
         measuring: Measuring,
         costs: QueryCosts,
+        on_reading: OnReading,
     ) -> None:
         self._clock = clock
         self._traffic = traffic
@@ -85,6 +86,7 @@ class Asking:
         self._log = log
         self._measuring = measuring
         self._costs = costs
+        self._on_reading = on_reading
         self.waiting = 0
         """How many queries wait at a gateway now."""
 
@@ -156,7 +158,7 @@ class Asking:
             deadline = inf
             if isinstance(node.listening, WakeUps):
                 # By rounding, now may lie before the end of the wake-up that was waited for.
-                begins, deadline = node.listening.next(max(start, closed_at), node.phase)
+                begins, deadline = node.listening.next(max(start, closed_at), node.wake_phase)
                 await clock.until(begins)
                 self._log.add_phase(call.query, node, "asleep", start, clock.now)
                 start = clock.now
@@ -173,6 +175,8 @@ class Asking:
         """Wait until a gateway is free to send a query; return whether it is before a deadline."""
         clock = self._clock
         while True:
+            if clock.now >= deadline:
+                return False
             if gateway.outgoing is not None:
                 await gateway.outgoing
             elif not gateway.is_taken(clock.now):
@@ -194,8 +198,8 @@ class Asking:
         start = clock.now
         signal = clock.clock.signal()
         node.heard_from.append(signal)
-        longest = start + _PATIENT * max(listening.every, node.tick)
-        clock.call_at(longest, signal.set)
+        # As long as the node is heard from, there is hope.
+        clock.call_at(start + _PATIENT * listening.every, signal.set)
         packet_ended: float | None = await signal
         if packet_ended is None:
             if signal in node.heard_from:
@@ -220,12 +224,16 @@ class Asking:
     ) -> PacketFate:
         if not call.wanted:
             raise _Withdrawn("given up")
-        radio = call.node.radio
-        airtime = radio.airtime(errand.payload)
-        self._charge(call, radio.receive * airtime)
+        node, now = call.node, self._clock.now
+        airtime = node.radio.airtime(errand.payload)
         # While it sends it hears nothing: the next query must wait for the answer to this one.
-        gateway.free_at = self._clock.now + airtime + self._answering_time(radio)
-        return await self._traffic.send_down(gateway, call.node, errand, attempt)
+        gateway.free_at = now + airtime + self._answering_time(node.radio)
+        before = node.battery.used["receive"]
+        fate = await self._traffic.send_down(gateway, node, errand, attempt)
+        if fate in REFUSED:
+            gateway.free_at = self._clock.now
+        self._charge(call, node.battery.used["receive"] - before)
+        return fate
 
     def _answering_time(self, radio: Radio) -> float:
         """Return how long a gateway waits for an answer after its query, in seconds."""
@@ -245,23 +253,21 @@ class Asking:
                 self._log.add_phase(call.query, node, "queue", heard_at, self._clock.now)
             if not node.is_alive(self._clock.now):
                 raise AnswerLost(f"{node.name} has no energy left")
-            planned = node.radio.send_draw * node.radio.airtime(costs.answer_payload)
-            self._charge(call, planned + self._measuring.joules(node))
+            self._charge(call, self._measuring.joules(node))
             start = self._clock.now
             reading = await self._measuring.measure(node)
             self._log.add_phase(call.query, node, "measure", start, self._clock.now)
             if isnan(reading.value):
                 raise Unavailable(NO_READING)
-            before = node.battery.used["send"]
 
             def deliver() -> None:
-                again = node.battery.used["send"] - before - planned
-                with suppress(Unaffordable):  # It has been sent, whether or not it can be paid.
-                    self._charge(call, max(0.0, again))
+                self._on_reading(node, reading)
                 call.done.set(reading)
 
             errand = Errand("answer", costs.answer_payload, call.query)
-            fate = await self._traffic.send_up(node, errand, deliver)
+            fate = await self._traffic.send_up(
+                node, errand, deliver, lambda energy: self._charge(call, energy)
+            )
         if fate in REFUSED:
             raise Unavailable(f"{node.name} may not send its answer: {fate}")
         if fate is not PacketFate.DELIVERED:

@@ -11,12 +11,23 @@ from pydantic import Field
 from sparq_sim.fields import Amount, Positive, Quantity
 from sparq_sim.plugin.model import Model
 
-__all__ = ["CAUSES", "AnyHarvest", "Battery", "Cause", "ConstantHarvest", "Daylight", "Draws"]
+__all__ = [
+    "CAUSES",
+    "AnyHarvest",
+    "Battery",
+    "Cause",
+    "ConstantHarvest",
+    "Daylight",
+    "Draws",
+    "Period",
+]
 
 Cause: TypeAlias = Literal["measure", "send", "receive", "listen", "sleep", "compute"]
 """What energy is used for."""
 CAUSES: tuple[Cause, ...] = get_args(Cause)
 """All causes, in the order of tables and pictures."""
+Period: TypeAlias = Annotated[float, Field(ge=0.001, allow_inf_nan=False)]
+"""A time that comes again and again, of a millisecond at least."""
 Draws: TypeAlias = tuple[tuple[Cause, float], ...]
 """What is drawn at the same time: watts, by cause."""
 
@@ -52,7 +63,7 @@ class Daylight(Model):
     """The share of a day during which there is light."""
     sunrise: Annotated[Amount, Quantity("s")] = 21_600.0
     """When the light begins, in seconds after each midnight; a play begins at midnight."""
-    day: Annotated[Positive, Quantity("s")] = 86_400.0
+    day: Annotated[Period, Quantity("s")] = 86_400.0
     """How long a day lasts, in seconds."""
 
     def piece(self, time: float) -> tuple[float, float]:

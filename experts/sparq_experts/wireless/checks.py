@@ -22,6 +22,7 @@ __all__ = [
     "check_duty",
     "check_links",
     "check_payload",
+    "check_round",
     "compute_duty",
     "compute_links",
     "describe_links",
@@ -304,6 +305,23 @@ def check_duty(
     if scheduled:
         raise PluginError(text)
     _warn(f"{text}. Packets beyond the limit are not sent")
+
+
+def check_round(names: Sequence[str], airtimes: Sequence[float], *, lasting: float) -> None:
+    """Warn where a round is shorter than one packet, as with a wrong unit of time.
+
+    Args:
+        names: Of the nodes.
+        airtimes: How long a reading of each node is on the air, in s.
+        lasting: How long a round lasts, in s.
+    """
+    worst = max(range(len(names)), key=lambda i: airtimes[i])
+    if airtimes[worst] > lasting:
+        _warn(
+            f"seconds: a round lasts {lasting:.4g} s, but a reading of node {names[worst]!r} is on "
+            f"the air for {airtimes[worst]:.4g} s: answers come rounds later. Set `seconds` to how "
+            "long a clock unit lasts"
+        )
 
 
 # Batteries

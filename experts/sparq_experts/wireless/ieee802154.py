@@ -117,14 +117,16 @@ class Ieee802154Radio(Radio):
     busy_threshold: Annotated[FiniteFloat, Quantity("dBm")]
     """The power from which a sender that listens takes the channel for busy."""
     min_exponent: Annotated[
-        NonNegativeInt, Quantity("", "IEEE 802.15.4: macMinBE", f"{_MAC}; Castalia has 5")
+        int, Field(ge=0, le=16), Quantity("", "IEEE 802.15.4: macMinBE", f"{_MAC}; Castalia has 5")
     ] = 3
     """The exponent of the first wait: 0 to 2^exponent - 1 units of 320 us."""
     max_exponent: Annotated[
-        NonNegativeInt, Quantity("", "IEEE 802.15.4: macMaxBE", f"{_MAC}; Castalia has 7")
+        int, Field(ge=0, le=16), Quantity("", "IEEE 802.15.4: macMaxBE", f"{_MAC}; Castalia has 7")
     ] = 5
     """The largest exponent of a wait."""
-    backoffs: Annotated[NonNegativeInt, Quantity("", "IEEE 802.15.4: macMaxCSMABackoffs", _MAC)] = 4
+    backoffs: Annotated[
+        int, Field(ge=0, le=100), Quantity("", "IEEE 802.15.4: macMaxCSMABackoffs", _MAC)
+    ] = 4
     """How often a sender tries again where the channel was busy, before it gives up."""
     overhead: Annotated[
         NonNegativeInt,
@@ -151,7 +153,8 @@ class Ieee802154Radio(Radio):
     `none`: any overlap destroys both."""
     acknowledged: Annotated[bool, Quantity("", "IEEE 802.15.4 with acknowledgement")] = True
     retransmissions: Annotated[
-        NonNegativeInt,
+        int,
+        Field(ge=0, le=100),
         Quantity("", "IEEE 802.15.4: macMaxFrameRetries", f"{_MAC}; Castalia has 2"),
     ] = 3
     backoff: Annotated[
@@ -183,11 +186,8 @@ class Ieee802154Radio(Radio):
 
     @property
     def acknowledgement(self) -> int:
-        return _ACKNOWLEDGEMENT
-
-    @property
-    def ack_airtime(self) -> float:
-        return compute_airtime(_ACKNOWLEDGEMENT)
+        """The payload of an acknowledgement, below 0 because it lacks most of the headers."""
+        return _ACKNOWLEDGEMENT - self.overhead
 
     @property
     def carrier_sense(self) -> CarrierSense:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
+from sparq_experts.wireless.battery import Period
 from sparq_sim.fields import Positive, Quantity
 from sparq_sim.plugin.model import Model
 
@@ -28,7 +29,7 @@ class Windows(Model):
 
     kind: Literal["windows"] = "windows"
     """The name of this kind."""
-    every: Annotated[Positive, Quantity("s")] = 3600.0
+    every: Annotated[Period, Quantity("s")] = 3600.0
     """After how long without sending a node sends an empty packet, so that it can be asked, in
     seconds."""
     first: Annotated[
@@ -57,7 +58,7 @@ class WakeUps(Model):
 
     kind: Literal["wake-ups"] = "wake-ups"
     """The name of this kind."""
-    every: Annotated[Positive, Quantity("s")]
+    every: Annotated[Period, Quantity("s")]
     """From one wake-up to the next, in seconds."""
     lasting: Annotated[Positive, Quantity("s")]
     """How long a node listens at each, in seconds."""

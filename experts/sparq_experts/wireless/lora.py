@@ -182,7 +182,7 @@ class LoraRadio(Radio):
         Quantity("", "SX1301", "read in LoRaSim and in ns-3 lorawan, gateway-lora-phy.cc"),
     ] = 8
     acknowledged: Annotated[bool, Quantity("", "LoRaWAN: unconfirmed uplinks")] = False
-    retransmissions: Annotated[NonNegativeInt, Quantity("", "LoRaWAN: unconfirmed")] = 0
+    retransmissions: Annotated[int, Field(ge=0, le=100), Quantity("", "LoRaWAN: unconfirmed")] = 0
     backoff: Annotated[
         Amount,
         Quantity(
@@ -225,10 +225,6 @@ class LoraRadio(Radio):
     def inverted_downlinks(self) -> bool:
         """LoRaWAN sends downlinks with inverted chirps, so that nodes do not hear each other."""
         return True
-
-    @property
-    def ack_airtime(self) -> float:
-        return self.airtime(self.acknowledgement)
 
     def airtime(self, payload: int) -> float:
         return compute_airtime(

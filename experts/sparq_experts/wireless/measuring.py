@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -12,7 +14,7 @@ from sparq_experts.wireless.traffic import SecondsClock
 from sparq_sim.messages import Estimate
 from sparq_sim.plugin.contract import World
 
-__all__ = ["Measuring", "Reading"]
+__all__ = ["Measuring", "OnReading", "Reading"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,10 @@ class Reading:
     def to_estimate(self) -> Estimate:
         """Return the reading as a message about one point."""
         return Estimate(np.array([self.value]), stds=self.std, measured_at=self.measured_at)
+
+
+OnReading: TypeAlias = Callable[[Node, Reading], None]
+"""Takes a reading that a gateway has received."""
 
 
 @dataclass(frozen=True, slots=True)

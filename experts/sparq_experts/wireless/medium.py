@@ -64,8 +64,9 @@ class Packet:
     """When it ends."""
     powers: Sequence[float]
     """In dBm, fading included: at each gateway for one that goes up, else at the node alone."""
-    luck: float
-    """Uniform on 0 to 1: bit errors destroy it if this exceeds its chance of success."""
+    luck: Sequence[float]
+    """Uniform on 0 to 1 at each receiver: bit errors destroy it where this exceeds its chance of
+    success."""
     chances: list[float] = field(default_factory=list)
     """The probability of success without other packets, at each receiver."""
     heard_by: list[int] = field(default_factory=list)
@@ -123,7 +124,7 @@ class Medium:
             start=start,
             end=start + airtime,
             powers=self._fade(node.up, rng),
-            luck=rng.random(),
+            luck=[rng.random() for _ in self._gateways],
         )
         for gateway, power in zip(self._gateways, packet.powers, strict=True):
             chance = radio.success(power, payload, "gateway")
@@ -168,7 +169,7 @@ class Medium:
             start=start,
             end=start + airtime,
             powers=(power,),
-            luck=rng.random(),
+            luck=(rng.random(),),
             chances=[radio.success(power, payload, "node")],
         )
         gateway.sending = True
@@ -282,10 +283,11 @@ def _at_gateway(index: int, other: Packet) -> Signal | None:
 def _judge(packet: Packet, receiver: int, others: Sequence[Signal | None]) -> PacketFate:
     """Return what one receiver makes of a packet that ends, beside others on the air."""
     chance = packet.chances[receiver]
-    if packet.luck >= chance:
+    luck = packet.luck[receiver]
+    if luck >= chance:
         return PacketFate.FADED
     if disturbing := [other for other in others if other is not None]:
         own = Signal(packet.powers[receiver], packet.rate, packet.start, packet.end)
-        if packet.luck >= chance * packet.node.radio.survival(own, disturbing):
+        if luck >= chance * packet.node.radio.survival(own, disturbing):
             return PacketFate.COLLIDED
     return PacketFate.DELIVERED

@@ -59,11 +59,12 @@ class Network:
             noise=model.noise,
         )
         costs = QueryCosts(model.query_payload, model.payload, model.cost_per_joule)
-        self._asking = Asking(clock, traffic, self._gateways, self._log, measuring, costs)
+        self._asking = Asking(
+            clock, traffic, self._gateways, self._log, measuring, costs, self._remember
+        )
         reporter = Reporter(clock, traffic, measuring, model.push, model.payload, self._hand_over)
-        for node in self._nodes:
-            if node.tick:
-                world.clock.start(reporter.run(node))
+        for node in self._nodes if model.tick else ():
+            world.clock.start(reporter.run(node))
         await self._watch_batteries(world)
 
     async def _watch_batteries(self, world: World) -> None:
@@ -83,8 +84,14 @@ class Network:
 
     def _hand_over(self, node: Node, reading: Reading) -> None:
         """Send the agent a reading that a gateway has received."""
-        self._latest[node.index] = reading
+        self._remember(node, reading)
         self._world.send(self._world.open(node.point), reading.to_estimate())
+
+    def _remember(self, node: Node, reading: Reading) -> None:
+        """Keep the newest reading of a node."""
+        known = self._latest.get(node.index)
+        if known is None or known.measured_at <= reading.measured_at:
+            self._latest[node.index] = reading
 
     # Asked
 
@@ -142,9 +149,7 @@ class Network:
             if age <= self._plan.model.remember:
                 return known
         assert self._asking is not None, "a play begins with broadcast"
-        reading = await self._asking.ask(self._nodes[node], query.id, world)
-        self._latest[node] = reading
-        return reading
+        return await self._asking.ask(self._nodes[node], query.id, world)
 
     def _widen(self, reading: Reading, distance: float) -> Reading:
         """Return a reading as it is known at some distance from its node."""

@@ -13,9 +13,9 @@ from sparq_experts.wireless.radio import Radio
 from sparq_sim.arrays import Points
 from sparq_sim.simulation.clock.protocol import Gate, Signal
 
-__all__ = ["DutyCycle", "Gateway", "Node", "find_rest_draws"]
+__all__ = ["SLACK", "DutyCycle", "Gateway", "Node", "find_rest_draws"]
 
-_SLACK = 1e-6
+SLACK = 1e-6
 """Seconds by which clocks may differ from rounding alone."""
 
 
@@ -49,6 +49,20 @@ class DutyCycle:
         Returns:
             Whether it may be sent.
         """
+        if not self.allows(now, airtime):
+            return False
+        if not self._unlimited:
+            self._recent.append((now + airtime, airtime))
+            self._total += airtime
+        return True
+
+    def allows(self, now: float, airtime: float) -> bool:
+        """Return whether a packet may be sent now, without counting it.
+
+        Args:
+            now: In seconds.
+            airtime: In seconds.
+        """
         if self._unlimited:
             return True
         recent = self._recent
@@ -56,11 +70,7 @@ class DutyCycle:
             self._total -= recent.popleft()[1]
         if not recent:
             self._total = 0.0  # Without the rounding of many sums.
-        if self._total + airtime > self._allowed:
-            return False
-        recent.append((now + airtime, airtime))
-        self._total += airtime
-        return True
+        return self._total + airtime <= self._allowed
 
 
 @dataclass(slots=True, eq=False)
@@ -96,7 +106,7 @@ class Gateway:
         Args:
             now: In seconds.
         """
-        return self.sending or self.free_at - now > _SLACK
+        return self.sending or self.free_at - now > SLACK
 
 
 @dataclass(slots=True, eq=False)
@@ -126,10 +136,9 @@ class Node:
     rng: Generator
     """Its chance: noise, back-offs, fading and errors of what it sends."""
     phase: float
-    """When it does something for the first time, in seconds."""
-    tick: float = 0.0
-    """From one moment at which it may send of its own accord to the next, in seconds; 0 for
-    never."""
+    """When it sends something of its own accord for the first time, in seconds."""
+    wake_phase: float = 0.0
+    """When it wakes up for the first time, in seconds."""
     bias_rate: float = 0.0
     """By how much its readings go wrong in a clock unit, in reward units."""
     sending: bool = False
@@ -222,11 +231,11 @@ class Node:
         match self.listening:
             case AlwaysOn():
                 return True
-            case WakeUps() as wake_ups if wake_ups.next(now + _SLACK, self.phase)[0] <= (
-                now + _SLACK
+            case WakeUps() as wake_ups if wake_ups.next(now + SLACK, self.wake_phase)[0] <= (
+                now + SLACK
             ):
                 return True
-        return any(start - _SLACK <= now <= end + _SLACK for start, end in self.windows)
+        return any(start - SLACK <= now <= end + SLACK for start, end in self.windows)
 
 
 def find_rest_draws(radio: Radio, listening: AnyListening) -> Draws:

@@ -17,14 +17,15 @@ from sparq_experts.wireless.checks import (
     check_duty,
     check_links,
     check_payload,
+    check_round,
     compute_links,
 )
-from sparq_experts.wireless.listening import WakeUps
+from sparq_experts.wireless.listening import WakeUps, Windows
 from sparq_experts.wireless.lora import LoraRadio
 from sparq_experts.wireless.node import DutyCycle, Gateway, Node, find_rest_draws
 from sparq_experts.wireless.placing import Places, place
 from sparq_experts.wireless.radio import Radio
-from sparq_experts.wireless.reporting import OnDelta
+from sparq_experts.wireless.reporting import Periodic
 from sparq_sim.arrays import Matrix, Points
 from sparq_sim.domain import Domain, Sites
 from sparq_sim.errors import PluginError
@@ -61,7 +62,12 @@ class NetworkPlan:
 
     @cached_property
     def between(self) -> list[list[float]]:
-        """The mean power of each node's packets at each node, in dBm: rows send."""
+        """The mean power of each node's packets at each node, in dBm: rows send.
+
+        There is none where nodes do not hear each other.
+        """
+        if self.radios[0].inverted_downlinks and self.radios[0].carrier_sense is None:
+            return []
         distances = self.places.node_distances
         losses = self.model.propagation.loss(distances)
         shadowing = self.model.propagation.draw_shadowing(
@@ -116,7 +122,6 @@ class NetworkPlan:
             The nodes and the gateways, in the order of the plan.
         """
         model, places = self.model, self.places
-        tick = model.tick
         count = len(self.radios)
         keys = rng.integers(2**63, size=(count + len(places.gateway_names), 2))
         streams = [Generator(Philox(key=key.astype(np.uint64))) for key in keys]
@@ -125,7 +130,7 @@ class NetworkPlan:
             own = streams[index]
             row = self.losses[index]
             listening = model.listening
-            first = listening.every if isinstance(listening, WakeUps) else tick
+            wakes = listening.every if isinstance(listening, WakeUps) else 0.0
             node = Node(
                 index,
                 places.names[index],
@@ -138,8 +143,8 @@ class NetworkPlan:
                 down=tuple((radio.gateway_power - row).tolist()),
                 gate=gate(1),
                 rng=own,
-                phase=float(own.uniform(0.0, first)),
-                tick=tick,
+                phase=float(own.uniform(0.0, model.tick)),
+                wake_phase=float(own.uniform(0.0, wakes)),
                 bias_rate=model.drift * float(own.standard_normal()),
             )
             nodes.append(node)
@@ -209,17 +214,29 @@ def _check(plan: NetworkPlan, rounds: int | None) -> None:
     check_links(compute_links(plan.places, plan.losses, radios))
     for name, radio in zip(names, radios, strict=True):
         check_payload(max(model.payload, model.query_payload), radio, name)
-    sent = 0 if model.push is None else model.payload
-    airtimes = [radio.airtime(sent) if model.tick else 0.0 for radio in radios]
-    if model.tick:
-        is_scheduled = not isinstance(model.push, OnDelta)
-        field = "listening.every" if model.push is None else "push.every"
-        check_duty(names, radios, airtimes, every=model.tick, field=field, scheduled=is_scheduled)
+    airtimes = [radio.airtime(model.payload) for radio in radios]
+    check_round(names, airtimes, lasting=plan.period * model.seconds)
+    reports = [0.0] * len(radios)
+    if model.push is not None:
+        reports = [airtime / model.push.every for airtime in airtimes]
+        check_duty(
+            names,
+            radios,
+            airtimes,
+            every=model.push.every,
+            field="push.every",
+            scheduled=isinstance(model.push, Periodic),
+        )
+    if isinstance(model.listening, Windows) and model.listening.every < model.report_every:
+        every = model.listening.every
+        heartbeats = [radio.airtime(0) for radio in radios]
+        check_duty(names, radios, heartbeats, every=every, field="listening.every")
+        reports = [report + beat / every for report, beat in zip(reports, heartbeats, strict=True)]
     if model.harvest is None and model.ends_when_dead is None and rounds is not None:
         draws = [
             sum(power for _, power in find_rest_draws(radio, model.listening))
-            + (radio.send_draw * airtime / model.tick if model.tick else 0.0)
-            for radio, airtime in zip(radios, airtimes, strict=True)
+            + radio.send_draw * report
+            for radio, report in zip(radios, reports, strict=True)
         ]
         capacities = [own or model.battery for own in plan.places.batteries]
         until = (rounds + 1) * plan.period * model.seconds

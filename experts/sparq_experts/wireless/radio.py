@@ -93,7 +93,7 @@ class Radio(Model):
     """How overlapping packets are judged."""
     acknowledged: bool
     """Whether each packet of a node is acknowledged."""
-    retransmissions: Annotated[NonNegativeInt, Quantity("")]
+    retransmissions: Annotated[int, Field(ge=0, le=100), Quantity("")]
     """How often a packet without acknowledgement is sent again."""
     backoff: Annotated[Amount, Quantity("s")]
     """The longest wait before the first retransmission, drawn uniformly from 0; doubled each time.
@@ -136,13 +136,13 @@ class Radio(Model):
 
     @property
     @abstractmethod
-    def ack_airtime(self) -> float:
-        """How long an acknowledgement is on the air, in seconds."""
-
-    @property
-    @abstractmethod
     def acknowledgement(self) -> int:
         """The payload of an acknowledgement, in bytes."""
+
+    @property
+    def ack_airtime(self) -> float:
+        """How long an acknowledgement is on the air, in seconds."""
+        return self.airtime(self.acknowledgement)
 
     @property
     def inverted_downlinks(self) -> bool:

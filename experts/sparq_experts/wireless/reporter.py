@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import floor, inf, isnan, nan
-from typing import TypeAlias
 
 from sparq_experts.wireless.listening import Windows
-from sparq_experts.wireless.measuring import Measuring, Reading
-from sparq_experts.wireless.node import Node
+from sparq_experts.wireless.measuring import Measuring, OnReading, Reading
+from sparq_experts.wireless.node import SLACK, Node
 from sparq_experts.wireless.reporting import AnyReporting
 from sparq_experts.wireless.traffic import Errand, SecondsClock, Traffic
 
-__all__ = ["OnReading", "Reporter"]
-
-OnReading: TypeAlias = Callable[[Node, Reading], None]
-"""Takes a reading that a gateway has received."""
-
-_SLACK = 1e-6
-"""Seconds by which clocks may differ from rounding alone."""
+__all__ = ["Reporter"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,32 +35,35 @@ class Reporter:
         """Have a node measure and send at its own times, until its battery is empty.
 
         Args:
-            node: Which one; it has a tick.
+            node: Which one.
         """
-        heartbeat = node.listening.every if isinstance(node.listening, Windows) else inf
-        last_value, last_sent = nan, -inf
-        moment = node.phase
+        silence = node.listening.every if isinstance(node.listening, Windows) else inf
+        next_reading = inf if self.push is None else node.phase
+        next_heartbeat = inf if silence == inf else node.phase % silence
+        last_value, last_report = nan, -inf
         while True:
+            moment = min(next_reading, next_heartbeat)
             await self.clock.until(moment)
             async with node.gate:
                 if not node.is_alive(self.clock.now):
                     return
-                silent = moment - last_sent + _SLACK
-                reading = None
-                if self.push is not None:
+                is_sent = False
+                if self.push is not None and next_reading <= moment + SLACK:
                     reading = await self.measuring.measure(node)
-                    value = reading.value
-                    if isnan(value) or not self.push.is_due(value, last_value, silent):
-                        reading = None
-                if reading is not None:
-                    last_value, last_sent = reading.value, moment
-                    await self._send(node, reading)
-                elif silent >= heartbeat:
-                    last_sent = moment
+                    silent = moment - last_report + SLACK
+                    if not isnan(reading.value) and self.push.is_due(
+                        reading.value, last_value, silent
+                    ):
+                        is_sent, last_value, last_report = True, reading.value, moment
+                        await self._send(node, reading)
+                    # What was missed because the node was busy is left out.
+                    missed = floor((self.clock.now - moment) / self.push.every)
+                    next_reading = moment + (1 + max(0, missed)) * self.push.every
+                if not is_sent and next_heartbeat <= moment + SLACK:
+                    is_sent = True
                     await self.traffic.send_up(node, Errand("heartbeat", 0))
-            # What was missed because the node was busy is left out.
-            missed = floor((self.clock.now - moment) / node.tick)
-            moment += (1 + max(0, missed)) * node.tick
+            if is_sent:
+                next_heartbeat = max(moment + silence, self.clock.now)
 
     async def _send(self, node: Node, reading: Reading) -> None:
         errand = Errand("report", self.payload)

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, PositiveFloat, model_validator
 
+from sparq_experts.wireless.battery import Period
 from sparq_sim.fields import Positive, Quantity
 from sparq_sim.plugin.model import Model
 
@@ -18,7 +19,7 @@ class Periodic(Model):
 
     kind: Literal["periodic"] = "periodic"
     """The name of this kind."""
-    every: Annotated[Positive, Quantity("s")]
+    every: Annotated[Period, Quantity("s")]
     """From one reading to the next, in seconds; each node begins at a moment of its own."""
 
     def is_due(self, value: float, last: float, silent: float) -> bool:
@@ -37,7 +38,7 @@ class OnDelta(Model):
 
     kind: Literal["on-delta"] = "on-delta"
     """The name of this kind."""
-    every: Annotated[Positive, Quantity("s")]
+    every: Annotated[Period, Quantity("s")]
     """From one measurement to the next, in seconds; each node begins at a moment of its own."""
     delta: Positive
     """By how much a reading must differ from the last one sent to be sent, in reward units."""

@@ -10,9 +10,9 @@ from numpy.random import Generator
 from sparq_experts.wireless.accounts import Log, Phase
 from sparq_experts.wireless.listening import Windows
 from sparq_experts.wireless.medium import Medium, Packet, PacketFate, Purpose
-from sparq_experts.wireless.node import Gateway, Node
+from sparq_experts.wireless.node import SLACK, Gateway, Node
 from sparq_experts.wireless.radio import CarrierSense
-from sparq_sim.simulation.clock.protocol import Clock
+from sparq_sim.simulation.clock.protocol import ARRIVAL, DEADLINE, Clock, Order
 
 __all__ = ["Errand", "SecondsClock", "Traffic"]
 
@@ -37,13 +37,14 @@ class SecondsClock:
         """The present moment, in seconds."""
         return self.clock.now * self._seconds
 
-    def until(self, moment: float) -> Awaitable[None]:
+    def until(self, moment: float, order: Order = ARRIVAL) -> Awaitable[None]:
         """Wait until a moment.
 
         Args:
             moment: In seconds.
+            order: When within the instant.
         """
-        return self.clock.until(moment / self._seconds)
+        return self.clock.until(moment / self._seconds, order)
 
     def call_at(self, moment: float, action: Callable[[], None]) -> None:
         """Call a function at a moment.
@@ -86,7 +87,11 @@ class Traffic:
         self._log = log
 
     async def send_up(
-        self, node: Node, errand: Errand, on_delivered: Callable[[], None] | None = None
+        self,
+        node: Node,
+        errand: Errand,
+        on_delivered: Callable[[], None] | None = None,
+        on_send: Callable[[float], None] | None = None,
     ) -> PacketFate:
         """Send a packet of a node, and again while no acknowledgement comes, if it waits for one.
 
@@ -94,6 +99,8 @@ class Traffic:
             node: Who sends; whoever calls this holds its gate.
             errand: What it is sent for.
             on_delivered: Called when a gateway has received it for the first time.
+            on_send: Called before each packet with the joules that it will take; if this raises
+                an error, nothing is sent.
 
         Returns:
             What became of it: delivered if any attempt was.
@@ -103,7 +110,7 @@ class Traffic:
         for attempt in range(1, 2 + (radio.retransmissions if radio.acknowledged else 0)):
             if attempt > 1:
                 await self._back_off(node, errand, node.rng, attempt)
-            fate = await self._try_up(node, errand, attempt)
+            fate = await self._try_up(node, errand, attempt, on_send)
             if fate is PacketFate.DELIVERED and not delivered:
                 delivered = True
                 if on_delivered is not None:
@@ -118,12 +125,14 @@ class Traffic:
                 continue
             is_acknowledged = await self._await_acknowledgement(node, fate is PacketFate.DELIVERED)
             if node.windows:
-                await self._open_windows(node, after_first=True)
+                await self._open_windows(node)
             if is_acknowledged:
                 break
         return PacketFate.DELIVERED if delivered else fate
 
-    async def _try_up(self, node: Node, errand: Errand, attempt: int) -> PacketFate:
+    async def _try_up(
+        self, node: Node, errand: Errand, attempt: int, on_send: Callable[[float], None] | None
+    ) -> PacketFate:
         """Send one packet, if that is allowed."""
         clock, radio = self._clock, node.radio
         airtime = radio.airtime(errand.payload)
@@ -139,11 +148,14 @@ class Traffic:
             return PacketFate.NODE_DEAD
         if not is_clear:
             refusal = PacketFate.CHANNEL_BUSY
-        elif not node.duty.admit(start, airtime):
+        elif not node.duty.allows(start, airtime):
             refusal = PacketFate.DUTY_CYCLE
         if refusal is not None:
             self._write_down(node, None, refusal, errand, attempt, start=start)
             return refusal
+        if on_send is not None:
+            on_send(radio.send_draw * airtime)
+        node.duty.admit(start, airtime)
         node.switch(start, node.send_draws)
         before = node.battery.used["send"]
         node.sending = True
@@ -180,9 +192,11 @@ class Traffic:
                 node.battery.spend("listen", 2 * lasting * more)
                 node.windows = ()
 
-    async def _open_windows(self, node: Node, *, after_first: bool = False) -> None:
-        """Listen after a packet, until something comes or the windows have closed."""
-        for start, end in node.windows[after_first:]:
+    async def _open_windows(self, node: Node) -> None:
+        """Listen in the windows still to come, until something comes or the last has closed."""
+        for start, end in node.windows:
+            if start < self._clock.now - SLACK:
+                continue
             await self._clock.until(start)
             if node.incoming is None:
                 node.switch(self._clock.now, node.listen_draws)
@@ -200,20 +214,23 @@ class Traffic:
         if radio.carrier_sense is not None:  # Too soon to fall asleep.
             node.switch(clock.now, node.listen_draws)
         received = node.received
-        await clock.until(start)
+        # After a query that goes down at the same moment, and stands for an acknowledgement.
+        await clock.until(start, DEADLINE)
         now = clock.now
         # An acknowledgement comes at once or not at all.
         closes = now + min(radio.ack_airtime, node.window)
         if node.incoming is None:
             node.switch(now, node.listen_draws)
-            node.windows = ((now, closes), *node.windows[1:])
+            planned, node.windows = node.windows, (*node.windows, (now, closes))
             if is_delivered and not gateway.sending:
-                await self.send_down(gateway, node, Errand("acknowledgement", 0), 1)
+                errand = Errand("acknowledgement", radio.acknowledgement)
+                await self.send_down(gateway, node, errand, 1)
             await clock.until(closes)
+            node.windows = planned
         if node.incoming is not None:
             await node.incoming
         node.rest(clock.now)
-        # A query in its place says as well that the gateway has heard the node.
+        # Whatever comes says that the gateway has heard the node.
         return node.received > received
 
     async def send_down(
@@ -231,9 +248,8 @@ class Traffic:
             What became of it.
         """
         clock, radio = self._clock, node.radio
-        is_ack = errand.purpose == "acknowledgement"
-        airtime = radio.ack_airtime if is_ack else radio.airtime(errand.payload)
-        sense = None if is_ack else radio.carrier_sense
+        airtime = radio.airtime(errand.payload)
+        sense = None if errand.purpose == "acknowledgement" else radio.carrier_sense
         refusal, asked_at = None, clock.now
         if sense is not None and (
             not await self._is_clear_at_gateway(gateway, sense) or gateway.sending
@@ -278,9 +294,9 @@ class Traffic:
 
         def is_busy() -> bool:
             now = self._clock.now
-            # The end of the back-off is spent listening.
-            node.switch(now - sense.sensing, node.listen_draws)
-            node.rest(now)
+            if node.incoming is None:  # The end of the back-off is spent listening.
+                node.switch(now - sense.sensing, node.listen_draws)
+                node.rest(now)
             return self._medium.is_busy_at(node, sense.threshold)
 
         return await self._sense(node.rng, sense, is_busy)

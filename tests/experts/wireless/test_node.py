@@ -23,6 +23,7 @@ def make_node(listening: AnyListening, **fields: Any) -> Node:
         "up": (-100.0,),
         "down": (-90.0,),
         "phase": 2.0,
+        "wake_phase": 2.0,
         **fields,
     }
     return Node(
