@@ -17,6 +17,7 @@ from sparq_experts.wireless.plan import plan_network
 from sparq_experts.wireless.presets import AnyRadio, LoraSx1272Eu868
 from sparq_experts.wireless.propagation import AnyPathLoss, CastaliaLoss, OuluLoss, PathLoss
 from sparq_experts.wireless.reporting import AnyReporting
+from sparq_sim.domain import Domain
 from sparq_sim.fields import Amount, Positive, Quantity
 from sparq_sim.plugin.contract import Answering, Briefing, Expert
 
@@ -134,6 +135,17 @@ class Sensors(Expert):
             PluginError: It cannot.
         """
         check_placing(self.nodes)
+
+    def check_domain(self, domain: Domain) -> None:
+        """Check that nodes lie within the field, reach a gateway, and may send what they must.
+
+        Args:
+            domain: Of the environment.
+
+        Raises:
+            PluginError: They do not; the message has the numbers and the remedy.
+        """
+        plan_network(self, Briefing(domain))
 
     def start(self, briefing: Briefing) -> Answering:
         return Network(plan_network(self, briefing))

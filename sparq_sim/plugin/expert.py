@@ -330,6 +330,19 @@ class Expert(Model):
             SparqError: Something is missing, such as data; the message has the remedy.
         """
 
+    def check_domain(self, domain: Domain) -> None:
+        """Raise an error if the expert cannot answer about points of a domain; by default, never.
+
+        It is called before anything is played, and by `sparq-sim check`. An expert that has it
+        makes the environment start once more.
+
+        Args:
+            domain: Where points may lie.
+
+        Raises:
+            SparqError: Something does not fit the domain; the message has the remedy.
+        """
+
     def check_experts(self, names: Collection[str]) -> None:
         """Raise an error if the expert cannot answer beside these experts; by default, never.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
+from warnings import catch_warnings
 
 from sparq_sim.errors import PluginError, ScenarioError, SparqError, did_you_mean
 from sparq_sim.messages import AGENT_NAME, REWARD
@@ -21,6 +22,7 @@ from sparq_sim.scenario.tables import (
 )
 from sparq_sim.simulation.channel.channel import Channel
 from sparq_sim.simulation.channel.policy import check_fallbacks
+from sparq_sim.simulation.lifetime import open_landscape
 
 if TYPE_CHECKING:
     from sparq_sim.scenario.model import Scenario
@@ -197,7 +199,7 @@ def check_data(scenario: Scenario, where: Callable[[Keys], str]) -> None:
 
     Raises:
         ScenarioError: Data are missing, unreadable or too short: what the `check_play` of
-            environments and experts refuses.
+            environments and experts refuses, or the `check_domain` of experts.
     """
     problems: list[str] = []
     seen: set[str] = set()
@@ -208,12 +210,45 @@ def check_data(scenario: Scenario, where: Callable[[Keys], str]) -> None:
             if looked_at in seen:
                 continue
             seen.add(looked_at)
-            if reason := _explain_refusal(plugin, until):
-                swept = ", ".join(f"{path} = {format_value(v)}" for path, v in setting.items())
-                reason += f" (where {swept})" if swept else ""
+            if reason := _explain_refusal(plugin.check_play, until):
+                reason += _name_setting(setting)
+                problems.append(f"{where(keys)}{join_path(keys)}: {reason}")
+        if not problems:
+            for name, reason in _find_misplaced_experts(one, seen):
+                keys = ("experts", name)
+                reason += _name_setting(setting)
                 problems.append(f"{where(keys)}{join_path(keys)}: {reason}")
     if problems:
         raise ScenarioError(*problems)
+
+
+def _name_setting(setting: Mapping[str, object]) -> str:
+    swept = ", ".join(f"{path} = {format_value(v)}" for path, v in setting.items())
+    return f" (where {swept})" if swept else ""
+
+
+def _find_misplaced_experts(scenario: Scenario, seen: set[str]) -> Iterator[tuple[str, str]]:
+    """Yield the experts that refuse the domain of the environment, each with the reason."""
+    checking = {
+        name: each.expert
+        for name, each in scenario.experts.items()
+        if type(each.expert).check_domain is not Expert.check_domain
+    }
+    looked_at = repr((scenario.environment, checking))
+    if not checking or looked_at in seen:
+        return
+    seen.add(looked_at)
+    try:
+        with open_landscape(scenario.environment, scenario.seed) as landscape:
+            domain = landscape.domain
+    except Exception:  # A play tells what is wrong with the environment.
+        return
+    for name, expert in checking.items():
+        # What an expert warns of, it warns of in the play as well.
+        with catch_warnings(action="ignore"):
+            reason = _explain_refusal(expert.check_domain, domain)
+        if reason:
+            yield name, reason
 
 
 def _find_plugins_with_data(scenario: Scenario) -> Iterator[tuple[Keys, Environment | Expert]]:
@@ -225,12 +260,12 @@ def _find_plugins_with_data(scenario: Scenario) -> Iterator[tuple[Keys, Environm
         yield (*keys, *named[:1]), plugin
 
 
-def _explain_refusal(plugin: Environment | Expert, until: float) -> str:
-    """Explain why a plug-in cannot be played until then, if it cannot."""
+def _explain_refusal(check: Callable[..., None], given: object) -> str:
+    """Explain why a check of a plug-in refuses what is *given*, if it does."""
     try:
-        plugin.check_play(until)
+        check(given)
     except SparqError as error:
         return str(error)
     except Exception as error:
-        return f"{type(plugin).__name__}.check_play raised {type(error).__name__}: {error}"
+        return f"{check.__qualname__} raised {type(error).__name__}: {error}"
     return ""
