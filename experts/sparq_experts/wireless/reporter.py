@@ -41,9 +41,11 @@ class Reporter:
         next_reading = inf if self.push is None else node.phase
         next_heartbeat = inf if silence == inf else node.phase % silence
         last_value, last_report = nan, -inf
+        jitter = 0.0 if self.push is None else self.push.jitter
         while True:
             moment = min(next_reading, next_heartbeat)
-            await self.clock.until(moment)
+            delay = jitter * node.rng.random() if jitter and moment == next_reading else 0.0
+            await self.clock.until(moment + delay)
             async with node.gate:
                 if not node.is_alive(self.clock.now):
                     return

@@ -8,10 +8,17 @@ from typing import Annotated, Literal, Self, TypeAlias
 from pydantic import Field, PositiveFloat, model_validator
 
 from sparq_experts.wireless.battery import Period
-from sparq_sim.fields import Positive, Quantity
+from sparq_sim.fields import Amount, Positive, Quantity
 from sparq_sim.plugin.model import Model
 
 __all__ = ["AnyReporting", "OnDelta", "Periodic"]
+
+
+def _check_jitter(jitter: float, every: float) -> None:
+    if jitter >= every:
+        raise ValueError(
+            f"jitter {jitter:g} s: would reach the next one, {every:g} s later; give less"
+        )
 
 
 class Periodic(Model):
@@ -21,6 +28,14 @@ class Periodic(Model):
     """The name of this kind."""
     every: Annotated[Period, Quantity("s")]
     """From one reading to the next, in seconds; each node begins at a moment of its own."""
+    jitter: Annotated[Amount, Quantity("s")] = 0.0
+    """By how much later, at most, each of them is; in seconds, drawn each time. With 0, nodes whose
+    packets overlap once overlap in every period."""
+
+    @model_validator(mode="after")
+    def _in_time(self) -> Self:
+        _check_jitter(self.jitter, self.every)
+        return self
 
     def is_due(self, value: float, last: float, silent: float) -> bool:
         """Return whether a reading is sent.
@@ -40,6 +55,9 @@ class OnDelta(Model):
     """The name of this kind."""
     every: Annotated[Period, Quantity("s")]
     """From one measurement to the next, in seconds; each node begins at a moment of its own."""
+    jitter: Annotated[Amount, Quantity("s")] = 0.0
+    """By how much later, at most, each of them is; in seconds, drawn each time. With 0, nodes whose
+    packets overlap once overlap in every period."""
     delta: Positive
     """By how much a reading must differ from the last one sent to be sent, in reward units."""
     silence: Annotated[PositiveFloat, Quantity("s")] = inf
@@ -48,6 +66,7 @@ class OnDelta(Model):
 
     @model_validator(mode="after")
     def _longer(self) -> Self:
+        _check_jitter(self.jitter, self.every)
         if self.silence < self.every:
             raise ValueError(
                 f"silence {self.silence:g} s ends before the next measurement, after "
