@@ -32,6 +32,7 @@ from typing import Any
 from reproduce import DOCS, ROOT, reference
 from reproduce.studies import LEVELS, RESULTS, Listed, Row, read_list, read_results, shorten_paths
 from sparq_sim.errors import SparqError, did_you_mean
+from sparq_sim.study.settings import format_value as format_swept
 
 MARKED = re.compile(r"<!-- (?P<what>[a-z]+)(?P<given>[^>]*?) -->(?P<text>.*?)<!-- end -->", re.S)
 BOOKS = ("theory", "benchmarks")
@@ -130,6 +131,8 @@ def find_quantity(row: Row, column: str) -> tuple[Any, float | None]:
 
 def format_value(value: object) -> str:
     """Write what is swept."""
+    if isinstance(value, str) and value.startswith("{"):
+        return format_swept(value)
     return f"{value:g}" if isinstance(value, float | int) else "" if value is None else str(value)
 
 

@@ -21,7 +21,7 @@ from sparq_sim.analysis.summary import Spread, Summary
 from sparq_sim.errors import mask_invisible
 from sparq_sim.report.data import REFERENCES
 from sparq_sim.simulation.measures import LOW_ANSWERED
-from sparq_sim.study.settings import format_setting, list_paths, shorten_paths
+from sparq_sim.study.settings import format_setting, format_value, list_paths, shorten_paths
 
 __all__ = [
     "OPTIONAL",
@@ -407,4 +407,4 @@ def _safe(text: str) -> str:
 
 
 def _shown(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return format_value(value) if isinstance(value, float | str) else str(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -148,7 +149,20 @@ def format_value(value: object) -> str:
     """
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, str) and value.startswith("{"):
+        return _format_table(value)
     return f"{value:g}" if isinstance(value, int | float) else str(value)
+
+
+def _format_table(text: str) -> str:
+    """Return a swept table, which settings keep as its JSON, as "periodic, every 600"."""
+    try:
+        table = json.loads(text)
+    except ValueError:  # It is a text that begins like one.
+        return text
+    kind = table.pop("kind", None)
+    words = [f"{name} {format_value(value)}" for name, value in table.items()]
+    return ", ".join(words if kind is None else [str(kind), *words])
 
 
 def format_setting(setting: Setting) -> str:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from sparq_sim.study.settings import agree, keep_fullest
+from sparq_sim.study.settings import agree, format_value, keep_fullest
 
 
 def test_settings_that_are_special_cases_stand_for_the_general() -> None:
@@ -14,3 +14,9 @@ def test_settings_that_are_special_cases_stand_for_the_general() -> None:
 def test_settings_agree_where_both_have_a_value() -> None:
     assert agree({"a": 1}, {"b": 2})
     assert not agree({"a": 1, "b": 1}, {"b": 2})
+
+
+def test_a_swept_table_is_told_in_words() -> None:
+    assert format_value('{"every":600.0,"kind":"periodic"}') == "periodic, every 600"
+    assert format_value('{"low":1,"high":true}') == "low 1, high yes"
+    assert format_value("{no table") == "{no table"
