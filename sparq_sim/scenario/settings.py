@@ -26,9 +26,9 @@ from sparq_sim.scenario.validation import (
 if TYPE_CHECKING:
     from sparq_sim.scenario.model import Scenario
 
-__all__ = ["apply_setting", "find_bad_settings", "list_settings"]
+__all__ = ["UNSET", "apply_setting", "find_bad_settings", "list_settings"]
 
-_UNSET = "unset"
+UNSET = "unset"
 """In place of the value of a field that only other settings of a list have."""
 
 
@@ -121,9 +121,9 @@ def _complete(
 
 
 def _find_written(written: Mapping[str, Any], path: str) -> Any:
-    """Return what is at a path of a *written* scenario; `_UNSET` where nothing is."""
+    """Return what is at a path of a *written* scenario; `UNSET` where nothing is."""
     value = find_at_path(written, path)
-    return _UNSET if value is ABSENT or value is None else value
+    return UNSET if value is ABSENT or value is None else value
 
 
 def _simplify(scenario: Scenario, path: str, value: Any, *, allow_import: bool) -> object:

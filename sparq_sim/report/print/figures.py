@@ -18,6 +18,7 @@ from sparq_sim.report.network import NetworkData, read_stored_networks
 from sparq_sim.report.print.curves import cost_panel, regret_panels, series_panels
 from sparq_sim.report.print.layout import lay_out
 from sparq_sim.report.print.marks import Lines
+from sparq_sim.report.print.meters import BY, list_meters, meter_panel
 from sparq_sim.report.print.network import draw_network
 from sparq_sim.report.print.style import UNDATED, apply_style, need_matplotlib
 from sparq_sim.report.print.sweeps import draw_heat_maps, sweep_panels
@@ -43,7 +44,8 @@ KINDS = {
     "staleness": "how old experts' answers were on arrival",
     "network": "map, batteries and energy of a network, in the first play of an optimizer",
 }
-"""What can be drawn of a study; besides these, whatever was noted each round, by its name."""
+"""What can be drawn of a study; besides these, whatever was noted each round, by its name, and
+`by-` with the name of a meter: average regret against what the meter showed in the end."""
 SUFFIXES = (".pdf", ".svg", ".png")
 """The endings of files that figures can be saved to."""
 COLUMN = 3.4
@@ -122,7 +124,7 @@ def draw(
     if not 1 <= width <= 30:
         raise SparqError(f"a figure must be from 1 to 30 inches wide, not {width!r}")
     data = _chart_data(study)
-    if kind not in (known := {*KINDS, *_series_by_kind(data)}):
+    if kind not in (known := {*KINDS, *_series_by_kind(data), *_meters_by_kind(data)}):
         hint = did_you_mean(kind, known)
         raise SparqError(f"no kind of figure is called {kind!r}: {hint}")
     if not data.found:
@@ -148,6 +150,8 @@ def draw(
                 return lay_out(sweep_panels(chosen, more), width)
             case "heat-map":
                 return draw_heat_maps(chosen, width)
+            case _ if kind in (meters := _meters_by_kind(chosen)):
+                return lay_out([meter_panel(chosen, meters[kind], more)], width)
             case _ if kind in series:
                 return lay_out(series_panels(chosen, series[kind], more), width)
     raise SparqError(
@@ -172,6 +176,7 @@ def kinds(study: Results | ChartData) -> list[str]:
         "heat-map": varied > 1,
     }
     found = [*(kind for kind, is_there in there.items() if is_there), *_series_by_kind(data)]
+    found += _meters_by_kind(data)
     if isinstance(study, Results) and read_stored_networks(study)[0]:
         found.append("network")
     return found
@@ -211,6 +216,11 @@ def _series_by_kind(data: ChartData) -> dict[str, str]:
     return found
 
 
+def _meters_by_kind(data: ChartData) -> dict[str, str]:
+    """Return the meters that regret can be drawn against, by the kinds of figures."""
+    return {f"{BY}{name}": name for name in list_meters(data)}
+
+
 def _choose(data: ChartData, where: Setting) -> ChartData:
     """Leave out what was played elsewhere than *where*, and sort the settings by their values."""
     fixed = dict(_find_value(data, name, value) for name, value in where.items())
@@ -243,7 +253,7 @@ def _find_value(data: ChartData, name: str, value: object) -> tuple[str, object]
 
 def _check_lines(lines: Mapping[str, LevelOrCurve], kind: str) -> Lines:
     """Check the lines that a user adds, and return them as arrays."""
-    several = kind not in ("cost", "sweep")
+    several = kind not in ("cost", "sweep") and not kind.startswith(BY)
     found = {}
     for name, values in lines.items():
         if kind in ("heat-map", "network"):
