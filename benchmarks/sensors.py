@@ -102,7 +102,7 @@ def pairs() -> list[Pair | partial[Row]]:
             "a packet, in a whole play; SimPy",
             partial(play_network, ROUNDS // 5),
             partial(send_in_simpy, ROUNDS // 5),
-            at_most(25),
+            at_most(50),
             units=NODES * ROUNDS // 5,
         ),
         partial(

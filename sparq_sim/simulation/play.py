@@ -17,6 +17,7 @@ from sparq_sim.simulation.clock.protocol import Clock
 from sparq_sim.simulation.clock.realtime import LiveClock
 from sparq_sim.simulation.clock.virtual import SimClock
 from sparq_sim.simulation.engine import Engine
+from sparq_sim.simulation.garbage import collect_rarely
 from sparq_sim.simulation.lifetime import Resources, run_at_once
 from sparq_sim.simulation.randomness import Streams
 from sparq_sim.simulation.records import Turn
@@ -208,7 +209,7 @@ async def _play(
             engine = Engine(played, clock, streams, landscape, watch)
             await engine.start(resources)
         # Again, for the libraries that the plug-ins have loaded meanwhile.
-        with one_thread():
+        with one_thread(), collect_rarely():
             return replace(await run(engine.play()), played=played)
 
 

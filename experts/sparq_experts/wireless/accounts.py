@@ -38,6 +38,10 @@ class Log:
     """A row a phase: see `_PHASES`."""
     levels: list[tuple[float, list[float]]] = field(default_factory=list)
     """When, and what each node had left in joules."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """All packets, by what became of them."""
+    airtime: float = 0.0
+    """Of all packets, in seconds."""
     _stride: int = 1
     _offered: int = 0
 
@@ -77,8 +81,10 @@ class Log:
         number = len(self.packets)
         sender = node if gateway is None else gateway
         sender.counts[fate] += 1
+        self.counts[fate] += 1
         if fate not in REFUSED:
             sender.airtime += end - start
+            self.airtime += end - start
         direction = "up" if gateway is None else "down"
         self.packets.append(
             (
@@ -92,7 +98,7 @@ class Log:
                 start / self.seconds,
                 end / self.seconds,
                 power,
-                fate.value,
+                fate,
                 energy,
             )
         )

@@ -176,7 +176,10 @@ class Battery:
             until: In seconds.
             draws: What is drawn from the time that is accounted for on.
         """
-        if self.left > (until - self.time) * sum(power for _, power in draws):
+        drawn = 0.0
+        for _, power in draws:
+            drawn += power
+        if self.left > (until - self.time) * drawn:
             return inf
         trial = copy(self)
         trial.used = dict(self.used)

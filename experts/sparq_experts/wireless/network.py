@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -170,15 +169,12 @@ class Network:
         alive = sum(node.is_alive(now) for node in self._nodes)
         if self._asking is None:  # Before the play.
             alive = len(self._plan.radios)
-        senders: list[Node | Gateway] = [*self._nodes, *self._gateways]
-        counts = Counter[str]()
-        for sender in senders:
-            counts.update(sender.counts)
+        counts = count_packets(self._log.counts)
         return {
             "alive": float(alive),
             "energy": sum(sum(node.battery.used.values()) for node in self._nodes),
-            **{name: float(count) for name, count in count_packets(counts).items()},
-            "airtime": sum(sender.airtime for sender in senders),
+            **{name: float(count) for name, count in counts.items()},
+            "airtime": self._log.airtime,
             "waiting": 0.0 if self._asking is None else float(self._asking.waiting),
         }
 

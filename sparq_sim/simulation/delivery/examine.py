@@ -23,10 +23,6 @@ LARGEST = 1e150
 """Of a value or std; the square of a larger one overflows in every calculation downstream."""
 
 
-_FEW = 4
-"""So few values are checked one by one."""
-
-
 @dataclass(slots=True, eq=False)
 class Measured:
     """What a source gave, found sound but for the rows marked *bad*, or absent, for a *reason*."""
@@ -118,19 +114,6 @@ def _shown(given: object, show: Callable[[object], str], length: int = 80) -> st
         return f"a {type(given).__name__} that cannot be shown"
 
 
-def _all_usable(values: Values, stds: Values | None) -> bool:
-    """Return whether all values and stds are finite and not too large."""
-    if len(values) <= _FEW:  # A fraction of the time of numpy.
-        return all(-LARGEST <= value <= LARGEST for value in values.tolist()) and (
-            stds is None or all(0 <= std <= LARGEST for std in stds.tolist())
-        )
-    # Comparisons with NaN are false, and so is their minimum.
-    return bool(
-        np.abs(values).max() <= LARGEST
-        and (stds is None or (stds.min() >= 0 and stds.max() <= LARGEST))
-    )
-
-
 def _measured(given: Estimate, count: int, now: float) -> Measured | str:
     std = given.stds if isinstance(given.stds, float) else None
     values = np.asarray(given.values)
@@ -150,12 +133,18 @@ def _measured(given: Estimate, count: int, now: float) -> Measured | str:
     if not 0 <= measured_at <= now:
         return f"measured at {measured_at}; expected a moment from 0 to now, which is {now}"
     if not shape and (stds is not None or std):
-        stds = np.full(count, std if stds is None else stds)
-    if _all_usable(values, stds):
+        all_stds = np.empty(count)
+        all_stds.fill(std if stds is None else stds)  # A third of the time of np.full.
+        stds = all_stds
+    # One value alone, the commonest case, in a fraction of the time of numpy.
+    is_alone = count == 1 and abs(values.item()) <= LARGEST
+    if is_alone and (stds is None or 0 <= stds.item() <= LARGEST):
         return Measured(values, stds, measured_at, notes)
     good = np.abs(values) <= LARGEST
     if stds is not None:
         good &= (stds >= 0) & (stds <= LARGEST)
+    if np.count_nonzero(good) == count:
+        return Measured(values, stds, measured_at, notes)
     bad, fate, reason = ~good, Fate.UNAVAILABLE, given.absent
     if not (given.absent and np.isnan(values[bad]).all()):
         row = int(np.argmax(bad))

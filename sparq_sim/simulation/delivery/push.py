@@ -26,15 +26,20 @@ def push(connection: Connection, request: Request, given: object) -> None:
         given: An Estimate, if all is well.
     """
     clock = connection.context.clock
-    now, is_own = clock.now, request.process is None
-    if is_own:
+    now = clock.now
+    is_new = request.process is None and isnan(request.sent_at)
+    if is_new:
         if not _admit(connection, request, now):
             return
         connection.service.charges.fall_due(request, "served")
     request.served_at = now if isnan(request.served_at) else request.served_at
     request.sent_at = now if isnan(request.sent_at) else request.sent_at
+    if request.process is None and not request.drawn.transit:
+        # What takes no time arrives at once: the commonest reading, in half the time.
+        connection.service.arrive(request, examine(given, len(request.drawn.rows), now))
+        return
     process = clock.start(_travel(connection, request, given))
-    if is_own:
+    if is_new:
         request.process = process
         if (patience := connection.channel.patience) < inf:
             connection.limit(request, now + patience)
@@ -42,7 +47,7 @@ def push(connection: Connection, request: Request, given: object) -> None:
 
 def _admit(connection: Connection, request: Request, now: float) -> bool:
     """Charge a request of the source's own, unless it is refused, now or earlier."""
-    if request.open and connection.channel.out_at(now):
+    if request.open and connection.channel.outages and connection.channel.out_at(now):
         connection.refuse(request, Fate.OUTAGE)
     elif request.open and request.cost and not connection.service.charges.admit(request):
         connection.refuse(request, Fate.BUDGET)

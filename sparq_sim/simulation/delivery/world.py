@@ -14,10 +14,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from sparq_sim.arrays import Point, Points, Values, all_rows
+from sparq_sim.arrays import Point, Points, Values, all_rows, freeze_array
 from sparq_sim.domain import Domain
 from sparq_sim.errors import Unaffordable, Unavailable, did_you_mean
-from sparq_sim.messages import AGENT_NAME, NO_READING, Estimate, Query, Reply
+from sparq_sim.messages import AGENT_NAME, NO_READING, Estimate, Query, Reply, make_checked_query
 from sparq_sim.plugin.environment import Landscape, WithCellCount
 from sparq_sim.simulation.clock.expert_clock import LentClock
 from sparq_sim.simulation.clock.protocol import Clock
@@ -201,10 +201,14 @@ class QueryWorld:
             program.kill()
 
     def open(self, points: Points) -> Query:
-        query = Query(
+        checked = self.domain.check(points)
+        if not len(checked):
+            raise ValueError("world.open(points) needs at least one point")
+        # Points within the domain are finite.
+        query = make_checked_query(
             self._context.next_own_query(),
             self._connection.name,
-            self.domain.check(points),
+            freeze_array(checked),
             self._context.clock.now,
         )
         if self._opened is None:
