@@ -114,6 +114,10 @@ TYPED = {
     "docs/guides/plugins.md: hook": "what to write",
     "docs/guides/plugins.md: plug-in": "laws",
     "docs/guides/plugins.md: the expert": "what errors become",
+    "docs/guides/report.md: table": "what columns mean",
+    "docs/guides/sensors.md: `nodes`": "what to write",
+    "docs/guides/simulators.md: where": "read in other simulators; tests here have the numbers",
+    "docs/guides/simulators.md: choice": "constants, with their sources in the code",
     "docs/guides/studies.md: column": "what columns mean",
     "docs/guides/studies.md: measure": "formulas",
 }
@@ -211,6 +215,45 @@ def test_a_wider_bound_on_ozone_costs_sparq_and_is_not_shown_to_matter_to_others
     for name in OTHERS:
         assert narrow[name][0] < wide[name][1]
         assert wide[name][0] < narrow[name][1]
+
+
+def test_at_equal_energy_asking_sensors_is_better_than_letting_them_report() -> None:
+    (asked,) = _rows("sensors-query_or_push", "count=24")
+    (sent,) = _rows("sensors-query_or_push", "push=periodic, every 86400")
+    assert asked["meter_network_energy"] < sent["meter_network_energy"]
+    assert asked["average_regret_high"] < sent["average_regret_low"]
+
+
+def test_asked_every_day_the_same_nodes_die_at_once_however_many_they_are() -> None:
+    lives = [
+        [row["rounds"] for row in _rows("sensors-lifetime", f"{name}; count={count}")]
+        for name in ("same-nodes", "by-turns")
+        for count in (4, 16)
+    ]
+    assert lives[0] == lives[1]
+    assert lives[2] > lives[3] > lives[0]
+
+
+def test_class_a_is_as_good_as_class_c_for_a_thousandth_of_its_energy() -> None:
+    (windows,) = _rows("sensors-class_a_or_c", "listening=windows, every 21600")
+    (always,) = _rows("sensors-class_a_or_c", "battery=inf")
+    assert windows["meter_network_energy"] < always["meter_network_energy"] / 1000
+    assert always["average_regret_low"] < windows["average_regret"] < always["average_regret_high"]
+
+
+def test_sending_again_lowers_the_regret_at_low_power() -> None:
+    (once,) = _rows("sensors-loss", "transmit_power=2; retransmissions=0")
+    (again,) = _rows("sensors-loss", "transmit_power=2; retransmissions=3")
+    assert again["answered"] > 1.4 * once["answered"]
+    assert again["average_regret"] < once["average_regret"]
+
+
+def test_the_capture_matrix_decides_what_is_delivered_at_high_load() -> None:
+    delivered = [
+        _rows("sensors-capture", f"every=45; capture={rule}")[0]["meter_network_delivered"]
+        for rule in ("none", "goursaud", "flora")
+    ]
+    assert delivered[0] < delivered[1] < delivered[2]
 
 
 def test_answers_pay_up_to_four_rounds_late_and_no_longer() -> None:
