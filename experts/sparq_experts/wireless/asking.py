@@ -1,4 +1,7 @@
-"""Asking: how a query reaches a node, waiting until the node listens, and the answer comes back."""
+"""Asking: how a query reaches a node, waiting until the node listens, and the answer comes back.
+
+`Asking` is long because it tells the whole life of a query, for each kind of listening.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,8 @@ from sparq_experts.wireless.measuring import Measuring, OnReading, Reading
 from sparq_experts.wireless.medium import REFUSED, PacketFate
 from sparq_experts.wireless.node import Gateway, Node
 from sparq_experts.wireless.radio import Radio
-from sparq_experts.wireless.traffic import Errand, SecondsClock, Traffic
+from sparq_experts.wireless.seconds_clock import SecondsClock
+from sparq_experts.wireless.traffic import Errand, Traffic
 from sparq_sim.errors import AnswerLost, Unavailable
 from sparq_sim.messages import NO_READING
 from sparq_sim.plugin.contract import World

@@ -10,7 +10,7 @@ import numpy as np
 
 from sparq_experts.wireless.battery import Cause
 from sparq_experts.wireless.node import Node
-from sparq_experts.wireless.traffic import SecondsClock
+from sparq_experts.wireless.seconds_clock import SecondsClock
 from sparq_sim.messages import Estimate
 from sparq_sim.plugin.contract import World
 

@@ -1,4 +1,7 @@
-"""The medium: packets on the air, which disturb each other, and what receivers make of them."""
+"""The medium: packets on the air, which disturb each other, and what receivers make of them.
+
+`Medium` is long because up and down are judged by the same air.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The network of one play: nodes that measure, report and answer while they have energy."""
+"""The network of one play: nodes that measure, report and answer while they have energy.
+
+`Network` is long because it is all that a play calls: broadcast, answer, meters and accounts.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ from sparq_experts.wireless.medium import Medium
 from sparq_experts.wireless.node import Gateway, Node
 from sparq_experts.wireless.plan import NetworkPlan
 from sparq_experts.wireless.reporter import Reporter
-from sparq_experts.wireless.traffic import SecondsClock, Traffic
+from sparq_experts.wireless.seconds_clock import SecondsClock
+from sparq_experts.wireless.traffic import Traffic
 from sparq_sim.errors import Unavailable
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.plugin.contract import World

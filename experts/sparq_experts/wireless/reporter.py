@@ -9,7 +9,8 @@ from sparq_experts.wireless.listening import Windows
 from sparq_experts.wireless.measuring import Measuring, OnReading, Reading
 from sparq_experts.wireless.node import SLACK, Node
 from sparq_experts.wireless.reporting import AnyReporting
-from sparq_experts.wireless.traffic import Errand, SecondsClock, Traffic
+from sparq_experts.wireless.seconds_clock import SecondsClock
+from sparq_experts.wireless.traffic import Errand, Traffic
 
 __all__ = ["Reporter"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from math import inf, isnan
 from typing import Annotated, Literal, Self, TypeAlias
 
@@ -14,29 +15,25 @@ from sparq_sim.plugin.model import Model
 __all__ = ["AnyReporting", "OnDelta", "Periodic"]
 
 
-def _check_jitter(jitter: float, every: float) -> None:
-    if jitter >= every:
-        raise ValueError(
-            f"jitter {jitter:g} s: would reach the next one, {every:g} s later; give less"
-        )
+class _Reporting(Model):
+    """What all kinds have: regular times, at which a node measures."""
 
-
-class Periodic(Model):
-    """Measures and sends a reading at regular times."""
-
-    kind: Literal["periodic"] = "periodic"
-    """The name of this kind."""
     every: Annotated[Period, Quantity("s")]
-    """From one reading to the next, in seconds; each node begins at a moment of its own."""
+    """From one measurement to the next, in seconds; each node begins at a moment of its own."""
     jitter: Annotated[Amount, Quantity("s")] = 0.0
     """By how much later, at most, each of them is; in seconds, drawn each time. With 0, nodes whose
     packets overlap once overlap in every period."""
 
     @model_validator(mode="after")
     def _in_time(self) -> Self:
-        _check_jitter(self.jitter, self.every)
+        if self.jitter >= self.every:
+            raise ValueError(
+                f"jitter {self.jitter:g} s: would reach the next one, {self.every:g} s later; "
+                "give less"
+            )
         return self
 
+    @abstractmethod
     def is_due(self, value: float, last: float, silent: float) -> bool:
         """Return whether a reading is sent.
 
@@ -45,19 +42,23 @@ class Periodic(Model):
             last: What was sent last; NaN if nothing.
             silent: How long ago, in seconds.
         """
+
+
+class Periodic(_Reporting):
+    """Measures and sends a reading at regular times."""
+
+    kind: Literal["periodic"] = "periodic"
+    """The name of this kind."""
+
+    def is_due(self, value: float, last: float, silent: float) -> bool:
         return True
 
 
-class OnDelta(Model):
+class OnDelta(_Reporting):
     """Measures at regular times, and sends a reading that differs enough from the last one sent."""
 
     kind: Literal["on-delta"] = "on-delta"
     """The name of this kind."""
-    every: Annotated[Period, Quantity("s")]
-    """From one measurement to the next, in seconds; each node begins at a moment of its own."""
-    jitter: Annotated[Amount, Quantity("s")] = 0.0
-    """By how much later, at most, each of them is; in seconds, drawn each time. With 0, nodes whose
-    packets overlap once overlap in every period."""
     delta: Positive
     """By how much a reading must differ from the last one sent to be sent, in reward units."""
     silence: Annotated[PositiveFloat, Quantity("s")] = inf
@@ -66,7 +67,6 @@ class OnDelta(Model):
 
     @model_validator(mode="after")
     def _longer(self) -> Self:
-        _check_jitter(self.jitter, self.every)
         if self.silence < self.every:
             raise ValueError(
                 f"silence {self.silence:g} s ends before the next measurement, after "
@@ -75,13 +75,6 @@ class OnDelta(Model):
         return self
 
     def is_due(self, value: float, last: float, silent: float) -> bool:
-        """Return whether a reading is sent.
-
-        Args:
-            value: What was measured.
-            last: What was sent last; NaN if nothing.
-            silent: How long ago, in seconds.
-        """
         return isnan(last) or abs(value - last) >= self.delta or silent >= self.silence
 
 

@@ -1,8 +1,12 @@
-"""Traffic: how packets go up and down, with duty cycles, carrier sense and retransmissions."""
+"""Traffic: how packets go up and down, with duty cycles, carrier sense and retransmissions.
+
+`Traffic` is long because a packet that goes up, the windows after it and its acknowledgement, which
+goes down, are one story.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from numpy.random import Generator
@@ -11,49 +15,11 @@ from sparq_experts.wireless.accounts import Log, Phase
 from sparq_experts.wireless.listening import Windows
 from sparq_experts.wireless.medium import Medium, Packet, PacketFate, Purpose
 from sparq_experts.wireless.node import SLACK, Gateway, Node
-from sparq_experts.wireless.radio import CarrierSense
-from sparq_sim.simulation.clock.protocol import ARRIVAL, DEADLINE, Clock, Order
+from sparq_experts.wireless.seconds_clock import SecondsClock
+from sparq_experts.wireless.sensing import Sensing
+from sparq_sim.simulation.clock.protocol import DEADLINE
 
-__all__ = ["Errand", "SecondsClock", "Traffic"]
-
-
-class SecondsClock:
-    """The clock of a play, read in seconds.
-
-    Args:
-        clock: The clock of the play.
-        seconds: How many seconds a clock unit lasts.
-    """
-
-    __slots__ = ("_seconds", "clock")
-
-    def __init__(self, clock: Clock, seconds: float) -> None:
-        self.clock = clock
-        """In clock units."""
-        self._seconds = seconds
-
-    @property
-    def now(self) -> float:
-        """The present moment, in seconds."""
-        return self.clock.now * self._seconds
-
-    def until(self, moment: float, order: Order = ARRIVAL) -> Awaitable[None]:
-        """Wait until a moment.
-
-        Args:
-            moment: In seconds.
-            order: When within the instant.
-        """
-        return self.clock.until(moment / self._seconds, order)
-
-    def call_at(self, moment: float, action: Callable[[], None]) -> None:
-        """Call a function at a moment.
-
-        Args:
-            moment: In seconds.
-            action: The function.
-        """
-        self.clock.call_at(moment / self._seconds, action)
+__all__ = ["Errand", "Traffic"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +49,7 @@ class Traffic:
     ) -> None:
         self._clock = clock
         self._medium = medium
+        self._sensing = Sensing(clock, medium)
         self._gateways = gateways
         self._log = log
 
@@ -138,7 +105,7 @@ class Traffic:
         airtime = radio.airtime(errand.payload)
         sense, refusal = radio.carrier_sense, None
         asked_at = clock.now
-        is_clear = sense is None or await self._is_clear(node, sense)
+        is_clear = sense is None or await self._sensing.is_clear(node, sense)
         if node.incoming is not None:  # It cannot send while it receives.
             await node.incoming
         start = clock.now
@@ -252,7 +219,7 @@ class Traffic:
         sense = None if errand.purpose == "acknowledgement" else radio.carrier_sense
         refusal, asked_at = None, clock.now
         if sense is not None and (
-            not await self._is_clear_at_gateway(gateway, sense) or gateway.sending
+            not await self._sensing.is_clear_at_gateway(gateway, sense) or gateway.sending
         ):
             refusal = PacketFate.CHANNEL_BUSY
         elif not gateway.duty.admit(clock.now, airtime):
@@ -287,42 +254,7 @@ class Traffic:
         self._write_down(node, gateway, fate, errand, attempt, packet=packet, energy=energy)
         return fate
 
-    # Waiting for the air to be free
-
-    async def _is_clear(self, node: Node, sense: CarrierSense) -> bool:
-        """Sense the air as a node, and return whether it was found free in time."""
-
-        def is_busy() -> bool:
-            now = self._clock.now
-            if node.incoming is None:  # The end of the back-off is spent listening.
-                node.switch(now - sense.sensing, node.listen_draws)
-                node.rest(now)
-            return self._medium.is_busy_at(node, sense.threshold)
-
-        return await self._sense(node.rng, sense, is_busy)
-
-    async def _is_clear_at_gateway(self, gateway: Gateway, sense: CarrierSense) -> bool:
-        """Sense the air as a gateway, and return whether it was found free in time."""
-        return await self._sense(
-            gateway.rng,
-            sense,
-            lambda: self._medium.is_busy_at_gateway(gateway, sense.threshold),
-        )
-
-    async def _sense(
-        self, rng: Generator, sense: CarrierSense, is_busy: Callable[[], bool]
-    ) -> bool:
-        """Back off and listen, as unslotted CSMA-CA of IEEE 802.15.4 has it."""
-        exponent = sense.min_exponent
-        for _ in range(sense.backoffs + 1):
-            wait = int(rng.integers(2**exponent)) * sense.unit
-            await self._clock.until(self._clock.now + wait + sense.sensing)
-            if not is_busy():
-                # Others may begin to send while the radio turns from listening to sending.
-                await self._clock.until(self._clock.now + sense.turnaround)
-                return True
-            exponent = min(exponent + 1, sense.max_exponent)
-        return False
+    # Waiting and writing down
 
     async def _back_off(self, node: Node, errand: Errand, rng: Generator, attempt: int) -> None:
         """Wait for a random time before another attempt."""
