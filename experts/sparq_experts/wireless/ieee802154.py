@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from math import comb, exp, log1p
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt
+from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt, model_validator
 
 from sparq_experts.wireless.radio import CarrierSense, DutyShare, Radio, Side, Signal
 from sparq_experts.wireless.signals import to_milliwatts
@@ -164,6 +164,15 @@ class Ieee802154Radio(Radio):
         Amount, Quantity("s", "IEEE 802.15.4: aTurnaroundTime, 12 symbols of 16 us", "from memory")
     ] = 192e-6
     duty_window: Annotated[Positive, Quantity("s", "of no effect without a limit")] = 3600.0
+
+    @model_validator(mode="after")
+    def _grows(self) -> Self:
+        if self.min_exponent > self.max_exponent:
+            raise ValueError(
+                f"min_exponent {self.min_exponent} exceeds max_exponent {self.max_exponent}: waits "
+                "grow from the one to the other; raise max_exponent, or lower min_exponent"
+            )
+        return self
 
     @property
     def rate(self) -> int:

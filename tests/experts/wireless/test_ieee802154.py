@@ -204,6 +204,21 @@ def test_headers_that_fill_the_frame_are_refused() -> None:
         Ieee802154Cc2420(overhead=127)
 
 
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"min_exponent": 17, "max_exponent": 17}, "min_exponent\n.*less than or equal to 16"),
+        ({"max_exponent": 64}, "max_exponent\n.*less than or equal to 16"),
+        ({"min_exponent": 8}, "min_exponent 8 exceeds max_exponent 5"),
+        ({"backoffs": 101}, "backoffs\n.*less than or equal to 100"),
+        ({"retransmissions": 1100}, "retransmissions\n.*less than or equal to 100"),
+    ],
+)
+def test_waits_without_end_are_refused(fields: dict[str, int], reason: str) -> None:
+    with pytest.raises(ValidationError, match=reason):
+        Ieee802154Cc2420.model_validate(fields)
+
+
 def test_the_formula_is_the_same_with_plain_numbers() -> None:
     snr = ratio(-4)
     plain = (
