@@ -423,6 +423,12 @@ def test_a_node_reports_no_gap() -> None:
 # Refusals
 
 
+@pytest.mark.parametrize("seed", [-1, 2**63, 2**64])
+def test_a_seed_out_of_range_is_refused_by_its_name(seed: int) -> None:
+    with pytest.raises(ValidationError, match=r"seed\n.*(greater|less) than"):
+        Sensors(seed=seed)
+
+
 def test_retransmissions_need_acknowledgements() -> None:
     with pytest.raises(ValidationError, match=r"retransmissions = 2 without acknowledgements"):
         sensors(radio={**SF7, "retransmissions": 2})

@@ -15,6 +15,7 @@ from sparq_experts.wireless.reporting import Periodic
 from sparq_sim import Channel, Rules, Trace, play
 from sparq_sim.testing import Asker
 from tests.experts.wireless.networks import (
+    CC2420,
     SF7,
     Caller,
     Outcome,
@@ -117,6 +118,66 @@ def test_a_push_opens_windows_as_well_as_a_heartbeat() -> None:
     assert np.isclose(outcome.select(purpose="report")["ended_at"] + 1.0, query).any()
 
 
+@pytest.mark.parametrize("factor", [7, 11, 12])
+def test_a_query_stands_for_the_acknowledgement_of_the_packet_before_it(factor: int) -> None:
+    """Both are due in the first window: the query goes, and says that the packet was heard."""
+    radio = {**SF7, "spreading_factor": factor, "acknowledged": True, "retransmissions": 2}
+    outcome = play_town(
+        sensors(
+            radio=radio,
+            push={"kind": "periodic", "every": 600.0},
+            listening={"kind": "windows", "every": 600.0},
+        ),
+        rounds=30,
+        caller=Caller(calls={1: (0,)}),
+        period=60.0,
+    )
+    assert outcome.asked["fate"].tolist() == ["answered"]
+    assert set(outcome.packets["fate"]) == {"delivered"}
+    assert set(outcome.packets["attempt"]) == {1}
+    up, down = outcome.select(direction="up"), outcome.select(direction="down")
+    assert up["purpose"][:3].tolist() == ["report", "answer", "report"]
+    assert down["purpose"][:3].tolist() == ["query", "acknowledgement", "acknowledgement"]
+    assert down["started_at"] == pytest.approx(up["ended_at"] + 1.0)
+
+
+@pytest.mark.parametrize(
+    ("radio", "first"),
+    [
+        ({**SF7, "acknowledged": True, "retransmissions": 2}, 5.0),
+        (CC2420, 1.0),
+        ({**CC2420, "acknowledged": False, "retransmissions": 0}, 1.0),
+    ],
+    ids=["LoRa", "IEEE 802.15.4", "IEEE 802.15.4 without acknowledgements"],
+)
+def test_windows_may_open_at_another_time_than_acknowledgements_come(
+    radio: dict[str, object], first: float
+) -> None:
+    outcome = play_town(
+        sensors(
+            radio=radio,
+            push={"kind": "periodic", "every": 60.0},
+            listening={"kind": "windows", "every": 60.0, "first": first, "second": first + 1.0},
+            scale=0.01,
+        ),
+        Town(sites=2),
+        rounds=10,
+        caller=Caller(calls={1: (1,), 4: (1,), 7: (0,)}),
+        period=100.0,
+    )
+    assert outcome.asked["fate"].tolist() == ["answered"] * 3
+    assert set(outcome.packets["fate"]) == {"delivered"}
+    up, acknowledged = outcome.select(direction="up"), outcome.select(purpose="acknowledgement")
+    expected = up["ended_at"] + outcome.model.radio.ack_delay
+    if outcome.model.radio.acknowledged:
+        assert acknowledged["started_at"] == pytest.approx(expected)
+    queries = outcome.select(purpose="query")
+    carrier_sense = 0.01  # At most: the longest first wait is 2.24 ms.
+    for node, start in zip(queries["node"], queries["started_at"], strict=True):
+        waited = start - up["ended_at"][up["node"] == node] - first
+        assert waited[waited > -1e-6].min() < carrier_sense
+
+
 def test_a_query_is_given_up_when_nothing_is_heard_from_a_node_with_windows() -> None:
     # Its battery is too small for one packet.
     nodes = [{"name": "site-0", "battery": 1e-4}]
@@ -204,6 +265,14 @@ def test_the_duty_cycle_of_a_gateway_refuses_queries() -> None:
     assert outcome.gateways["refused"].tolist() == [4]
 
 
+def test_a_query_that_is_refused_leaves_the_gateway_free_at_once() -> None:
+    """The next does not wait for the answer to one that was never sent."""
+    radio = {**SF7, "gateway_duty_limit": 1e-9}
+    outcome = ask(0, 1, 2, town=Town(sites=3), radio=radio, measuring_time=5.0)
+    assert outcome.asked["fate"].tolist() == ["unavailable"] * 3
+    assert latencies(outcome.asked) == pytest.approx([0.0] * 3, abs=1e-5)
+
+
 # Patience
 
 
@@ -263,6 +332,19 @@ def test_the_answer_to_one_who_has_given_up_is_sent_all_the_same() -> None:
     assert outcome.nodes["delivered"].tolist() == [2]
 
 
+def test_an_answer_that_comes_too_late_serves_those_who_ask_later() -> None:
+    outcome = play_town(
+        sensors(radio=SF7, measuring_time=5.0, remember=1000.0),
+        rounds=40,
+        caller=Caller(calls={1: (0,), 20: (0,)}),
+        channel={"patience": 2.0},
+    )
+    assert outcome.asked["fate"].tolist() == ["late", "answered"]
+    assert latencies(outcome.asked)[1] == 0.0
+    assert outcome.asked["measured_at"][1] == pytest.approx(1.0 + DOWN + 5.0)
+    assert len(outcome.select(purpose="query")["number"]) == 1
+
+
 def test_a_query_given_up_before_it_was_sent_never_is() -> None:
     outcome = play_town(
         sensors(radio=SF7, listening={"kind": "windows", "every": 15.0}),
@@ -299,6 +381,28 @@ def test_a_budget_stops_a_query_before_it_takes_energy() -> None:
     assert outcome.trace.spent <= 2.5 * cost
     # What is left pays for hearing one more query or two, but for no answer.
     assert outcome.nodes["sent"].tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("fields", "fate"),
+    [
+        ({"battery": 0.01}, "lost"),
+        ({"radio": {**SF7, "gateway_duty_limit": 1e-9}}, "unavailable"),
+    ],
+    ids=["the node is dead", "the gateway may not send"],
+)
+def test_nobody_pays_for_energy_that_no_node_used(fields: dict[str, Any], fate: str) -> None:
+    outcome = ask(0, cost_per_joule=1000.0, measuring_energy=0.01, **fields)
+    assert outcome.asked["fate"].tolist() == [fate]
+    assert outcome.nodes["energy_receive"].tolist() == [0.0]
+    assert outcome.asked["cost"].tolist() == [0.0]
+    assert outcome.trace.spent == 0.0
+
+
+def test_an_answer_that_may_not_be_sent_is_not_paid() -> None:
+    outcome = ask(0, cost_per_joule=1000.0, radio={**SF7, "duty_limit": 1e-9})
+    assert outcome.asked["fate"].tolist() == ["unavailable"]
+    assert outcome.asked["cost"] == pytest.approx([1000.0 * RADIO.receive * DOWN])
 
 
 def test_what_is_sent_again_until_it_arrives_is_paid_too() -> None:

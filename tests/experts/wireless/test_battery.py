@@ -5,6 +5,7 @@ from math import inf, isnan
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from sparq_experts.wireless.battery import (
     CAUSES,
@@ -112,3 +113,8 @@ def test_energy_is_conserved(
         assert battery.left == pytest.approx(balance(battery), abs=1e-9 * scale)
         assert 0.0 <= battery.left <= capacity
         assert isnan(battery.died_at) or battery.died_at <= now
+
+
+def test_a_day_below_a_millisecond_is_refused() -> None:
+    with pytest.raises(ValidationError, match=r"day\n.*greater than or equal to 0\.001"):
+        Daylight(power=1.0, day=1e-11)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sparq_experts.sensors import Sensors
 from sparq_experts.wireless.checks import (
     LinkBudget,
     SensorsWarning,
@@ -16,6 +17,7 @@ from sparq_experts.wireless.checks import (
     check_duty,
     check_links,
     check_payload,
+    check_round,
     compute_duty,
     compute_links,
     describe_links,
@@ -27,6 +29,7 @@ from sparq_experts.wireless.presets import Ieee802154Cc2420, LoraSx1272Eu868
 from sparq_experts.wireless.propagation import LorasimLoss
 from sparq_sim.domain import Box, Sites
 from sparq_sim.errors import PluginError
+from sparq_sim.plugin.contract import Briefing
 
 SF7 = LoraSx1272Eu868(spreading_factor=7)
 SF12 = LoraSx1272Eu868(spreading_factor=12)
@@ -223,6 +226,30 @@ def admitted(airtime: float, period: float, limit: float, window: float) -> list
     duty = DutyCycle(limit, window)
     count = 2 * ceil(window / period) + 3
     return [duty.admit(i * period, airtime) for i in range(count)]
+
+
+# Rounds
+
+
+def test_a_round_shorter_than_a_packet_is_told_with_both_times_and_the_slowest_node() -> None:
+    airtimes = [SF7.airtime(12), SF12.airtime(12)]
+    assert airtimes == pytest.approx([0.061696, 1.482752])
+    check_round(["near", "far"], airtimes, lasting=1.483)
+    with pytest.warns(
+        SensorsWarning,
+        match=r"seconds: a round lasts 1 s, but a reading of node 'far' is on the air for 1\.483 s",
+    ):
+        check_round(["near", "far"], airtimes, lasting=1.0)
+
+
+def test_a_play_with_a_wrong_unit_of_time_is_warned_of() -> None:
+    field = Sites(np.array([[0.0]]))
+    for seconds, warned in ((0.01, True), (86_400.0, False)):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            Sensors(radio=SF7, seconds=seconds).start(Briefing(field, period=2.0))
+        told = [str(each.message) for each in caught]
+        assert any("a round lasts 0.02 s" in text for text in told) == warned
 
 
 # Batteries

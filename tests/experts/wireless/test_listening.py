@@ -33,3 +33,12 @@ def test_a_node_that_never_sleeps_has_no_wake_ups() -> None:
 def test_windows_open_one_after_the_other() -> None:
     with pytest.raises(ValidationError, match="must open after the first"):
         Windows(first=2.0, second=1.0)
+
+
+@pytest.mark.parametrize("every", [1e-12, 0.00099])
+def test_times_below_a_millisecond_are_refused(every: float) -> None:
+    with pytest.raises(ValidationError, match=r"every\n.*greater than or equal to 0\.001"):
+        Windows(every=every)
+    with pytest.raises(ValidationError, match=r"every\n.*greater than or equal to 0\.001"):
+        WakeUps(every=every, lasting=every / 2)
+    assert WakeUps(every=0.001, lasting=0.0001).share == pytest.approx(0.1)

@@ -61,7 +61,7 @@ def make_medium(gateways: int = 1, nodes: int = 1) -> Medium:
 
 
 def send_all(
-    medium: Medium, node: Node, starts: Sequence[float], airtime: float
+    medium: Medium, node: Node, starts: Sequence[float], airtime: float, payload: int = 10
 ) -> list[PacketFate]:
     """Send packets of one node, each when its time has come, and give their fates in order."""
     fates: dict[int, PacketFate] = {}
@@ -74,7 +74,7 @@ def send_all(
 
     for number, start in enumerate(starts):
         end_those_until(start)
-        packet = medium.begin_up(node, 10, start, airtime)
+        packet = medium.begin_up(node, payload, start, airtime)
         heappush(on_air, (packet.end, number, packet))
     end_those_until(np.inf)
     return [fates[number] for number in range(len(starts))]
@@ -183,6 +183,47 @@ def test_a_packet_is_read_with_the_probability_that_its_bits_are(decibels: float
     # 6 bytes of preamble, 11 of headers and checksum, 20 of payload.
     assert within_three_errors(delivered / sent, compute_success(decibels, 6 + 11 + 20), sent)
     assert outcome.nodes["lost"][0] == sent - delivered
+
+
+@pytest.mark.parametrize("decibels", [-1.5, -0.5])
+def test_an_acknowledgement_is_read_with_the_probability_that_its_11_bytes_are(
+    decibels: float,
+) -> None:
+    floor = Ieee802154Cc2420().noise_floor
+    distance = 10 ** ((0.0 - (floor + decibels) - 55.0) / 24.0)
+    outcome = play_town(
+        sensors(
+            radio={
+                "kind": "ieee802154-cc2420",
+                "retransmissions": 0,
+                "chip_sensitivity": -100.0,
+            },
+            nodes=[{"name": "site-0", "distance": distance}],
+            battery=np.inf,
+            push={"kind": "periodic", "every": 0.01},
+        ),
+        rounds=1,
+        period=15.0,
+    )
+    fates = outcome.select(purpose="acknowledgement")["fate"]
+    assert set(fates) == {"delivered", "faded"}
+    assert len(fates) > 1500
+    # 6 bytes of preamble, 5 of frame.
+    share = (fates == "delivered").mean()
+    assert within_three_errors(share, compute_success(decibels, 6 + 5), len(fates))
+    assert not within_three_errors(share, compute_success(decibels, 6 + 11), len(fates))
+
+
+def test_two_gateways_have_bit_errors_of_their_own() -> None:
+    radio, count = Ieee802154Cc2420(), 3000
+    power = radio.noise_floor - 1.0
+    once = radio.success(power, 60, "gateway")
+    assert 0.3 < once < 0.9
+    medium, node = make_medium(2), make_node(radio, power, power)
+    starts = np.arange(count, dtype=float).tolist()
+    fates = send_all(medium, node, starts, airtime=0.001, payload=60)
+    delivered = np.mean([fate is PacketFate.DELIVERED for fate in fates])
+    assert within_three_errors(float(delivered), 1 - (1 - once) ** 2, count)
 
 
 @pytest.mark.parametrize("margin", [0.5, 3.0, 10.0])

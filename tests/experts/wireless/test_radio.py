@@ -31,6 +31,7 @@ def read(**given: Any) -> Any:
         ({"capture": "best"}, "'goursaud', 'flora' or 'none'"),
         ({"overhead": -1}, "greater than or equal to 0"),
         ({"retransmissions": -1}, "greater than or equal to 0"),
+        ({"retransmissions": 101}, "retransmissions\n.*less than or equal to 100"),
     ],
 )
 def test_bad_fields_are_refused(fields: dict[str, object], reason: str) -> None:

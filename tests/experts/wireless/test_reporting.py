@@ -59,3 +59,12 @@ def test_jitter_makes_other_packets_collide_each_time() -> None:
 def test_jitter_as_long_as_the_period_is_refused() -> None:
     with pytest.raises(ValueError, match="jitter 20 s: would reach the next one, 20 s later"):
         Periodic(every=20.0, jitter=20.0)
+
+
+@pytest.mark.parametrize("every", [1e-12, 0.00099])
+def test_times_below_a_millisecond_are_refused(every: float) -> None:
+    with pytest.raises(ValidationError, match=r"every\n.*greater than or equal to 0\.001"):
+        Periodic(every=every)
+    with pytest.raises(ValidationError, match=r"every\n.*greater than or equal to 0\.001"):
+        OnDelta(every=every, delta=1.0)
+    assert Periodic(every=0.001).every == 0.001

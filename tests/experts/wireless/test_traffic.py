@@ -4,10 +4,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.random import default_rng
 
+from sparq_experts.wireless.accounts import Log
+from sparq_experts.wireless.battery import Battery
+from sparq_experts.wireless.listening import AlwaysOn
+from sparq_experts.wireless.medium import Medium, PacketFate
+from sparq_experts.wireless.node import DutyCycle, Gateway, Node
 from sparq_experts.wireless.presets import Ieee802154Cc2420, LoraSx1272Eu868
+from sparq_experts.wireless.traffic import Errand, SecondsClock, Traffic
+from sparq_sim.simulation.clock.virtual import SimClock
 from tests.experts.wireless.networks import (
     CC2420,
+    QUIET,
     SF7,
     Caller,
     Outcome,
@@ -91,6 +100,67 @@ def test_listening_before_talking_takes_a_whole_number_of_units() -> None:
     windows = 2 * CHIP.shortest_listen * (CHIP.listen - CHIP.sleep)
     sensed = outcome.nodes["energy_listen"][0] / len(sent) - windows
     assert sensed == pytest.approx(128e-6 * CHIP.listen, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("exponents", "backoffs"),
+    [((3, 5), 4), ((5, 7), 4), ((3, 3), 4), ((0, 2), 6), ((3, 5), 0)],
+    ids=str,
+)
+def test_waits_grow_from_the_first_exponent_to_the_largest_until_the_sender_gives_up(
+    exponents: tuple[int, int], backoffs: int
+) -> None:
+    """On a channel that is always busy: the sum of uniform waits, and as often 128 us to listen."""
+    low, high = exponents
+    count = 400
+    radio = CHIP.model_copy(
+        update={
+            "min_exponent": low,
+            "max_exponent": high,
+            "backoffs": backoffs,
+            "acknowledged": False,
+        }
+    )
+    lasted = [time_until_given_up(radio, seed) for seed in range(count)]
+    units = (np.array(lasted) - (backoffs + 1) * 128e-6) / 320e-6
+    assert np.allclose(units, np.round(units), atol=1e-6)
+    sizes = np.array([2 ** min(low + k, high) for k in range(backoffs + 1)])
+    assert units.min() >= -1e-6
+    assert units.max() <= (sizes - 1).sum() + 1e-6
+    error = np.sqrt(((sizes**2 - 1) / 12).sum() / count)
+    assert abs(units.mean() - ((sizes - 1) / 2).sum()) <= 3 * error
+
+
+def time_until_given_up(radio: Ieee802154Cc2420, seed: int) -> float:
+    """Have a node send while another sends without end, and give the seconds that it tries."""
+    clock = SimClock()
+    free = DutyCycle(1.0, 1.0)
+    sender, jammer = (
+        Node(
+            index,
+            f"node-{index}",
+            np.zeros((1, 1)),
+            radio,
+            Battery(1e9),
+            AlwaysOn(),
+            free,
+            up=(-80.0,),
+            down=(-80.0,),
+            gate=clock.gate(1),
+            rng=default_rng((seed, index)),
+            phase=0.0,
+        )
+        for index in range(2)
+    )
+    gateways = [Gateway(0, "gateway", free, default_rng(seed))]
+    medium = Medium(gateways, [[-60.0, -60.0]] * 2, QUIET)
+    log = Log(1.0)
+    medium.begin_up(jammer, 10, 0.0, 1e6)
+    traffic = Traffic(SecondsClock(clock, 1.0), medium, gateways, log)
+    fate = clock.run(traffic.send_up(sender, Errand("report", 10)))
+    assert fate is PacketFate.CHANNEL_BUSY
+    assert len(log.packets) == 1
+    return float(clock.now)
 
 
 # Acknowledgements
