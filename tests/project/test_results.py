@@ -481,6 +481,8 @@ def test_the_demo_of_the_readme_agrees_with_plays_of_now(tmp_path: Path) -> None
 @pytest.mark.filterwarnings(
     "ignore::sparq_sim.optimizers.shared.prior.PriorWarning"
 )  # Which is studied.
+# Studies of what loss and class C do have nodes out of reach, and nodes that die.
+@pytest.mark.filterwarnings("ignore::sparq_experts.wireless.checks.SensorsWarning")
 @pytest.mark.parametrize(
     "name",
     [
