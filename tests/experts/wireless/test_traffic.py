@@ -12,7 +12,8 @@ from sparq_experts.wireless.listening import AlwaysOn
 from sparq_experts.wireless.medium import Medium, PacketFate
 from sparq_experts.wireless.node import DutyCycle, Gateway, Node
 from sparq_experts.wireless.presets import Ieee802154Cc2420, LoraSx1272Eu868
-from sparq_experts.wireless.traffic import Errand, SecondsClock, Traffic
+from sparq_experts.wireless.seconds_clock import SecondsClock
+from sparq_experts.wireless.traffic import Errand, Traffic
 from sparq_sim.simulation.clock.virtual import SimClock
 from tests.experts.wireless.networks import (
     CC2420,
