@@ -50,14 +50,18 @@ FATES = (
 """What can become of a packet, in the order in which it is shown; others follow by name."""
 PHASES = {
     "asleep": "waits until the node listens",
-    "queue": "waits for the gateway to send",
+    "queue": "waits for the gateway or a busy node",
     "backoff": "backs off",
     "measure": "the node measures",
     "downlink": "downlink",
     "uplink": "uplink",
     "lost": "packet lost",
 }
-"""Phases in the life of a query, in the order in which they are drawn, and what they are called."""
+"""Phases in the life of a query, in the order in which they are drawn, and what they are called.
+
+In the queue, a query waits for the gateway's transmitter, for a node that is busy, or until a
+wake-up or window is over in which the gateway was not free.
+"""
 
 
 @dataclass(frozen=True, eq=False)
