@@ -198,7 +198,10 @@ class Traffic:
             await node.incoming
         node.rest(clock.now)
         # Whatever comes says that the gateway has heard the node.
-        return node.received > received
+        has_come = node.received > received
+        if has_come and node.windows and now >= node.windows[0][0] - SLACK:
+            node.windows = ()  # It came in the first window: the second stays closed.
+        return has_come
 
     async def send_down(
         self, gateway: Gateway, node: Node, errand: Errand, attempt: int

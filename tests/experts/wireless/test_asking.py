@@ -139,6 +139,8 @@ def test_a_query_stands_for_the_acknowledgement_of_the_packet_before_it(factor: 
     assert up["purpose"][:3].tolist() == ["report", "answer", "report"]
     assert down["purpose"][:3].tolist() == ["query", "acknowledgement", "acknowledgement"]
     assert down["started_at"] == pytest.approx(up["ended_at"] + 1.0)
+    # The second window stays closed, so the answer follows the query at once.
+    assert up["started_at"][1] == pytest.approx(down["ended_at"][0])
 
 
 @pytest.mark.parametrize(
