@@ -111,6 +111,7 @@ def pairs() -> list[Pair | partial[Row]]:
             play_network,
             sizes=(ROUNDS // 4, ROUNDS),
             most=1.1,
+            repetitions=3,
         ),
     ]
 
