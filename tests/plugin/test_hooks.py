@@ -27,6 +27,7 @@ from sparq_sim import (
     play,
 )
 from sparq_sim.arrays import Point, Points, Values
+from sparq_sim.domain import Sites
 from sparq_sim.errors import HookError
 from sparq_sim.messages import Reply
 from sparq_sim.plugin import registry as plugins
@@ -445,10 +446,11 @@ def test_no_plug_in_that_comes_with_it_has_a_misspelt_hook() -> None:
         if not any(field.is_required() for field in model.model_fields.values()):
             agent = model().start(briefing, np.random.default_rng(0))
             assert not list(find_near_misses(agent, AGENT_HOOKS)), name
+    sites = Briefing(Sites([[0.0], [1.0]]))  # A sensor network has its nodes there.
     for name in plugins.list_names("expert"):
         expert = plugins.load("expert", name)
         if not any(field.is_required() for field in expert.model_fields.values()):
-            assert not list(find_near_misses(expert().start(briefing), EXPERT_HOOKS)), name
+            assert not list(find_near_misses(expert().start(sites), EXPERT_HOOKS)), name
     for name in plugins.list_names("environment"):
         world = plugins.load("environment", name)
         if not any(field.is_required() for field in world.model_fields.values()):
