@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+from pydantic import (
+    Field,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    field_validator,
+    model_validator,
+)
 
 from sparq_experts.wireless.battery import AnyHarvest
 from sparq_experts.wireless.listening import AlwaysOn, AnyListening, Windows
@@ -18,7 +25,7 @@ from sparq_experts.wireless.presets import AnyRadio, LoraSx1272Eu868
 from sparq_experts.wireless.propagation import AnyPathLoss, CastaliaLoss, OuluLoss, PathLoss
 from sparq_experts.wireless.reporting import AnyReporting
 from sparq_sim.domain import Domain
-from sparq_sim.fields import Amount, Positive, Quantity
+from sparq_sim.fields import Amount, Positive, Quantity, is_number
 from sparq_sim.plugin.contract import Answering, Briefing, Expert
 
 __all__ = ["Sensors"]
@@ -92,6 +99,13 @@ class Sensors(Expert):
     arrives, on top of the channel's cost."""
     ends_when_dead: Literal["first"] | Annotated[float, Field(gt=0, le=1)] | None = None
     """Ends the play when the `first` node is dead, or a share of them; by default never."""
+
+    @field_validator("ends_when_dead", mode="before")
+    @classmethod
+    def _first_or_share(cls, given: Any) -> Any:
+        if given in (None, "first") or (is_number(given) and 0 < given <= 1):
+            return given
+        raise ValueError(f'should be "first", or a share above 0 and at most 1, not {given!r}')
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

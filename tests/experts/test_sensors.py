@@ -432,3 +432,12 @@ def test_a_seed_out_of_range_is_refused_by_its_name(seed: int) -> None:
 def test_retransmissions_need_acknowledgements() -> None:
     with pytest.raises(ValidationError, match=r"retransmissions = 2 without acknowledgements"):
         sensors(radio={**SF7, "retransmissions": 2})
+
+
+@pytest.mark.parametrize("given", [2, 0, "last", True, -0.5])
+def test_when_a_play_ends_is_the_first_death_or_a_share(given: object) -> None:
+    with pytest.raises(
+        ValidationError, match=r'should be "first", or a share above 0 and at most'
+    ) as told:
+        Sensors.model_validate({"ends_when_dead": given})
+    assert told.value.error_count() == 1

@@ -10,6 +10,7 @@ import pytest
 from matplotlib.container import ErrorbarContainer
 
 from sparq_sim.analysis.summary import spread
+from sparq_sim.errors import SparqError
 from sparq_sim.report.data import ChartData
 from sparq_sim.report.gather import gather
 from sparq_sim.report.print import draw, kinds
@@ -42,6 +43,16 @@ def _points(data: ChartData, kind: str) -> Mapping[str, int]:
 def test_regret_is_drawn_against_meters_that_are_not_always_the_same(material: ChartData) -> None:
     assert "by-net_energy" in kinds(material)
     assert "by-net_alive" not in kinds(material)
+
+
+def test_a_meter_that_is_always_the_same_is_refused_with_the_reason(material: ChartData) -> None:
+    with pytest.raises(SparqError, match=r"^net_alive is the same for all optimizers and settings"):
+        draw(material, "by-net_alive")
+
+
+def test_a_misspelt_meter_is_told_with_another_figure_of_its_sort(material: ChartData) -> None:
+    with pytest.raises(SparqError, match=r"'by-net_enrgy': did you mean 'by-net_energy'"):
+        draw(material, "by-net_enrgy")
 
 
 def test_each_optimizer_has_a_point_for_each_setting(material: ChartData) -> None:

@@ -20,6 +20,7 @@ __all__ = [
     "SensorsWarning",
     "check_battery",
     "check_duty",
+    "check_gateways",
     "check_links",
     "check_payload",
     "check_round",
@@ -174,6 +175,21 @@ def check_links(links: Sequence[LinkBudget], *, asked: bool = True) -> None:
             f"nodes that reach a gateway but cannot hear it: {len(deaf)} of {len(links)}, with "
             f"downlink margins of {told}. Raise radio.gateway_power, or let nodes report without "
             "being asked"
+        )
+
+
+def check_gateways(names: Sequence[str], margins: Sequence[float]) -> None:
+    """Warn of gateways that hear no node.
+
+    Args:
+        names: Of the gateways.
+        margins: By how much the best node at each exceeds the sensitivity, in dB.
+    """
+    useless = [f"{n!r} ({m:+.1f} dB)" for n, m in zip(names, margins, strict=True) if m < 0]
+    if useless:
+        _warn(
+            f"gateways that hear no node, by the margin of the best: {_join(useless)}. Move them "
+            "nearer, or leave them out"
         )
 
 

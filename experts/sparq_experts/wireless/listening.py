@@ -61,7 +61,8 @@ class WakeUps(Model):
     every: Annotated[Period, Quantity("s")]
     """From one wake-up to the next, in seconds."""
     lasting: Annotated[Positive, Quantity("s")]
-    """How long a node listens at each, in seconds."""
+    """How long a node listens at each, in seconds; longer where its radio needs longer to notice
+    a packet, as at a high spreading factor."""
 
     @model_validator(mode="after")
     def _sleeps(self) -> Self:
@@ -71,6 +72,16 @@ class WakeUps(Model):
                 'listen for less, or take kind = "always"'
             )
         return self
+
+    def lengthen(self, shortest: float) -> WakeUps:
+        """Return the same wake-ups, long enough for a radio to notice a packet.
+
+        Args:
+            shortest: What the radio needs for that, in seconds.
+        """
+        if shortest <= self.lasting:
+            return self
+        return self.model_copy(update={"lasting": min(shortest, self.every)})
 
     @property
     def share(self) -> float:

@@ -170,6 +170,8 @@ class Node:
 
     def __post_init__(self) -> None:
         radio = self.radio
+        if isinstance(self.listening, WakeUps):
+            self.listening = self.listening.lengthen(radio.shortest_listen)
         self.draws = self.rest_draws = find_rest_draws(radio, self.listening)
         # Looked up once, not for each packet.
         self.send_draws = (("send", radio.send_draw),)
@@ -248,6 +250,7 @@ def find_rest_draws(radio: Radio, listening: AnyListening) -> Draws:
     match listening:
         case AlwaysOn():
             return (("listen", radio.listen),)
-        case WakeUps(share=share):
+        case WakeUps():
+            share = listening.lengthen(radio.shortest_listen).share
             return (("sleep", (1 - share) * radio.sleep), ("listen", share * radio.listen))
     return (("sleep", radio.sleep),)

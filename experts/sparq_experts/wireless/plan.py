@@ -15,6 +15,7 @@ from sparq_experts.wireless.battery import Battery
 from sparq_experts.wireless.checks import (
     check_battery,
     check_duty,
+    check_gateways,
     check_links,
     check_payload,
     check_round,
@@ -212,6 +213,9 @@ def _check(plan: NetworkPlan, rounds: int | None) -> None:
     """Refuse or warn of what cannot work, with the numbers."""
     model, names, radios = plan.model, plan.places.names, plan.radios
     check_links(compute_links(plan.places, plan.losses, radios))
+    heard = np.array([radio.transmit_power - radio.sensitivity("gateway") for radio in radios])
+    margins = (heard[:, None] - plan.losses).max(axis=0)
+    check_gateways(plan.places.gateway_names, margins.tolist())
     for name, radio in zip(names, radios, strict=True):
         check_payload(max(model.payload, model.query_payload), radio, name)
     airtimes = [radio.airtime(model.payload) for radio in radios]

@@ -18,7 +18,7 @@ from sparq_sim.report.network import NetworkData, read_stored_networks
 from sparq_sim.report.print.curves import cost_panel, regret_panels, series_panels
 from sparq_sim.report.print.layout import lay_out
 from sparq_sim.report.print.marks import Lines
-from sparq_sim.report.print.meters import BY, list_meters, meter_panel
+from sparq_sim.report.print.meters import BY, is_constant, list_meters, meter_panel
 from sparq_sim.report.print.network import draw_network
 from sparq_sim.report.print.style import UNDATED, apply_style, need_matplotlib
 from sparq_sim.report.print.sweeps import draw_heat_maps, sweep_panels
@@ -125,8 +125,13 @@ def draw(
         raise SparqError(f"a figure must be from 1 to 30 inches wide, not {width!r}")
     data = _chart_data(study)
     if kind not in (known := {*KINDS, *_series_by_kind(data), *_meters_by_kind(data)}):
-        hint = did_you_mean(kind, known)
-        raise SparqError(f"no kind of figure is called {kind!r}: {hint}")
+        if kind.startswith(BY) and is_constant(data, kind.removeprefix(BY)):
+            raise SparqError(
+                f"{kind.removeprefix(BY)} is the same for all optimizers and settings, so that "
+                "regret cannot be drawn against it; compare more of them"
+            )
+        alike = {each for each in known if each.startswith(BY) == kind.startswith(BY)}
+        raise SparqError(f"no kind of figure is called {kind!r}: {did_you_mean(kind, alike)}")
     if not data.found:
         raise SparqError("there is no finished play to draw; run the study first")
     if optimizer is not None and kind != "network":

@@ -19,7 +19,7 @@ from sparq_sim.study.settings import Setting, format_value, shorten_paths
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["BY", "list_meters", "meter_panel"]
+__all__ = ["BY", "is_constant", "list_meters", "meter_panel"]
 
 BY = "by-"
 """What the kind of figure begins with, before the name of the meter."""
@@ -50,6 +50,17 @@ def list_meters(data: ChartData) -> list[str]:
         name: [_read(each, name).mean for each in data.summaries] for name in (*names, *_OTHERS)
     }
     return [name for name, means in found.items() if len(set(filter(isfinite, means))) > 1]
+
+
+def is_constant(data: ChartData, name: str) -> bool:
+    """Return whether a name is that of a meter which is the same in all rows.
+
+    Args:
+        data: What is drawn.
+        name: As `list_meters` would list it.
+    """
+    known = {*_OTHERS, *(meter for each in data.summaries for meter in each.meters)}
+    return name in known and name not in list_meters(data)
 
 
 def meter_panel(data: ChartData, meter: str, lines: Lines) -> Panel:

@@ -15,6 +15,7 @@ from sparq_experts.wireless.checks import (
     SensorsWarning,
     check_battery,
     check_duty,
+    check_gateways,
     check_links,
     check_payload,
     check_round,
@@ -286,3 +287,12 @@ def test_warnings_are_told_as_of_the_code_that_checks() -> None:
         warnings.simplefilter("always")
         check_battery(["a"], [1.0], [1.0], until=60.0, seconds=1.0)
     assert caught[0].filename == __file__
+
+
+def test_gateways_that_hear_no_node_are_told_with_their_margins() -> None:
+    with pytest.warns(SensorsWarning, match=r"hear no node.*'far' \(-12\.3 dB\)\. Move"):
+        check_gateways(["near", "far"], [3.0, -12.34])
+
+
+def test_gateways_that_hear_a_node_are_not_warned_of() -> None:
+    check_gateways(["near"], [0.0])

@@ -42,3 +42,10 @@ def test_times_below_a_millisecond_are_refused(every: float) -> None:
     with pytest.raises(ValidationError, match=r"every\n.*greater than or equal to 0\.001"):
         WakeUps(every=every, lasting=every / 2)
     assert WakeUps(every=0.001, lasting=0.0001).share == pytest.approx(0.1)
+
+
+def test_wake_ups_are_long_enough_to_notice_a_packet() -> None:
+    wake_ups = WakeUps(every=600.0, lasting=0.1)
+    assert wake_ups.lengthen(0.05) == wake_ups
+    assert wake_ups.lengthen(0.16384).lasting == 0.16384
+    assert wake_ups.lengthen(1e6).lasting == 600.0

@@ -10,7 +10,7 @@ from numpy.random import default_rng
 
 from sparq_experts.wireless.battery import Battery
 from sparq_experts.wireless.listening import AlwaysOn, AnyListening, WakeUps, Windows
-from sparq_experts.wireless.node import DutyCycle, Gateway, Node
+from sparq_experts.wireless.node import DutyCycle, Gateway, Node, find_rest_draws
 from sparq_experts.wireless.presets import LoraSx1272Eu868
 from sparq_sim.simulation.clock.virtual import SimClock
 
@@ -165,3 +165,12 @@ def test_a_gateway_is_taken_until_the_answer_is_due() -> None:
     assert not gateway.is_taken(5.0)
     gateway.sending = True
     assert gateway.is_taken(6.0)
+
+
+def test_a_node_at_a_high_spreading_factor_listens_longer_at_each_wake_up() -> None:
+    wake_ups = WakeUps(every=600.0, lasting=0.1)
+    slow = LoraSx1272Eu868(spreading_factor=12)
+    (_, _), (cause, power) = find_rest_draws(slow, wake_ups)
+    assert cause == "listen"
+    assert power == pytest.approx(slow.listen * slow.shortest_listen / 600.0)
+    assert slow.shortest_listen == pytest.approx(0.16384)
