@@ -19,7 +19,7 @@ Tables = dict[str, dict[str, Any]]
 def make_accounts(
     nodes: int = 12, *, source: str = "sensors", name: str = "node ", mains: int = 1, dead: int = 2
 ) -> Tables:
-    """Give the tables of a network in which the last nodes are on mains, and the first dead.
+    """Return the tables of a network in which the last nodes are on mains, and the first dead.
 
     Args:
         nodes: How many there are.
@@ -97,7 +97,7 @@ def make_accounts(
 
 
 def make_network(nodes: int = 12, **fields: Any) -> NetworkData:
-    """Give the network of `make_accounts`."""
+    """Return the network of `make_accounts`."""
     (network,), notes = read_networks(make_accounts(nodes, **fields))
     assert not notes
     return network

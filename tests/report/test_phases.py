@@ -94,7 +94,7 @@ PHASES: dict[str, Any] = {
 
 
 def found(phases: dict[str, Any], shown: list[bool], **nodes: Any) -> list[tuple[Any, ...]]:
-    """Give journey, phase and start of what is found."""
+    """Return journey, phase and start of what is found."""
     accounts = {**make_accounts(2, dead=0), "sensors/phases": phases}
     accounts["sensors/nodes"] |= nodes
     networks, notes = read_networks(accounts)

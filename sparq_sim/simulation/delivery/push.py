@@ -37,12 +37,12 @@ def push(connection: Connection, request: Request, given: object) -> None:
     if request.process is None and not request.drawn.transit:
         # What takes no time arrives at once: the commonest reading, in half the time.
         connection.service.arrive(request, examine(given, len(request.drawn.rows), now))
-        return
-    process = clock.start(_travel(connection, request, given))
-    if is_new:
-        request.process = process
-        if (patience := connection.channel.patience) < inf:
-            connection.limit(request, now + patience)
+    else:
+        process = clock.start(_travel(connection, request, given))
+        request.process = process if is_new else request.process
+    # A loss is noticed when patience ends.
+    if is_new and request.open and (patience := connection.channel.patience) < inf:
+        connection.limit(request, now + patience)
 
 
 def _admit(connection: Connection, request: Request, now: float) -> bool:

@@ -218,7 +218,7 @@ def count_fates(fates: Column) -> dict[str, int]:
 
 
 def sent_by(outcome: Outcome) -> list[tuple[dict[str, Any], dict[str, Column]]]:
-    """Give the row of each node and gateway, with its packets."""
+    """Return the row of each node and gateway, with its packets."""
     packets, nodes, gateways = outcome.packets, outcome.nodes, outcome.gateways
     up = packets["direction"] == "up"
     found = []
