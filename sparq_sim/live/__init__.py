@@ -1,0 +1,1 @@
+"""Live play: an optimizer steers real things, by real time."""

@@ -1,0 +1,1 @@
+"""Doors to real things: the wire format, and peers over HTTP, programs and MQTT."""

@@ -1,0 +1,76 @@
+"""The past of a play that was interrupted: what is known of it, to go on from there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sparq_sim.domain import Box
+from sparq_sim.messages import Move, Query
+from sparq_sim.simulation.delivery.request import Rows
+from sparq_sim.simulation.records import Record, Turn
+
+__all__ = ["OpenAsk", "Past", "Thought"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Thought:
+    """What an agent was told and asked, and the move that it made. Times are in clock units."""
+
+    now: float
+    """When it was asked."""
+    heard: tuple[Record, ...]
+    """What it was told before it was asked, in this order."""
+    move: Move
+    """What it did."""
+    at: float
+    """When that was carried out."""
+    round: int
+    """The number of the round in which it was carried out."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenAsk:
+    """A request that was sent, and whose end is not known."""
+
+    query: Query
+    """What was asked, of whom and when."""
+    rows: Rows
+    """Which of its points."""
+    attempt: int
+    """Which attempt it was, from 1."""
+    asker: str
+    """Who asked: the agent or an expert."""
+    path: str
+    """Through whom it was asked."""
+    round: int
+    """The round in which it was sent."""
+    cost: float
+    """What it costs, in units of the budget."""
+    key: str
+    """What names the request in all the world."""
+
+
+@dataclass(slots=True, eq=False)
+class Past:
+    """What happened in a play until it was interrupted."""
+
+    turns: list[Turn] = field(default_factory=list)
+    """Its rounds."""
+    records: list[Record] = field(default_factory=list)
+    """What became of each request, in the order in which it was known."""
+    superseded: set[Record] = field(default_factory=set)
+    """Records of attempts that another attempt follows."""
+    thoughts: list[Thought] = field(default_factory=list)
+    """What the agent was told and did."""
+    open: list[OpenAsk] = field(default_factory=list)
+    """Requests whose end is not known."""
+    spent: float = 0.0
+    """What was spent in all."""
+    now: float = 0.0
+    """When it was interrupted, in clock units."""
+    own_queries: int = 0
+    """How many queries were opened by sources, and not by the agent."""
+    bounds: Box | None = None
+    """Within which moves had to lie, where the bounds were changed."""
+    ended: str | None = None
+    """Why the play ended, if it did."""
