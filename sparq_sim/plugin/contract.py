@@ -1,8 +1,9 @@
 """The plug-in contract: all that the author of a plug-in derives from, implements or is handed.
 
-| derive from | and define | which returns | which has |
+| derive from | and define | which gives | which has |
 |---|---|---|---|
 | `Environment` | `start(rng)` | a `Landscape` | `domain`, `rewards`, `best` |
+| `SteeredEnvironment` | `connect(rng)` | `Steered` | `domain`, `apply`, `make_safe`, … |
 | `Expert` | `answer(query, world)`, or `start(briefing)` | `Answering` | `answer` |
 | `Optimizer` | `start(briefing, rng)` | an `Agent` | `ask`, `tell` |
 
@@ -31,6 +32,7 @@ from sparq_sim.plugin.expert import (
 )
 from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.optimizer import Agent, Asks, Belief, Believing, Optimizer
+from sparq_sim.plugin.steered import SafeMoment, Steered, SteeredEnvironment
 
 __all__ = [
     "Access",
@@ -51,7 +53,10 @@ __all__ = [
     "Model",
     "Observing",
     "Optimizer",
+    "SafeMoment",
     "SourceTerms",
+    "Steered",
+    "SteeredEnvironment",
     "WithCellCount",
     "WithGaps",
     "World",

@@ -147,6 +147,8 @@ class Environment(Model):
                     return 0.5 + 0.3 * np.sin(2 * np.pi * time / self._duration + self._phase)
     """
 
+    is_real: ClassVar[bool] = False
+    """Whether it is something real, which can be reached in real time only."""
     level_evaluations: ClassVar[int] = 10_000
     """How many points reference levels may evaluate; more, where a point costs next to nothing."""
 

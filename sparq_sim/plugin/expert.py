@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.random import Generator
@@ -67,6 +67,14 @@ class World(Protocol):
     @property
     def domain(self) -> Domain:
         """Where points may lie."""
+
+    @property
+    def key(self) -> str:
+        """What names the query at hand in all the world; empty where there is none.
+
+        It is the same where the query is sent once more, by a retry or after a crash, so that a
+        service which honours it does nothing twice.
+        """
 
     def rewards(self, points: Points, time: float) -> Values:
         """Return the noise-free reward at each row of *points*.
@@ -317,6 +325,9 @@ class Expert(Model):
                     then = max(0.0, world.clock.now - self.lag)
                     return Estimate(world.rewards(query.points, then), measured_at=then)
     """
+
+    is_real: ClassVar[bool] = False
+    """Whether it is something real, which can be reached in real time only."""
 
     def check_play(self, until: float) -> None:
         """Raise an error if the expert cannot answer until then; by default, never.

@@ -29,11 +29,13 @@ from sparq_sim.plugin.environment import (
 from sparq_sim.plugin.expert import Accounting, Answering, Broadcasting, Expert, Metered
 from sparq_sim.plugin.frames import describe_error
 from sparq_sim.plugin.optimizer import Agent, Believing, Optimizer
+from sparq_sim.plugin.steered import Steered
 
 __all__ = [
     "AGENT_HOOKS",
     "EXPERT_HOOKS",
     "LANDSCAPE_HOOKS",
+    "STEERED_HOOKS",
     "Hook",
     "NearMissWarning",
     "Readings",
@@ -83,14 +85,16 @@ def _hooks_of(protocol: type, *, optional: bool = False) -> Iterator[Hook]:
 
 
 def _read_hooks(required: type, *optional: type) -> tuple[Hook, ...]:
-    return (
-        *_hooks_of(required),
-        *(hook for each in optional for hook in _hooks_of(each, optional=True)),
-    )
+    needed = tuple(_hooks_of(required))
+    names = {hook.name for hook in needed}
+    more = (hook for each in optional for hook in _hooks_of(each, optional=True))
+    return (*needed, *(hook for hook in more if hook.name not in names))
 
 
-LANDSCAPE_HOOKS = _read_hooks(Landscape, Observing, WithGaps, Coarsening, WithCellCount)
+LANDSCAPE_HOOKS = _read_hooks(Landscape, Observing, WithGaps, Coarsening, WithCellCount, Steered)
 """By which a started environment is used."""
+STEERED_HOOKS = _read_hooks(Steered)
+"""By which a system is used that can only be tried."""
 EXPERT_HOOKS = _read_hooks(Answering, Broadcasting, Metered, Accounting)
 """By which a started expert is used."""
 AGENT_HOOKS = _read_hooks(Agent, Believing)

@@ -59,7 +59,7 @@ class AgentDriver:
         Args:
             record: The record of a reply.
         """
-        self._recorder.records.append(record)
+        self._recorder.add(record)
         if record.heard:
             self._inbox.append(record)
             if self._stir is not None:

@@ -18,6 +18,7 @@ from numpy.random import Generator
 from sparq_sim.errors import LiveOnlyError, PluginError
 from sparq_sim.plugin.environment import Environment, Landscape
 from sparq_sim.plugin.frames import describe_error
+from sparq_sim.plugin.steered import Steered
 from sparq_sim.simulation.blas import one_thread
 from sparq_sim.simulation.randomness import Streams
 
@@ -120,7 +121,10 @@ class Resources:
     async def _start_landscape(self, environment: Environment, rng: Generator) -> Landscape:
         who = f"environment {type(environment).__name__}"
         with one_thread(), note_failed_start(who):
-            landscape: Landscape = await self.enter(who, environment.start(rng))
+            started = environment.start(rng)
+            # What is only simulated is entered at once; what is real may have to connect.
+            may_await = isinstance(started, Steered)
+            landscape: Landscape = await self.enter(who, started, may_await=may_await)
         return landscape
 
     async def close(self, error: BaseException | None = None) -> None:
@@ -254,7 +258,12 @@ def open_landscape(
 
     Raises:
         PluginError: If `start` returns what cannot be entered, or it cannot be closed.
+        LiveOnlyError: If the environment is real.
     """
+    if environment.is_real:
+        raise LiveOnlyError(
+            f"environment {type(environment).__name__} is real: it is reached by live play only"
+        )
     chance = Streams(seed, replication).generator("environment") if rng is None else rng
     resources = Resources()
     landscape = run_at_once(resources._start_landscape(environment, chance))

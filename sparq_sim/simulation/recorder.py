@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparq_sim.arrays import Points
-from sparq_sim.messages import Answer, Failure, Notes, Query
-from sparq_sim.simulation.records import Record, Turn, arrival_order
+from sparq_sim.messages import AGENT_NAME, REWARD, Answer, Failure, Notes, Query
+from sparq_sim.simulation.journaling import Journaling
+from sparq_sim.simulation.records import Fate, Record, Turn, arrival_order
 from sparq_sim.simulation.trace import METER, NOTE, WALL, Columns, Trace
 
 __all__ = ["Recorder"]
@@ -21,14 +22,16 @@ class Recorder:
 
     Args:
         coordinates: The names of the coordinates of a point, which become columns.
+        journal: Writes down each record as it comes; by default nobody does.
 
     Raises:
         ValueError: If traces have a column of that name already.
     """
 
-    def __init__(self, coordinates: Sequence[str]) -> None:
+    def __init__(self, coordinates: Sequence[str], journal: Journaling | None = None) -> None:
+        self._journal = journal
         self._coordinates = tuple(coordinates)
-        columns = _round_columns([], ()).keys() | _reply_columns([], set(), ()).keys()
+        columns = _round_columns([], (), ()).keys() | _reply_columns([], set(), ()).keys()
         if taken := [c for c in coordinates if c in columns or c.startswith((NOTE, METER))]:
             raise ValueError(f"traces have a column {taken[0]!r}; call the coordinate otherwise")
         self.turns: list[Turn] = []
@@ -37,6 +40,15 @@ class Recorder:
         """What became of each request, in the order in which it was known."""
         self.superseded: set[Record] = set()
         """Records of attempts that another attempt follows, so that nobody hears of them."""
+        self.add: Callable[[Record], None] = (
+            self.records.append if journal is None else self._add_to_journal
+        )
+        """Appends what became of a request."""
+
+    def _add_to_journal(self, record: Record, *, superseded: bool = False) -> None:
+        self.records.append(record)
+        assert self._journal is not None
+        self._journal.reply(record, superseded=superseded, at=record.reply.arrived_at)
 
     def keep_superseded(self, record: Record) -> None:
         """Append what became of an attempt that another attempt follows.
@@ -44,8 +56,11 @@ class Recorder:
         Args:
             record: How the attempt ended.
         """
-        self.records.append(record)
         self.superseded.add(record)
+        if self._journal is None:
+            self.records.append(record)
+        else:
+            self._add_to_journal(record, superseded=True)
 
     def trace(
         self, *, ended: str, spent: float, accounts: Mapping[str, Columns] | None = None
@@ -58,7 +73,7 @@ class Recorder:
             accounts: Tables that experts leave, by `<expert>/<table>`.
         """
         return Trace(
-            rounds=_round_columns(self.turns, self._coordinates),
+            rounds=_round_columns(self.turns, self._coordinates, self.records),
             replies=_reply_columns(self.records, self.superseded, self._coordinates),
             coordinates=self._coordinates,
             ended=ended,
@@ -67,8 +82,14 @@ class Recorder:
         )
 
 
-def _round_columns(turns: Sequence[Turn], coordinates: Sequence[str]) -> Columns:
+def _round_columns(
+    turns: Sequence[Turn], coordinates: Sequence[str], records: Sequence[Record]
+) -> Columns:
     rewards = np.array([turn.reward for turn in turns], dtype=float)
+    if np.isnan(rewards).any():
+        observed = _observed_rewards(records)
+        told = [observed.get(turn.round, np.nan) if turn.moved else np.nan for turn in turns]
+        rewards = np.where(np.isnan(rewards), told, rewards)
     best = np.array([turn.best for turn in turns], dtype=float)
     points = np.array([turn.point for turn in turns], dtype=float)
     points = points.reshape(len(turns), len(coordinates))
@@ -85,6 +106,18 @@ def _round_columns(turns: Sequence[Turn], coordinates: Sequence[str]) -> Columns
         WALL: np.array([turn.wall for turn in turns], dtype=float),
         **_note_columns([turn.notes for turn in turns]),
         **_note_columns([turn.meters for turn in turns], METER),
+    }
+
+
+def _observed_rewards(records: Sequence[Record]) -> dict[int, float]:
+    """Return what was observed of the points played, by round, where nobody knows more."""
+    return {
+        record.reply.query.id: float(record.reply.values[0])
+        for record in records
+        if isinstance(record.reply, Answer)
+        and record.reply.query.source == REWARD
+        and record.asker == AGENT_NAME
+        and record.fate == Fate.ANSWERED
     }
 
 

@@ -33,7 +33,7 @@ class Fate(StrEnum):
     UNAVAILABLE = "unavailable"
     """The source said that it knows nothing there."""
     UNANSWERED = "unanswered"
-    """It was still on its way when the play ended."""
+    """It was still on its way when the play ended or was interrupted."""
     DUPLICATE = "duplicate"
     """A second answer to what was answered already."""
     STRAY = "stray"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from math import isfinite, nan
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from sparq_sim.errors import PluginError
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.plugin.environment import Landscape, Observing, WithGaps
 from sparq_sim.plugin.expert import World
+from sparq_sim.plugin.steered import Steered
 
 __all__ = ["Reward"]
 
@@ -28,10 +29,16 @@ class Reward:
         self._landscape = landscape
         self._environment = environment
         self._is_observed_as_judged = not isinstance(landscape, Observing | WithGaps)
+        self._steered = landscape if isinstance(landscape, Steered) else None
         self._judged: tuple[Points, float, Values] | None = None
 
     async def answer(self, query: Query, world: World) -> Estimate:
-        """Return the reward of now, with the world's own noise if it has any."""
+        """Return the reward of now, with the world's own noise if it has any.
+
+        Where a system can only be tried, this is what tries it.
+        """
+        if self._steered is not None:
+            return await self._steered.apply(query, world)
         judged, self._judged = self._judged, None
         if judged is not None and judged[0] is query.points and judged[1] == world.clock.now:
             return Estimate(judged[2])
@@ -44,9 +51,14 @@ class Reward:
             points: The point that was played: (1, d).
             time: When, in clock units.
 
+        Returns:
+            Both; NaN where a system can only be tried, so that nobody knows them.
+
         Raises:
             PluginError: The environment gives what is no reward.
         """
+        if self._steered is not None:
+            return nan, nan
         rewards = np.asarray(self._landscape.rewards(points, time), dtype=float)
         if self._is_observed_as_judged:  # Kept for the answer about just this point.
             self._judged = points, time, rewards

@@ -53,6 +53,11 @@ class LentClock:
         """The present moment."""
         return self._clock.now
 
+    @property
+    def seconds(self) -> float | None:
+        """How long a clock unit lasts, in seconds; None in virtual time."""
+        return self._clock.seconds
+
     def until(self, moment: float, order: Order = ARRIVAL) -> Awaitable[None]:
         """Wait until *moment*."""
         if self.forgotten > _MOST_FORGOTTEN:

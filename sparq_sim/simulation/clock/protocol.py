@@ -85,6 +85,10 @@ class Clock(Protocol):
     def now(self) -> float:
         """The present moment; a play begins at 0."""
 
+    @property
+    def seconds(self) -> float | None:
+        """How long a clock unit lasts, in seconds; None in virtual time."""
+
     def until(self, moment: float, order: Order = ARRIVAL) -> Awaitable[None]:
         """Wait until a moment.
 

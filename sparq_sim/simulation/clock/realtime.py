@@ -185,6 +185,11 @@ class LiveClock(RoundedClock):
         """The present moment."""
         return self._time.now
 
+    @property
+    def seconds(self) -> float:
+        """How long a clock unit lasts, in seconds."""
+        return self._time.seconds
+
     async def until(self, moment: float, order: Order = ARRIVAL) -> None:
         """Wait until *moment*."""
         self.stirs += 1

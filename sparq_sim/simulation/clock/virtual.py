@@ -194,6 +194,8 @@ class SimClock(RoundedClock):
 
     now = property(attrgetter("agenda._now"), doc="The present moment, in clock units.")
     # In C, because nothing is read more often in a round.
+    seconds: float | None = None
+    """How long a clock unit lasts, in seconds; None, because no real time passes."""
 
     @types.coroutine
     def until(self, moment: float, order: Order = ARRIVAL) -> Generator[simpy.Event, Any, None]:

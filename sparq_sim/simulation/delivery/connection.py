@@ -81,6 +81,8 @@ class Connection:
             context.in_flight[request] = None
             deadline = now + self.channel.patience
             world = QueryWorld(self, request)
+            if context.journal is not None:
+                context.journal.ask(request, at=now, key=world.key)
             serving = self.service.carry(request, world, deadline=deadline)
             request.process = context.clock.start(serving)
             if deadline < inf:

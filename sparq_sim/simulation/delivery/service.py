@@ -44,6 +44,7 @@ class Service:
         self._source = source
         self._channel = channel
         self._context = context
+        self._journal = context.journal
         self._gate = None if channel.capacity is None else context.clock.gate(channel.capacity)
         self._answer: Callable[[Query, World], Awaitable[object]] = (
             self._answer_with_reason if context.readings.has_gaps else source.answer
@@ -68,6 +69,8 @@ class Service:
                 self.charges.fall_due(request, "served")
             if drawn.service:
                 await clock.until(now + drawn.service)
+            if self._journal is not None:
+                self._journal.sync()  # Before anything leaves the process.
             if drawn.fault is None:
                 answering = self._answer(drawn.subquery, world)
             else:

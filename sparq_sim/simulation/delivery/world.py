@@ -91,6 +91,14 @@ class QueryWorld:
             )
         return self._rng
 
+    @property
+    def key(self) -> str:
+        request = self._request
+        if request is None:
+            return ""
+        query = request.question.query
+        return f"{self._context.play_id}/{query.source}/{query.id}/{request.drawn.rows.item(0)}"
+
     # What can be known of the environment.
 
     def rewards(self, points: Points, time: float) -> Values:
@@ -169,7 +177,7 @@ class QueryWorld:
 
         def hear(record: Record) -> None:
             nonlocal rows
-            context.recorder.records.append(record)
+            context.recorder.add(record)
             # Of a loss one hears when the answer would have come: an expert that waited for ever
             # would hold its slot for ever.
             if record.heard or record.fate == Fate.LOST:
