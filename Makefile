@@ -8,7 +8,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint browser results bench soak docs clean
+.PHONY: help demo test lint browser broker results bench soak docs clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -44,6 +44,9 @@ soak: $(VENV)/test  ## Run the slow statistical and soak tests
 
 browser:  ## Install Debian's Chromium, for the tests of the report (as root)
 	@apt-get update -qq && apt-get install -y -qq chromium chromium-driver
+
+broker:  ## Install Debian's mosquitto, for the tests over MQTT 5 (as root)
+	@apt-get update -qq && apt-get install -y -qq mosquitto
 
 results: $(VENV)/test $(VENV)/bench  ## Make every figure and table of README and docs anew
 	@$(BIN)/python -m reproduce --fresh

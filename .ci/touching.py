@@ -1,4 +1,4 @@
-"""List the tests that speak of a browser or of real readings, or that build and install packages.
+"""List the tests that speak of a browser, a broker or readings, or that build and install packages.
 
 A test is listed by itself; its whole file is where a fixture or a helper speaks of them.
 """
@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-TOUCHING = re.compile(r'\b(Browser|SPARQ_CHROMIUM|ozone_file|SPARQ_OZONE)\b|"(pip|build)"')
+TOUCHING = re.compile(
+    r'\b([Bb]roker|Browser|SPARQ_CHROMIUM|ozone_file|SPARQ_OZONE)\b|"(pip|build)"'
+)
 
 
 def touching(file: Path) -> Iterator[str]:
