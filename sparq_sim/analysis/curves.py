@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -16,9 +16,9 @@ from sparq_sim.simulation.records import Fate
 from sparq_sim.simulation.trace import METER, NOTE, Columns, Trace
 from sparq_sim.study.results import Results
 from sparq_sim.study.settings import Setting
-from sparq_sim.study.store import Provenance, StoredSummary, StoreError
+from sparq_sim.study.store import Label, Provenance, StoredPlay, StoredSummary, StoreError
 
-__all__ = ["Band", "Curve", "Curves", "Series", "bands", "read_curves"]
+__all__ = ["Band", "Curve", "CurveSums", "Curves", "Series", "bands", "read_curves"]
 
 Curve: TypeAlias = Literal["average_regret", "cumulative_regret", "regret", "spent"]
 """What `bands` can show over the rounds."""
@@ -120,25 +120,69 @@ def read_curves(study: Results, *, most_points: int) -> Curves:
     Returns:
         The curves; plays that cannot be read are listed as unreadable and left out.
     """
-    made = Curves()
+    sums = CurveSums()
+    unreadable = []
     for plays in group(study.finished()).values():
-        regret = _Running()
-        quantities: dict[str, _Means] = {}
         for play in plays:
             try:
-                stored = study.read(play.key)
+                sums.add(play, study.read(play.key))
             except StoreError:
-                made.unreadable.append(play.key)
-                continue
-            made.found.append(play)
-            made.provenances.append(stored.provenance)
-            regret.add(measures.cumulative_regret(stored.trace))
-            for name, values in _quantities(stored.trace):
-                quantities.setdefault(name, _Means()).add(values)
-        if len(regret.counts):
-            made.bands.append(regret.band(plays[0], most_points=most_points))
-        made.series += _series(plays[0], quantities, most_points)
-    return made
+                unreadable.append(play.key)
+    return replace(sums.curves(most_points=most_points), unreadable=unreadable)
+
+
+class CurveSums:
+    """Sums of what is known of each round, for curves of plays that come one by one."""
+
+    def __init__(self) -> None:
+        self._made = Curves()
+        self._groups: dict[Label, _Sums] = {}
+
+    def add(self, play: StoredSummary, stored: StoredPlay) -> None:
+        """Add a play to the curves of its optimizer and setting.
+
+        Args:
+            play: Which play it is.
+            stored: What was read of it.
+        """
+        self._made.found.append(play)
+        self._made.provenances.append(stored.provenance)
+        self._groups.setdefault(play.label, _Sums(play)).add(stored.trace)
+
+    def curves(self, *, most_points: int) -> Curves:
+        """Return the curves of all plays so far.
+
+        Args:
+            most_points: How many points a curve may have, as for `read_curves`.
+        """
+        groups = self._groups.values()
+        return Curves(
+            found=list(self._made.found),
+            provenances=list(self._made.provenances),
+            bands=[
+                each.regret.band(each.first, most_points=most_points)
+                for each in groups
+                if len(each.regret.counts)
+            ],
+            series=[one for each in groups for one in each.series(most_points)],
+        )
+
+
+class _Sums:
+    """The sums of the plays of one optimizer in one setting."""
+
+    def __init__(self, first: StoredSummary) -> None:
+        self.first = first
+        self.regret = _Running()
+        self.quantities: dict[str, _Means] = {}
+
+    def add(self, trace: Trace) -> None:
+        self.regret.add(measures.cumulative_regret(trace))
+        for name, values in _quantities(trace):
+            self.quantities.setdefault(name, _Means()).add(values)
+
+    def series(self, most_points: int) -> Iterable[Series]:
+        return _series(self.first, self.quantities, most_points)
 
 
 def _series(
