@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from sparq_sim.analysis.cautions import cautions
-from sparq_sim.analysis.curves import read_curves
+from sparq_sim.analysis.curves import Curves, read_curves
 from sparq_sim.analysis.levels import Level, compute_levels, note_estimates
 from sparq_sim.analysis.pairs import Difference, compare_optimizers
 from sparq_sim.analysis.summary import Summary, summary
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from sparq_sim.report.replay import Replay
     from sparq_sim.scenario.model import Scenario
 
-__all__ = ["FindLevels", "gather"]
+__all__ = ["MOST_POINTS", "FindLevels", "gather"]
 
-_MOST_POINTS = 250
+MOST_POINTS = 250
 """Of a curve: more than a screen can show of it."""
 _MOST_CURVES = 240
 """Over the rounds, in all; of more settings than that allows, some are shown."""
@@ -43,7 +43,8 @@ def gather(
     *,
     replays: bool = True,
     allow_import: bool = False,
-    levels: FindLevels | None = None,
+    levels: FindLevels | Literal[False] | None = None,
+    curves: Curves | None = None,
 ) -> ReportData:
     """Read a study into what its report shows; what cannot be read is noted, and left out.
 
@@ -51,16 +52,20 @@ def gather(
         study: Finished, unfinished or not begun.
         replays: Whether a play of each optimizer is played again, to be watched.
         allow_import: Whether the study may name code to run, as `module:Class`.
-        levels: Computes the reference levels of a scenario; by default, `compute_levels`.
+        levels: Computes the reference levels of a scenario; by default, `compute_levels`. False
+            leaves them out.
+        curves: What was read of all plays; by default, they are read now, and those that are
+            damaged are set aside.
 
     Returns:
         All that the report shows, without any library that draws.
     """
     described = _described(study)
     planned = study.plays()
-    curves = read_curves(study, most_points=_MOST_POINTS)
-    if curves.unreadable:
-        study.verify(curves.unreadable)
+    if curves is None:
+        curves = read_curves(study, most_points=MOST_POINTS)
+        if curves.unreadable:
+            study.verify(curves.unreadable)
     found = curves.found
     plays = described or [_as_described(each) for each in curves.provenances]
     optimizers = list(dict.fromkeys(str(each["optimizer"]) for each in plays))
@@ -76,9 +81,9 @@ def gather(
         found=found,
         bands=sorted(curves.bands, key=lambda band: optimizers.index(band.optimizer)),
         series=series_order(curves.series),
-        levels=_levels(
-            plays, kept, notes, allow_import=allow_import, find=levels or compute_levels
-        ),
+        levels=()
+        if levels is False
+        else _levels(plays, kept, notes, allow_import=allow_import, find=levels or compute_levels),
         settings=kept or ({},),
     )
     winners = _winners(study, settings, summaries)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sparq_sim
 from sparq_sim.errors import mask_invisible
@@ -24,13 +25,22 @@ from sparq_sim.study.settings import format_setting, format_value, list_paths, s
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["TEMPLATES", "render"]
+__all__ = [
+    "TEMPLATES",
+    "THEME",
+    "describe",
+    "describe_charts",
+    "dress",
+    "make_environment",
+    "read_template",
+    "render",
+]
 
 TEMPLATES = Path(__file__).parent / "templates"
 """The folder of templates, styles and scripts."""
 _MOST_ROWS = 400
 """Of a table in the page."""
-_THEME = (
+THEME = (
     "document.documentElement.dataset.theme ="
     ' matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";'
 )
@@ -38,14 +48,22 @@ _THEME = (
 
 
 @cache
-def _environment() -> Environment:
+def make_environment(*folders: Path) -> Environment:
+    """Make what renders templates, with the report's filters; a folder is made ready once.
+
+    Args:
+        *folders: Of templates, which come before those of the report.
+
+    Returns:
+        The environment of Jinja: what is put into a page is escaped.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     def seen(value: object) -> object:
         return mask_invisible(value) if type(value) is str else value
 
     environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
+        loader=FileSystemLoader([*folders, TEMPLATES]),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=seen,
@@ -68,67 +86,95 @@ def render(report: ReportData) -> str:
     Args:
         report: What it shows.
     """
-    from markupsafe import Markup
     from plotly.offline import get_plotlyjs
 
+    shown = describe(report)
+    scripts, styles = {"theme": THEME}, [read_template("page.css")]
+    # Before the charts: their script is large, and the replay need not wait for it.
+    if report.replays:
+        scripts["replay"] = read_template("replay.js")
+        styles.append(read_template("replay.css"))
+    if any(shown["sections"].values()):
+        scripts["plotly"] = get_plotlyjs()
+    scripts["page"] = read_template("page.js")
+    template = make_environment().get_template("page.html.j2")
+    return template.render(**shown, **dress(scripts, styles))
+
+
+def describe(report: ReportData) -> dict[str, Any]:
+    """Return what the template of the page shows of a report, by name.
+
+    Args:
+        report: What it shows.
+    """
     from sparq_sim.report.html.replay import pack_all
 
     sections = {**all_charts(report.charts), "network": network_charts(report.networks)}
     rows = report.charts.summaries
-    charts = [chart for section in sections.values() for chart in section]
-    scripts, styles = {"theme": _THEME}, [_template("page.css")]
-    # Before the charts: their script is large, and the replay need not wait for it.
-    if report.replays:
-        scripts["replay"] = _template("replay.js")
-        styles.append(_template("replay.css"))
-    if charts:
-        scripts["plotly"] = get_plotlyjs()
-    scripts["page"] = _template("page.js")
+    return {
+        "report": report,
+        "paths": list_paths(each.setting for each in rows),
+        "summaries": rows[:_MOST_ROWS],
+        "fates": occurring_fates(rows),
+        "ended_early": any(each.ended_early for each in rows),
+        "idle": any(each.idle > 0 for each in rows),
+        "retries": any(each.retries_per_round > 0 for each in rows),
+        "meters": list(dict.fromkeys(name for each in rows for name in each.meters)),
+        "pushes": any(each.pushed_per_round > 0 for each in rows),
+        "winners": report.winners[:_MOST_ROWS] if len(report.winners) > 1 else (),
+        "levels": different_levels(report.charts.levels)[:_MOST_ROWS],
+        "sections": sections,
+        "networks": report.networks,
+        "charts": embed(describe_charts(chart for part in sections.values() for chart in part)),
+        "parameters": json.dumps(report.parameters, indent=1, ensure_ascii=False),
+        "replays": report.replays,
+        "replay_data": embed(pack_all(report.replays)),
+        "made_at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "version": sparq_sim.__version__,
+    }
+
+
+def describe_charts(charts: Iterable[Chart]) -> dict[str, Any]:
+    """Return what the script of the page draws, by the names of the charts.
+
+    Args:
+        charts: Those of a page.
+    """
+    return {chart.name: {"figures": chart.figures, "by": chart.by} for chart in charts}
+
+
+def dress(scripts: Mapping[str, str], styles: Iterable[str], *, more: str = "") -> dict[str, Any]:
+    """Return the scripts and styles of a page for its template, and a policy that allows only them.
+
+    Args:
+        scripts: By the names that the template knows.
+        styles: Style sheets.
+        more: Further directives of the policy.
+    """
+    from markupsafe import Markup
+
     hashes = " ".join(f"'sha256-{_digest(script)}'" for script in scripts.values())
-    return (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            report=report,
-            policy=(
-                f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
-                "img-src data: blob:; base-uri 'none'; form-action 'none'"
-            ),
-            scripts={name: Markup(script) for name, script in scripts.items()},
-            styles=[Markup(style) for style in styles],
-            paths=list_paths(each.setting for each in rows),
-            summaries=rows[:_MOST_ROWS],
-            fates=occurring_fates(rows),
-            ended_early=any(each.ended_early for each in rows),
-            idle=any(each.idle > 0 for each in rows),
-            retries=any(each.retries_per_round > 0 for each in rows),
-            meters=list(dict.fromkeys(name for each in rows for name in each.meters)),
-            pushes=any(each.pushed_per_round > 0 for each in rows),
-            winners=report.winners[:_MOST_ROWS] if len(report.winners) > 1 else (),
-            levels=different_levels(report.charts.levels)[:_MOST_ROWS],
-            sections=sections,
-            networks=report.networks,
-            charts=embed({chart.name: _chart_data(chart) for chart in charts}),
-            parameters=json.dumps(report.parameters, indent=1, ensure_ascii=False),
-            replays=report.replays,
-            replay_data=embed(pack_all(report.replays)),
-            made_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-            version=sparq_sim.__version__,
-        )
-    )
+    return {
+        "policy": f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
+        f"img-src data: blob:; base-uri 'none'; form-action 'none'{more}",
+        "scripts": {name: Markup(script) for name, script in scripts.items()},
+        "styles": [Markup(style) for style in styles],
+    }
 
 
-def _template(name: str) -> str:
+def read_template(name: str, folder: Path = TEMPLATES) -> str:
+    """Read a style sheet or a script.
+
+    Args:
+        name: Of the file.
+        folder: Where it is.
+    """
     # As browsers read it, lest the hash be that of another text.
-    return (TEMPLATES / name).read_text(encoding="utf-8").replace("\r\n", "\n")
+    return (folder / name).read_text(encoding="utf-8").replace("\r\n", "\n")
 
 
 def _digest(script: str) -> str:
     return base64.b64encode(sha256(script.encode()).digest()).decode()
-
-
-def _chart_data(chart: Chart) -> dict[str, object]:
-    return {"figures": chart.figures, "by": chart.by}
 
 
 def _format_interval(low: float, high: float) -> str:

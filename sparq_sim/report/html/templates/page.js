@@ -1,7 +1,7 @@
 (() => {
   "use strict";
   const root = document.documentElement;
-  const charts = JSON.parse(document.getElementById("charts").textContent);
+  let charts = JSON.parse(document.getElementById("charts").textContent);
   const drawn = new Set();
   // Pixels, at 96 to the inch: what lies between the margins of a sheet of A4, and page.css.
   const PRINTED = { width: 640, height: 320 };
@@ -35,7 +35,8 @@
   function draw(plot) {
     const frame = plot.closest(".chart");
     const chart = charts[frame.dataset.chart];
-    const figure = chart.figures[chart.by ? chosen[chart.by] : Number(plot.dataset.figure)];
+    const place = chart.by ? chosen[chart.by] : Number(plot.dataset.figure);
+    const figure = chart.figures[Math.min(place, chart.figures.length - 1)];
     const { data, layout } = themed(figure, getComputedStyle(root));
     layout.font.family = getComputedStyle(document.body).fontFamily;
     layout.uirevision = "same"; // What the reader has hidden or enlarged stays so.
@@ -53,7 +54,7 @@
     });
   }
 
-  const plots = [...document.querySelectorAll(".plot")];
+  const plots = () => [...document.querySelectorAll(".plot")];
   const redraw = () => drawn.forEach(draw);
 
   const nearby = new IntersectionObserver(
@@ -66,19 +67,25 @@
     },
     { rootMargin: "400px" },
   );
-  plots.forEach((plot) => nearby.observe(plot));
+  plots().forEach((plot) => nearby.observe(plot));
 
-  document.querySelectorAll("[data-chooses]").forEach((select) =>
-    select.addEventListener("change", () => {
-      chosen[select.dataset.chooses] = Number(select.value);
+  function obey({ target }) {
+    if (target.dataset.chooses) {
+      chosen[target.dataset.chooses] = Number(target.value);
       redraw();
-    }),
-  );
-  document.querySelectorAll(".log").forEach((box) =>
-    box.addEventListener("change", () =>
-      box.closest(".chart").querySelectorAll(".plot").forEach(draw),
-    ),
-  );
+    } else if (target.classList.contains("log")) {
+      target.closest(".chart").querySelectorAll(".plot").forEach(draw);
+    }
+  }
+  // On their way down, so that controls may come and go.
+  document.addEventListener("change", obey, { capture: true });
+
+  // A page that is kept up to date tells what its charts show now.
+  document.addEventListener("chartschange", ({ detail }) => {
+    charts = detail;
+    drawn.forEach((plot) => plot.isConnected || drawn.delete(plot));
+    plots().forEach((plot) => (drawn.has(plot) ? draw(plot) : nearby.observe(plot)));
+  });
 
   // Light and dark: as the system has it, until the reader says otherwise.
   const button = document.getElementById("theme");
@@ -103,7 +110,7 @@
     before = root.dataset.theme;
     printing = true;
     root.dataset.theme = "light";
-    plots.forEach(draw);
+    plots().forEach(draw);
     document.dispatchEvent(new Event("themechange"));
   });
   addEventListener("afterprint", () => {
