@@ -10,6 +10,7 @@ __all__ = [
     "AnswerLost",
     "HookError",
     "LiveOnlyError",
+    "PeerError",
     "PluginError",
     "ProgramError",
     "ScenarioError",
@@ -57,6 +58,14 @@ class Unaffordable(Unavailable):
 
 class ProgramError(SparqError):
     """A program that an expert calls cannot be run, fails, or does not end in time."""
+
+
+class PeerError(SparqError):
+    """A real thing gave no usable reply: it was silent, unreachable, or sent something wrong.
+
+    The message tells what it did, without naming it: "sent no JSON: 'hello'". Whoever shows it
+    puts the name of the source before it.
+    """
 
 
 class LiveOnlyError(SparqError):

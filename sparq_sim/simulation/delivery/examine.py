@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparq_sim.arrays import Values
-from sparq_sim.errors import AnswerLost, ProgramError, Unaffordable, Unavailable
+from sparq_sim.errors import AnswerLost, PeerError, ProgramError, Unaffordable, Unavailable
 from sparq_sim.messages import Estimate, Notes
 from sparq_sim.plugin.frames import locate_error
 from sparq_sim.simulation.records import Fate
@@ -74,6 +74,8 @@ def examine(given: object, count: int, now: float) -> Measured | Refused:
     """
     if isinstance(given, Unavailable):
         return Refused(_fate_of(given), _shown(given, str))
+    if isinstance(given, PeerError):  # It tells what the source did, and not where in our files.
+        return Refused(Fate.INVALID, _shown(given, str, 400))
     if isinstance(given, Exception):
         return Refused(Fate.INVALID, describe_error(given))
     if not isinstance(given, Estimate):
