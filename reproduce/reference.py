@@ -44,6 +44,7 @@ INNER = (
     "sparq_sim.gp.candidates",
     "sparq_sim.gp.kernels.",
     "sparq_sim.gp.sparse.matrices",
+    "sparq_sim.journal.rebuilding",
     "sparq_sim.plugin.briefing",
     "sparq_sim.plugin.environment",
     "sparq_sim.plugin.expert",

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 __all__ = [
     "AnswerLost",
     "HookError",
+    "JournalError",
     "LiveOnlyError",
     "PeerError",
     "PluginError",
@@ -66,6 +67,10 @@ class PeerError(SparqError):
     The message tells what it did, without naming it: "sent no JSON: 'hello'". Whoever shows it
     puts the name of the source before it.
     """
+
+
+class JournalError(SparqError):
+    """The journal of a play cannot be written or read, or does not fit the play."""
 
 
 class LiveOnlyError(SparqError):

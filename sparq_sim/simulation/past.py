@@ -65,7 +65,7 @@ class Past:
     open: list[OpenAsk] = field(default_factory=list)
     """Requests whose end is not known."""
     spent: float = 0.0
-    """What was spent in all."""
+    """What was spent in all, on open requests too."""
     now: float = 0.0
     """When it was interrupted, in clock units."""
     own_queries: int = 0

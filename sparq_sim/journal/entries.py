@@ -1,0 +1,445 @@
+"""Entries: the lines of a journal, each a JSON object, and what they mean.
+
+A journal is a text file in UTF-8. Its first line is the header; every other line is an entry, and
+`n` counts them from 1. All moments are in clock units, but for `unix`, which is in seconds since
+the epoch of Unix. Null stands for NaN.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from math import nan
+from typing import Annotated, Any, ClassVar, Final, TypeAlias
+
+import numpy as np
+from pydantic import BeforeValidator, PlainValidator, TypeAdapter, ValidationError
+
+from sparq_sim.domain import Box, Domain, Sites
+from sparq_sim.errors import JournalError
+
+__all__ = [
+    "FORMAT",
+    "AskEntry",
+    "EndEntry",
+    "Entry",
+    "EventEntry",
+    "Header",
+    "MoveEntry",
+    "QueryData",
+    "ReplyEntry",
+    "SourceTraits",
+    "TurnEntry",
+    "decode_entry",
+    "decode_header",
+    "encode",
+]
+
+FORMAT: Final = 1
+"""The number of the format of journals that this version writes and reads."""
+
+Number: TypeAlias = Annotated[float, BeforeValidator(lambda given: nan if given is None else given)]
+"""A number, NaN where the file has null."""
+
+
+def _read_domain(given: object) -> Domain:
+    """Return the domain that a header describes."""
+    match given:
+        case Box() | Sites():
+            return given
+        case {"kind": "box", "lower": lower, "upper": upper, "names": names}:
+            return Box(lower, upper, names)
+        case {"kind": "sites", "points": points, "site_names": sites, "names": names}:
+            return Sites(points, sites, names)
+    raise ValueError("expected a box with lower, upper and names, or sites with points and names")
+
+
+def _write_domain(domain: Domain) -> dict[str, object]:
+    match domain:
+        case Box(lower=lower, upper=upper, names=names):
+            return {
+                "kind": "box",
+                "lower": lower.tolist(),
+                "upper": upper.tolist(),
+                "names": list(names),
+            }
+        case Sites(points=points, site_names=sites, names=names):
+            return {
+                "kind": "sites",
+                "points": points.tolist(),
+                "site_names": list(sites),
+                "names": list(names),
+            }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceTraits:
+    """What a journal says of a source."""
+
+    real: bool = False
+    """Whether it is a real thing, reached in real time only."""
+    idempotent: bool = False
+    """Whether it answers a request with a key that it has had with the same answer, and does
+    nothing twice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """The first line of a journal: which play it is of."""
+
+    type: ClassVar[str] = "play"
+    """What stands under `type` in the file."""
+
+    play: str
+    """What names the play in all the world: 32 hexadecimal digits."""
+    unix: float
+    """When the play was made, in seconds since the epoch of Unix."""
+    seconds: float | None
+    """How long a clock unit lasts, in seconds; None in virtual time."""
+    optimizer: str
+    """The name of the optimizer."""
+    seed: int
+    """The number from which all chance is made."""
+    replication: int
+    """Which of several plays with this seed it is, from 0."""
+    period: float
+    """How long a round lasts, in clock units."""
+    rounds: int
+    """How many rounds there are at most."""
+    domain: Annotated[Domain, PlainValidator(_read_domain)]
+    """Where points may lie when the play begins."""
+    scenario: str = ""
+    """What stands for the scenario, as `Scenario.fingerprint` gives it; empty if there is none."""
+    title: str = ""
+    """What the play is called."""
+    sources: dict[str, SourceTraits] = field(default_factory=dict)
+    """The reward and the experts, by name."""
+    versions: dict[str, str] = field(default_factory=dict)
+    """The versions of the packages that played it."""
+    journal: int = FORMAT
+    """The number of the format."""
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """The names of the coordinates of a point."""
+        return self.domain.names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Numbered:
+    n: int
+    """The number of the entry, from 1."""
+    unix: float
+    """When it was written, in seconds since the epoch of Unix."""
+    at: float
+    """When it was written, in clock units."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryData:
+    """A query of a move."""
+
+    id: int
+    """Its id."""
+    source: str
+    """Who is asked."""
+    points: list[list[float]]
+    """Where: q rows of d coordinates."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveEntry(_Numbered):
+    """A move that is about to be carried out."""
+
+    type: ClassVar[str] = "move"
+    """What stands under `type` in the file."""
+
+    round: int
+    """The number of the round."""
+    now: float
+    """When the agent was asked for it."""
+    heard: list[int]
+    """The numbers of the replies that the agent was told before it was asked, in this order."""
+    point: list[float] | None
+    """The point to play; None to wait."""
+    queries: list[QueryData]
+    """What experts are asked."""
+    notes: dict[str, Number] = field(default_factory=dict)
+    """Numbers that the agent adds to the trace, by name."""
+    effort: Number = 0.0
+    """How much work the move was, in units of the agent's own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskEntry(_Numbered):
+    """A request that is about to be sent to a source, or a point that is about to be applied."""
+
+    type: ClassVar[str] = "ask"
+    """What stands under `type` in the file."""
+
+    source: str
+    """Who is asked."""
+    query: int
+    """The id of the query."""
+    points: list[list[float]]
+    """All points of the query: q rows of d coordinates."""
+    rows: list[int]
+    """Which of its points are asked about."""
+    asked_at: float
+    """When the query was put."""
+    attempt: int
+    """Which attempt it is, from 1."""
+    asker: str
+    """Who asks: the agent or an expert."""
+    path: str
+    """Through whom it is asked."""
+    round: int
+    """The number of the round."""
+    cost: float
+    """What it costs, in units of the budget."""
+    key: str
+    """What names the request in all the world."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyEntry(_Numbered):
+    """What became of a request, or what a source has sent of its own accord."""
+
+    type: ClassVar[str] = "reply"
+    """What stands under `type` in the file."""
+
+    source: str
+    """Who was asked."""
+    query: int
+    """The id of the query; negative where the source sends of its own accord or another asks."""
+    points: list[list[float]]
+    """All points of the query: q rows of d coordinates."""
+    rows: list[int]
+    """Which of its points the reply is about: n."""
+    fate: str
+    """What became of them, as `Fate` has it."""
+    reason: str
+    """Why there is no answer; empty where there is one."""
+    heard: bool
+    """Whether the asker is told."""
+    superseded: bool
+    """Whether another attempt follows, so that nobody hears of this one."""
+    attempt: int
+    """The number of the attempt, from 1; 0 where an earlier or a shared answer served."""
+    fault: str
+    """The name of the fault that was injected, if any."""
+    asker: str
+    """Who asked: the agent or an expert."""
+    round: int
+    """The round in which it was sent."""
+    values: list[Number] | None
+    """The answer: n numbers; None where there is none."""
+    stds: list[Number] | None
+    """How uncertain they are: n numbers; None where there is no answer."""
+    asked_at: float
+    """When the query was put."""
+    served_at: Number
+    """When service began; NaN where it did not."""
+    sent_at: Number
+    """When the answer was sent; NaN where none was."""
+    measured_at: Number
+    """The time that the values are about; NaN where there are none."""
+    arrived_at: float
+    """When the answer or the failure came."""
+    cost: float
+    """What was charged, in units of the budget."""
+    notes: dict[str, Number] = field(default_factory=dict)
+    """Numbers that the source adds to the trace, by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnEntry(_Numbered):
+    """What a round came to."""
+
+    type: ClassVar[str] = "turn"
+    """What stands under `type` in the file."""
+
+    round: int
+    """Its number, from 1."""
+    started_at: float
+    """When the agent was asked first."""
+    played_at: float
+    """When the point was played."""
+    moved: bool
+    """Whether a point was played; if not, the one still in force is charged."""
+    point: list[float]
+    """The point played, or still in force."""
+    reward: Number
+    """Its reward: without noise where the play is simulated, else as observed, NaN if none came."""
+    best: Number
+    """The highest reward of any point at that moment; NaN where it is not known."""
+    spent: float
+    """What was spent in all up to the moment of playing."""
+    wall: Number
+    """Seconds that the agent computed."""
+    notes: dict[str, Number] = field(default_factory=dict)
+    """Numbers that the agent adds to the trace, by name."""
+    meters: dict[str, Number] = field(default_factory=dict)
+    """Numbers of experts at the end of the round, as `<expert>_<name>`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventEntry(_Numbered):
+    """Something else that happened."""
+
+    type: ClassVar[str] = "event"
+    """What stands under `type` in the file."""
+
+    what: str
+    """A word for its kind: "paused", "bounds", "resumed" and others."""
+    text: str
+    """What happened, for people."""
+    numbers: dict[str, Any] = field(default_factory=dict)
+    """What belongs to it, by name; new bounds are `lower` and `upper`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndEntry(_Numbered):
+    """The end of the play."""
+
+    type: ClassVar[str] = "end"
+    """What stands under `type` in the file."""
+
+    ended: str
+    """Why it ended: `rounds` or `horizon` if as planned."""
+    spent: float
+    """What was spent in all."""
+
+
+Entry: TypeAlias = MoveEntry | AskEntry | ReplyEntry | TurnEntry | EventEntry | EndEntry
+"""A line of a journal after the first."""
+
+_KINDS: Final[Mapping[str, TypeAdapter[Any]]] = {
+    kind.type: TypeAdapter(kind)
+    for kind in (Header, MoveEntry, AskEntry, ReplyEntry, TurnEntry, EventEntry, EndEntry)
+}
+
+
+# Writing
+
+
+def _convert(thing: Any) -> Any:
+    """Return what JSON has for a *thing* that it does not know."""
+    if isinstance(thing, np.generic | np.ndarray):
+        return thing.tolist()
+    if isinstance(thing, SourceTraits | QueryData):
+        return _list_fields(thing)
+    if isinstance(thing, Box | Sites):
+        return _write_domain(thing)
+    raise TypeError(f"{thing!r:.80} is nothing that JSON has")
+
+
+# ASCII only, so that one entry is one line for every program, and half a character can be kept.
+_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"), default=_convert)
+
+
+def _list_fields(thing: Any) -> dict[str, Any]:
+    return {each.name: getattr(thing, each.name) for each in fields(thing)}
+
+
+def _replace_nonfinite(given: Any) -> Any:
+    """Return *given* with null in the place of NaN, and a word in that of infinity."""
+    match given:
+        case float():
+            return given if given - given == 0 else None if given != given else str(float(given))
+        case dict():
+            return {name: _replace_nonfinite(each) for name, each in given.items()}
+        case list() | tuple():
+            return [_replace_nonfinite(each) for each in given]
+        case np.ndarray() | np.generic():
+            return _replace_nonfinite(given.tolist())
+    return given
+
+
+def encode(entry: Entry | Header) -> bytes:
+    """Return the line of an entry, with its end.
+
+    Args:
+        entry: An entry, or the header.
+
+    Raises:
+        JournalError: Something in it is nothing that JSON has.
+    """
+    data: dict[str, Any] = {"type": entry.type}
+    for name, each in _list_fields(entry).items():
+        # Moments are the commonest NaN. Lists are left to the encoder, which is fast.
+        data[name] = None if isinstance(each, float) and each != each else each
+    try:
+        try:
+            text = _ENCODER.encode(data)
+        except ValueError:  # Within a list or a table, there is NaN or infinity.
+            text = _ENCODER.encode(_replace_nonfinite(data))
+    except (TypeError, ValueError) as error:
+        raise JournalError(f"the entry {entry.type!r} cannot be written: {error}") from error
+    return f"{text}\n".encode("ascii")
+
+
+# Reading
+
+
+def _load(line: bytes) -> dict[str, Any]:
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise JournalError(f"it is no JSON ({error}): {_show(line)}") from None
+    if not isinstance(data, dict) or data.get("type") not in _KINDS:
+        raise JournalError(f"it is no entry of a journal: {_show(line)}")
+    return data
+
+
+def _read(data: dict[str, Any]) -> Any:
+    kind = data.pop("type")
+    try:
+        return _KINDS[kind].validate_python(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise JournalError(f"the entry {kind!r} has a wrong {where}: {first['msg']}") from None
+
+
+def _show(line: bytes) -> str:
+    """Return the beginning of a line, to be shown."""
+    return repr(line[:60].decode("utf-8", errors="replace"))
+
+
+def decode_header(line: bytes) -> Header:
+    """Return the header that is the first line of a journal.
+
+    Args:
+        line: The line.
+
+    Raises:
+        JournalError: It is none, or of a format that this version does not read.
+    """
+    data = _load(line)
+    if data["type"] != Header.type:
+        raise JournalError(f"expected the header of a journal, not the entry {data['type']!r}")
+    if data.get("journal") != FORMAT:
+        raise JournalError(
+            f"it is of format {data.get('journal')!r}, and this version reads format {FORMAT}; "
+            "use the version that wrote it"
+        )
+    header: Header = _read(data)
+    return header
+
+
+def decode_entry(line: bytes) -> Entry:
+    """Return the entry that a later line of a journal is.
+
+    Args:
+        line: The line.
+
+    Raises:
+        JournalError: It is none.
+    """
+    data = _load(line)
+    if data["type"] == Header.type:
+        raise JournalError("it is the header of a journal, which is the first line only")
+    entry: Entry = _read(data)
+    return entry

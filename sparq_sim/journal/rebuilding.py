@@ -1,0 +1,251 @@
+"""Rebuilding: from the entries of a journal to what happened in the play, entry by entry."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from sparq_sim.arrays import all_rows, freeze_array
+from sparq_sim.domain import Box
+from sparq_sim.errors import JournalError
+from sparq_sim.journal.entries import (
+    AskEntry,
+    EndEntry,
+    Entry,
+    EventEntry,
+    Header,
+    MoveEntry,
+    ReplyEntry,
+    TurnEntry,
+)
+from sparq_sim.messages import AGENT_NAME, Answer, Failure, Move, Query, Reply
+from sparq_sim.simulation.delivery.request import Rows
+from sparq_sim.simulation.past import OpenAsk, Past, Thought
+from sparq_sim.simulation.recorder import Recorder
+from sparq_sim.simulation.records import UNASKED, Fate, Record, Turn
+from sparq_sim.simulation.trace import Trace
+
+__all__ = ["INTERRUPTED", "PastBuilder", "is_for_agent"]
+
+INTERRUPTED = "interrupted"
+"""Why a play ended whose journal has no end."""
+
+
+def is_for_agent(record: Record) -> bool:
+    """Return whether the agent is told of a record, unless another attempt follows.
+
+    Args:
+        record: What became of a request of the agent or of an expert, or what a source has sent.
+    """
+    return record.heard and record.asker in (AGENT_NAME, record.reply.query.source)
+
+
+class PastBuilder:
+    """Builds the past of a play from the entries of its journal, as they come.
+
+    Args:
+        header: The first line of the journal.
+    """
+
+    def __init__(self, header: Header) -> None:
+        self.untold: dict[Record, int] = {}
+        """The replies that the agent was not told yet, each with the number of its entry."""
+        self._header = header
+        self._past = Past()
+        self._queries: dict[tuple[int, str], Query] = {}
+        self._replies: dict[int, Record] = {}
+        # Each row that was asked about, until its end is known.
+        self._open: dict[tuple[int, str, int], dict[int, OpenAsk]] = {}
+        self._paid = Fraction(0)
+        self._spent: float | None = None
+
+    @property
+    def past(self) -> Past:
+        """What happened so far; the same object each time, brought up to date."""
+        past = self._past
+        past.open = [
+            replace(ask, rows=_share_rows(rows, len(ask.query.points)))
+            for group in self._open.values()
+            for ask, rows in _gather(group)
+        ]
+        if self._spent is None:
+            past.spent = float(self._paid + sum(Fraction(ask.cost) for ask in past.open))
+        else:
+            past.spent = self._spent
+        return past
+
+    def to_trace(self) -> Trace:
+        """Return the trace of what happened so far, without the tables that experts leave."""
+        past = self.past
+        recorder = Recorder(self._header.coordinates)
+        recorder.turns = past.turns
+        recorder.records = past.records
+        recorder.superseded = past.superseded
+        return recorder.trace(ended=past.ended or INTERRUPTED, spent=past.spent)
+
+    def take(self, entry: Entry) -> None:
+        """Add the next entry of the journal.
+
+        Args:
+            entry: The entry.
+
+        Raises:
+            JournalError: It does not fit what came before.
+        """
+        self._past.now = max(self._past.now, entry.at)
+        try:
+            match entry:
+                case MoveEntry():
+                    self._take_move(entry)
+                case AskEntry():
+                    self._take_ask(entry)
+                case ReplyEntry():
+                    self._take_reply(entry)
+                case TurnEntry():
+                    self._past.turns.append(_read_turn(entry))
+                case EventEntry():
+                    self._take_event(entry)
+                case EndEntry():
+                    self._past.ended, self._spent = entry.ended, entry.spent
+        except (ValueError, LookupError, TypeError) as error:
+            raise JournalError(f"the entry {entry.type!r} does not fit: {error}") from error
+
+    def _take_move(self, entry: MoveEntry) -> None:
+        unknown = [n for n in entry.heard if n not in self._replies]
+        if unknown:
+            raise ValueError(f"it hears the replies {unknown}, which are not there or were heard")
+        heard = tuple(self._replies.pop(n) for n in entry.heard)
+        for record in heard:
+            del self.untold[record]
+        queries = tuple(
+            Query(query.id, query.source, np.array(query.points, dtype=float), entry.now)
+            for query in entry.queries
+        )
+        point = None if entry.point is None else freeze_array(entry.point)
+        move = Move(point, queries, entry.notes, entry.effort)
+        self._past.thoughts.append(Thought(entry.now, heard, move, entry.at, entry.round))
+
+    def _take_ask(self, entry: AskEntry) -> None:
+        query = self._find_query(entry)
+        ask = OpenAsk(
+            query=query,
+            rows=_share_rows(entry.rows, len(query.points)),
+            attempt=entry.attempt,
+            asker=entry.asker,
+            path=entry.path,
+            round=entry.round,
+            cost=entry.cost,
+            key=entry.key,
+        )
+        group = self._open.setdefault((query.id, query.source, entry.attempt), {})
+        group.update(dict.fromkeys(entry.rows, ask))
+
+    def _take_reply(self, entry: ReplyEntry) -> None:
+        past, fate = self._past, Fate(entry.fate)
+        record = Record(
+            reply=_read_reply(entry, self._find_query(entry)),
+            fate=fate,
+            heard=entry.heard,
+            round=entry.round,
+            asker=entry.asker,
+            served_at=entry.served_at,
+            sent_at=entry.sent_at,
+            attempt=entry.attempt,
+            fault=entry.fault,
+        )
+        past.records.append(record)
+        self._paid += Fraction(entry.cost)
+        if entry.superseded:
+            past.superseded.add(record)
+        elif is_for_agent(record):
+            self._replies[entry.n] = record
+            self.untold[record] = entry.n
+        if fate not in UNASKED:
+            self._close(entry)
+
+    def _close(self, entry: ReplyEntry) -> None:
+        key = (entry.query, entry.source, entry.attempt)
+        if group := self._open.get(key):
+            for row in entry.rows:
+                group.pop(row, None)
+            if not group:
+                del self._open[key]
+
+    def _take_event(self, entry: EventEntry) -> None:
+        if entry.what == "bounds":
+            lower, upper = entry.numbers["lower"], entry.numbers["upper"]
+            self._past.bounds = Box(lower, upper, self._header.coordinates)
+        elif entry.what == "resumed":
+            self._past.ended = self._spent = None
+
+    def _find_query(self, entry: AskEntry | ReplyEntry) -> Query:
+        """Return the query of an entry: the same object for all entries of it."""
+        key = (entry.query, entry.source)
+        query = self._queries.get(key)
+        if query is None:
+            points = np.array(entry.points, dtype=float)
+            query = Query(entry.query, entry.source, points, entry.asked_at)
+            self._queries[key] = query
+            self._past.own_queries = max(self._past.own_queries, -entry.query)
+        if not all(0 <= row < len(query.points) for row in entry.rows) or not entry.rows:
+            raise ValueError(f"rows {entry.rows} of a query of {len(query.points)} points")
+        return query
+
+
+def _gather(group: dict[int, OpenAsk]) -> list[tuple[OpenAsk, list[int]]]:
+    """Return each request once, with its rows that are open."""
+    rows: dict[OpenAsk, list[int]] = {}
+    for row, ask in group.items():
+        rows.setdefault(ask, []).append(row)
+    return list(rows.items())
+
+
+def _share_rows(rows: list[int], count: int) -> Rows:
+    """Return rows as an array: the one that all messages about *count* points share, if all."""
+    if len(rows) == count and rows == list(range(count)):
+        return all_rows(count)
+    return np.array(rows, dtype=np.intp)
+
+
+def _read_reply(entry: ReplyEntry, query: Query) -> Reply:
+    rows = _share_rows(entry.rows, len(query.points))
+    if entry.values is None or entry.stds is None:
+        return Failure(
+            query=query,
+            rows=rows,
+            reason=entry.reason,
+            asked_at=entry.asked_at,
+            arrived_at=entry.arrived_at,
+            cost=entry.cost,
+        )
+    if not len(entry.values) == len(entry.stds) == len(rows):
+        raise ValueError(f"{len(rows)} rows, {len(entry.values)} values and {len(entry.stds)} stds")
+    return Answer(
+        query=query,
+        rows=rows,
+        values=freeze_array(entry.values),
+        stds=freeze_array(entry.stds),
+        asked_at=entry.asked_at,
+        measured_at=entry.measured_at,
+        arrived_at=entry.arrived_at,
+        cost=entry.cost,
+        notes=entry.notes,
+    )
+
+
+def _read_turn(entry: TurnEntry) -> Turn:
+    return Turn(
+        round=entry.round,
+        started_at=entry.started_at,
+        played_at=entry.played_at,
+        moved=entry.moved,
+        point=freeze_array(entry.point),
+        reward=entry.reward,
+        best=entry.best,
+        spent=entry.spent,
+        wall=entry.wall,
+        notes=entry.notes,
+        meters=entry.meters,
+    )
