@@ -31,7 +31,7 @@ from sparq_sim.plugin.expert import (
     World,
 )
 from sparq_sim.plugin.model import Model
-from sparq_sim.plugin.optimizer import Agent, Asks, Belief, Believing, Optimizer
+from sparq_sim.plugin.optimizer import Agent, Asks, Belief, Believing, Optimizer, Restrictable
 from sparq_sim.plugin.steered import SafeMoment, Steered, SteeredEnvironment
 
 __all__ = [
@@ -53,6 +53,7 @@ __all__ = [
     "Model",
     "Observing",
     "Optimizer",
+    "Restrictable",
     "SafeMoment",
     "SourceTerms",
     "Steered",

@@ -149,6 +149,14 @@ class Environment(Model):
 
     is_real: ClassVar[bool] = False
     """Whether it is something real, which can be reached in real time only."""
+
+    def honours_keys(self) -> bool:
+        """Return whether a query that comes twice with one `World.key` is carried out once.
+
+        If so, what is open when a live play is interrupted is sent again when it goes on.
+        """
+        return False
+
     level_evaluations: ClassVar[int] = 10_000
     """How many points reference levels may evaluate; more, where a point costs next to nothing."""
 

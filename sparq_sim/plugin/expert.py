@@ -329,6 +329,13 @@ class Expert(Model):
     is_real: ClassVar[bool] = False
     """Whether it is something real, which can be reached in real time only."""
 
+    def honours_keys(self) -> bool:
+        """Return whether a query that comes twice with one `World.key` is carried out once.
+
+        If so, what is open when a live play is interrupted is sent again when it goes on.
+        """
+        return False
+
     def check_play(self, until: float) -> None:
         """Raise an error if the expert cannot answer until then; by default, never.
 

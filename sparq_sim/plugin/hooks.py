@@ -28,7 +28,7 @@ from sparq_sim.plugin.environment import (
 )
 from sparq_sim.plugin.expert import Accounting, Answering, Broadcasting, Expert, Metered
 from sparq_sim.plugin.frames import describe_error
-from sparq_sim.plugin.optimizer import Agent, Believing, Optimizer
+from sparq_sim.plugin.optimizer import Agent, Believing, Optimizer, Restrictable
 from sparq_sim.plugin.steered import Steered
 
 __all__ = [
@@ -97,7 +97,7 @@ STEERED_HOOKS = _read_hooks(Steered)
 """By which a system is used that can only be tried."""
 EXPERT_HOOKS = _read_hooks(Answering, Broadcasting, Metered, Accounting)
 """By which a started expert is used."""
-AGENT_HOOKS = _read_hooks(Agent, Believing)
+AGENT_HOOKS = _read_hooks(Agent, Believing, Restrictable)
 """By which a started optimizer is used."""
 
 _BASES = frozenset(name for base in (Environment, Expert, Optimizer) for name in dir(base))

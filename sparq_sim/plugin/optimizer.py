@@ -9,11 +9,12 @@ from typing import ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 from numpy.random import Generator
 
 from sparq_sim.arrays import Points, Values
+from sparq_sim.domain import Box
 from sparq_sim.messages import Move, Reply
 from sparq_sim.plugin.briefing import Briefing
 from sparq_sim.plugin.model import Model
 
-__all__ = ["Agent", "Asks", "Belief", "Believing", "Optimizer"]
+__all__ = ["Agent", "Asks", "Belief", "Believing", "Optimizer", "Restrictable"]
 
 Asks: TypeAlias = Literal["never", "past", "anywhere"]
 """Whether an optimizer asks experts: never, at points already played, or wherever it may."""
@@ -23,7 +24,7 @@ Asks: TypeAlias = Literal["never", "past", "anywhere"]
 class Agent(Protocol):
     """A started optimizer: it chooses; it never waits and never sees a clock.
 
-    It may also be `Believing`.
+    It may also be `Believing` and `Restrictable`.
     """
 
     def ask(self, now: float) -> Move:
@@ -73,6 +74,21 @@ class Believing(Protocol):
         Args:
             points: Where: (n, d).
             now: The time of the last move, in clock units.
+        """
+
+
+@runtime_checkable
+class Restrictable(Protocol):
+    """An agent that can be told during a play to keep within narrower bounds.
+
+    Points of another agent are moved to the nearest one within the bounds.
+    """
+
+    def restrict(self, bounds: Box) -> None:
+        """Play within *bounds* from now on; what experts are asked is not restricted.
+
+        Args:
+            bounds: Within the domain; they may be wider than those of before.
         """
 
 

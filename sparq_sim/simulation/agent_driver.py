@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from time import perf_counter
 
-from sparq_sim.messages import Move
-from sparq_sim.plugin.optimizer import Agent
+from sparq_sim.domain import Box, Domain
+from sparq_sim.messages import AGENT_NAME, Move
+from sparq_sim.plugin.optimizer import Agent, Restrictable
 from sparq_sim.simulation.channel.draws import Constant
 from sparq_sim.simulation.clock.protocol import AGENT, Clock, Signal
 from sparq_sim.simulation.moves import MoveChecker
+from sparq_sim.simulation.past import Past
 from sparq_sim.simulation.randomness import Streams
 from sparq_sim.simulation.recorder import Recorder
 from sparq_sim.simulation.records import Record, arrival_order
+from sparq_sim.simulation.rehearsal import Rehearsal
 from sparq_sim.simulation.rules import Rules
 
 __all__ = ["AgentDriver"]
+
+
+def _is_for_agent(record: Record) -> bool:
+    """Return whether the agent is told: it asked, or a source sent of its own accord."""
+    return record.asker in (AGENT_NAME, record.reply.query.source)
 
 
 class AgentDriver:
@@ -32,6 +41,8 @@ class AgentDriver:
         """
         self.wall = 0.0
         """Seconds that the agent has computed, as measured; whoever reads it sets it to 0."""
+        self.told: Sequence[Record] = ()
+        """What the agent was told before its latest move."""
         self._clock = clock
         self._rules = rules
         self._recorder = recorder
@@ -65,6 +76,42 @@ class AgentDriver:
             if self._stir is not None:
                 self._wake(self._stir)
 
+    def restrict(self, bounds: Box) -> None:
+        """Have the agent play within some *bounds* from now on.
+
+        Args:
+            bounds: Within the domain.
+        """
+        self._moves.bounds = bounds
+        if isinstance(self._agent, Restrictable):
+            self._agent.restrict(bounds)
+
+    def recall(self, past: Past, domain: Domain) -> None:
+        """Bring the agent to where it was when its play was interrupted.
+
+        What it had not been told yet it will be told before its next move.
+
+        Args:
+            past: What it was told and did.
+            domain: Where its points may lie.
+
+        Raises:
+            RehearsalError: It now does something else than it did.
+        """
+        rehearsal = Rehearsal(self._agent, domain)
+        for thought in past.thoughts:
+            rehearsal.take(thought)
+            self._moves.check(thought.move, thought.now)
+        if past.bounds is not None:
+            self.restrict(past.bounds)
+        known = {record for thought in past.thoughts for record in thought.heard}
+        known |= past.superseded
+        self._inbox = [
+            record
+            for record in past.records
+            if record.heard and record not in known and _is_for_agent(record)
+        ]
+
     async def think(self, number: int) -> tuple[Move, float]:
         """Tell the agent what has arrived, and ask it for a move.
 
@@ -81,6 +128,7 @@ class AgentDriver:
         heard, self._inbox = self._inbox, []
         if len(heard) > 1:
             heard.sort(key=arrival_order)
+        self.told = heard
         began = perf_counter()
         # The first move takes no time, under either clock.
         consult = partial(self._tell_and_ask, heard)

@@ -24,17 +24,21 @@ from sparq_sim.simulation.delivery.push import start_broadcast
 from sparq_sim.simulation.delivery.request import Question
 from sparq_sim.simulation.lifetime import Resources
 from sparq_sim.simulation.moves import MoveChecker
+from sparq_sim.simulation.past import Past, Thought
 from sparq_sim.simulation.randomness import Streams
 from sparq_sim.simulation.recorder import Recorder
 from sparq_sim.simulation.records import Fate, Record, Turn
+from sparq_sim.simulation.resumption import settle_past
 from sparq_sim.simulation.reward import Reward
 from sparq_sim.simulation.start import (
     check_landscape,
     connect_sources,
     make_briefing,
     pair_experts,
+    reduce_if_real,
     start_agent,
 )
+from sparq_sim.simulation.supervision import BeforeRound, Supervision
 from sparq_sim.simulation.trace import Trace
 
 if TYPE_CHECKING:
@@ -42,6 +46,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine"]
 
+LATE = 0.01
+"""A round that begins later than this share of its period is noted to be late."""
 MOST_ASKS = 10_000
 """An agent that is asked more often than this in one round will never play."""
 
@@ -60,6 +66,7 @@ class Engine:
         streams: Streams,
         landscape: Landscape,
         watch: Watch | None,
+        supervision: Supervision,
     ) -> None:
         """Make the engine of one play.
 
@@ -69,6 +76,7 @@ class Engine:
             streams: All the chance of the play.
             landscape: The started environment.
             watch: Called after each round.
+            supervision: Who writes the play down, what happened in it before, who may hold it up.
 
         Raises:
             PluginError: The landscape cannot be played in.
@@ -80,7 +88,9 @@ class Engine:
         self._rules = rules
         self._clock = clock
         self._watch = watch
-        self._recorder = Recorder(landscape.domain.names)
+        self._supervision = supervision
+        self._journal = supervision.journal
+        self._recorder = Recorder(landscape.domain.names, supervision.journal)
         self._driver = AgentDriver(clock, rules, streams, self._recorder)
         self._context = PlayContext(
             clock,
@@ -90,9 +100,12 @@ class Engine:
             to_agent=self._driver.hear,
             budget=Budget(rules.budget, rules.budget_per_round),
             environment=environment,
+            play_id=supervision.play_id,
+            journal=supervision.journal,
         )
         self._reward = Reward(landscape, environment)
         self._thought: tuple[Move, float] | None = None
+        self._asked_at = nan  # When it was thought.
         self._points: Points | None = None  # One row: the point that is in force.
         self._visited: set[tuple[float, ...]] = set()
         self._connections: list[Connection]
@@ -108,9 +121,13 @@ class Engine:
         experts = pair_experts(played)
         channels = {name: channel for name, (_, channel) in experts.items()}
         briefing = make_briefing(played, context, self._reward, channels)
-        reward = self._reward, played.feedback
+        reward = self._reward, reduce_if_real(played, played.environment, played.feedback)
+        reached = {
+            name: (expert, reduce_if_real(played, expert, channel))
+            for name, (expert, channel) in experts.items()
+        }
         self._connections = await connect_sources(
-            experts, briefing, context, resources, reward=reward
+            reached, briefing, context, resources, reward=reward
         )
         self._metered = [(c, c.source) for c in self._connections if isinstance(c.source, Metered)]
         agent = await start_agent(played, briefing, context, resources)
@@ -121,6 +138,8 @@ class Engine:
             notes_effort=rules.thinking_by_effort is not None,
         )
         self._driver.take(agent, moves)
+        if (past := self._supervision.past) is not None:
+            self._driver.recall(past, context.landscape.domain)
 
     async def play(self) -> Trace:
         """Play all rounds; what is open at the end is recorded as unanswered.
@@ -133,9 +152,11 @@ class Engine:
         rules, context, clock = self._rules, self._context, self._clock
         rounds, period = rules.most_rounds, rules.period
         ended = "rounds" if rounds == rules.rounds else "horizon"
-        number = 1
+        number = 1 if (past := self._supervision.past) is None else await self._go_on(past)
         while number <= rounds:
             await clock.until(number * period, AGENT)
+            if self._supervision.before_round is not None:
+                await self._prepare(self._supervision.before_round, number)
             if rules.ends_when_spent and context.budget.exhausted:
                 ended = "budget"
                 break
@@ -145,30 +166,50 @@ class Engine:
             await self._round(number)
             number += 1
         await clock.until(min(number * period, rules.horizon), AGENT)
-        context.close()
+        return self.finish(ended)
+
+    def finish(self, ended: str, *, interrupted: bool = False) -> Trace:
+        """Close the books: what is open is unanswered.
+
+        Args:
+            ended: Why the play ended.
+            interrupted: Whether it may go on some time.
+
+        Returns:
+            The trace of all that was played.
+        """
+        context, now = self._context, self._clock.now
+        context.close(interrupted=interrupted)
         accounts = {
             f"{connection.name}/{table}": columns
             for connection in self._connections
             if isinstance(connection.source, Accounting)
-            for table, columns in read_accounts(
-                connection.who, connection.source, clock.now
-            ).items()
+            for table, columns in read_accounts(connection.who, connection.source, now).items()
         }
+        if self._journal is not None:
+            self._journal.end(ended, at=now, spent=context.budget.spent)
         return self._recorder.trace(ended=ended, spent=context.budget.spent, accounts=accounts)
 
-    async def _round(self, number: int) -> None:
-        """Play one round: have the agent move, judge it and write it down."""
+    async def _round(self, number: int, before: Thought | None = None) -> None:
+        """Play one round: have the agent move, judge it and write it down.
+
+        If the play was interrupted in this round, the move is that of *before*.
+        """
         rules, context = self._rules, self._context
         end = min((number + 1) * rules.period, rules.horizon)
         context.round = number
         self._driver.wall = 0.0
-        notes = await self._turn(end)
+        late = self._clock.now - number * rules.period
+        notes = await self._turn(end) if before is None else dict(before.move.notes)
         moved = notes is not None
         if self._points is None:
             raise PluginError("the agent waits out the first round; it must play in it")
         if not moved:
             await self._clock.until(end, AGENT)
-        played_at = self._clock.now if moved else end
+        played_at = self._clock.now if before is None else before.at
+        if late > LATE * rules.period and before is None:  # In virtual time, never.
+            notes = self._note_late(late, notes or {})
+        played_at = played_at if moved else end
         reward, best = self._reward.judge(self._points, played_at)
         turn = Turn(
             round=number,
@@ -184,8 +225,54 @@ class Engine:
             meters=self._read_meters() if self._metered else {},
         )
         self._recorder.turns.append(turn)
+        if self._journal is not None:
+            self._journal.turn(turn, at=self._clock.now)
         if self._watch is not None:
             self._watch(turn)
+
+    def _note_late(self, late: float, notes: Mapping[str, float]) -> Mapping[str, float]:
+        """Return the notes of a round that began late, which say so, as does the journal."""
+        number = self._context.round
+        if self._journal is not None:
+            told = f"round {number} began {late / self._rules.period:.0%} of a period late"
+            self._journal.event("late", told, at=self._clock.now, round=number, late=late)
+        return {**notes, "started_late": late}
+
+    async def _prepare(self, before_round: BeforeRound, number: int) -> None:
+        """Let a supervisor hold the play up, and take the bounds that it may give."""
+        bounds = await before_round(number)
+        if bounds is not None:
+            self._driver.restrict(bounds)
+            if self._journal is not None:
+                lower, upper = bounds.lower.tolist(), bounds.upper.tolist()
+                told = f"points must lie within {lower} and {upper}"
+                now = self._clock.now
+                self._journal.event("bounds", told, at=now, lower=lower, upper=upper)
+
+    async def _go_on(self, past: Past) -> int:
+        """Take over what happened before an interruption; return the number of the next round."""
+        context, recorder = self._context, self._recorder
+        recorder.turns += past.turns
+        recorder.records += past.records
+        recorder.superseded |= past.superseded
+        costs = [*(record.reply.cost for record in past.records), *(ask.cost for ask in past.open)]
+        context.budget.restore(costs)
+        context.skip_own_queries(past.own_queries)
+        number = past.turns[-1].round if past.turns else 0
+        for thought in past.thoughts:
+            if thought.move.point is not None:
+                self._points = freeze_array(thought.move.point)[None]
+                self._visited.add(tuple(self._points[0].tolist()))
+        last = past.thoughts[-1] if past.thoughts else None
+        context.round = number
+        if last is not None and last.round > number and last.move.point is not None:
+            # It was carried out, but the round was not written down.
+            number = last.round
+            await self._round(number, last)
+        by_name = {connection.name: connection for connection in self._connections}
+        for ask in settle_past(past, self._played, self._clock.now, self._driver, recorder):
+            by_name[ask.query.source].send_again(ask, self._driver.hear)
+        return number + 1
 
     def _read_meters(self) -> dict[str, float]:
         """Return the meters of all experts at the end of a round, as `<expert>_<name>`."""
@@ -210,6 +297,7 @@ class Engine:
             if self._thought is None:
                 if clock.now >= end and not first:
                     return None
+                self._asked_at = clock.now
                 self._thought = await self._driver.think(self._context.round)
             move, ready_at = self._thought
             if max(ready_at, clock.now) >= end and not first:
@@ -230,6 +318,9 @@ class Engine:
         """Play the point of a move, if it has one, and put its queries to the experts."""
         context = self._context
         now = self._clock.now  # One moment for all, also where time goes on meanwhile.
+        if self._journal is not None:
+            number, told = context.round, self._driver.told
+            self._journal.move(move, number=number, now=self._asked_at, at=now, heard=told)
         if move.point is not None:
             self._points = freeze_array(move.point)[None]
             self._visited.add(tuple(self._points[0].tolist()))

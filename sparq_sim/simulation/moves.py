@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparq_sim.domain import Domain
+from sparq_sim.domain import Box, Domain, Sites
 from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.messages import Move
 
-__all__ = ["MoveChecker"]
+__all__ = ["MoveChecker", "bring_within"]
 
 
 class MoveChecker:
@@ -36,6 +36,9 @@ class MoveChecker:
         self._experts = experts
         self._notes_effort = notes_effort
         self._ids_used: set[int] = set()
+        self.bounds: Box | None = None
+        """Within which points must lie, where that is narrower than the domain; others are moved
+        to the nearest point within, with a note `moved_within` of how far."""
 
     def check(self, move: Move, now: float) -> Move:
         """Return a *move* that is made *now*, ready to be carried out.
@@ -81,7 +84,30 @@ class MoveChecker:
                 domain.check(point[None], f"{who}: point of a move")
         except ValueError as error:
             raise PluginError(str(error)) from error
+        return move if self.bounds is None else bring_within(move, domain, self.bounds)
+
+
+def bring_within(move: Move, domain: Domain, bounds: Box) -> Move:
+    """Return a *move* whose point, if it has one, lies within some *bounds*.
+
+    Args:
+        move: A move whose point lies in the domain.
+        domain: A box around the bounds, or sites of which one at least lies within them.
+        bounds: Where the point must lie.
+
+    Returns:
+        The move itself, or one to the nearest point within, with a note `moved_within` of how far
+        it was moved.
+    """
+    if move.point is None or bounds.contains(np.asarray(move.point)[None])[0]:
         return move
+    if isinstance(domain, Sites):
+        inside = domain.points[bounds.contains(domain.points)]
+        near = inside[((inside - move.point) ** 2).sum(axis=1).argmin()]
+    else:
+        near = np.clip(move.point, bounds.lower, bounds.upper)
+    distance = float(np.linalg.norm(near - move.point))
+    return replace(move, point=near, notes={**move.notes, "moved_within": distance})
 
 
 def _note_effort(move: Move, who: str) -> Move:

@@ -26,6 +26,8 @@ class Thought:
     """When that was carried out."""
     round: int
     """The number of the round in which it was carried out."""
+    bounds: Box | None = None
+    """Within which it had to lie, where bounds had been changed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

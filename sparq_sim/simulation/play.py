@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+from uuid import uuid4
 
-from sparq_sim.errors import PluginError
+from sparq_sim.errors import LiveOnlyError, PluginError
 from sparq_sim.plugin.environment import Environment, Landscape
 from sparq_sim.plugin.expert import Expert
 from sparq_sim.plugin.model import Model
@@ -18,13 +19,15 @@ from sparq_sim.simulation.clock.realtime import LiveClock
 from sparq_sim.simulation.clock.virtual import SimClock
 from sparq_sim.simulation.engine import Engine
 from sparq_sim.simulation.garbage import collect_rarely
+from sparq_sim.simulation.journaling import Journaling
 from sparq_sim.simulation.lifetime import Resources, run_at_once
 from sparq_sim.simulation.randomness import Streams
 from sparq_sim.simulation.records import Turn
 from sparq_sim.simulation.rules import Rules
+from sparq_sim.simulation.supervision import Supervision
 from sparq_sim.simulation.trace import Trace
 
-__all__ = ["Experts", "Played", "Watch", "check_model", "play", "play_live"]
+__all__ = ["Experts", "Played", "Watch", "check_model", "play", "play_live", "refuse_real"]
 
 Experts = Mapping[str, Expert | tuple[Expert, Channel]]
 """Experts by name, each with its channel, or alone for one that adds nothing."""
@@ -100,6 +103,7 @@ def play(
     replication: int = 0,
     landscape: Landscape | None = None,
     watch: Watch | None = None,
+    journal: Journaling | None = None,
 ) -> Trace:
     """Play one optimizer against one environment in virtual time, and return the trace.
 
@@ -121,6 +125,7 @@ def play(
         landscape: A started environment of this seed and replication, to share what takes long to
             compute; by default the environment is started here.
         watch: Called with what happened after each round.
+        journal: Writes down what happens as it happens, as a `JournalWriter` does.
 
     Returns:
         What happened: a row for each round and one for each point asked about. Regret, cost and
@@ -128,7 +133,8 @@ def play(
 
     Raises:
         PluginError: Something that takes part cannot be used, or does what it may not.
-        LiveOnlyError: An expert awaits what passes in real time only.
+        LiveOnlyError: The environment or an expert is real, or an expert awaits what passes in
+            real time only.
 
     Example:
         An optimizer and an expert, 100 rounds long::
@@ -148,7 +154,9 @@ def play(
     async def run(main: Coroutine[Any, Any, Trace]) -> Trace:
         return clock.run(main)
 
-    return run_at_once(_play(played, clock, run, landscape=landscape, watch=watch))
+    refuse_real(played)
+    beside = Supervision(journal, play_id="" if journal is None else journal.play_id)
+    return run_at_once(_play(played, clock, run, beside, landscape=landscape, watch=watch))
 
 
 async def play_live(
@@ -189,13 +197,15 @@ async def play_live(
     given = (experts or {}, feedback or Channel())
     played = Played(optimizer, environment, rules, *given, seed, replication, live=True)
     clock = LiveClock(rules.period, seconds=seconds)
-    return await _play(played, clock, clock.run, landscape=landscape, watch=watch)
+    beside = Supervision(play_id=uuid4().hex)
+    return await _play(played, clock, clock.run, beside, landscape=landscape, watch=watch)
 
 
 async def _play(
     played: Played,
     clock: Clock,
     run: Callable[[Coroutine[Any, Any, Trace]], Awaitable[Trace]],
+    supervision: Supervision,
     *,
     landscape: Landscape | None,
     watch: Watch | None,
@@ -206,11 +216,31 @@ async def _play(
         with one_thread():
             if landscape is None:
                 landscape = await resources.start_landscape(played.environment, streams)
-            engine = Engine(played, clock, streams, landscape, watch)
+            engine = Engine(played, clock, streams, landscape, watch, supervision)
             await engine.start(resources)
         # Again, for the libraries that the plug-ins have loaded meanwhile.
         with one_thread(), collect_rarely():
             return replace(await run(engine.play()), played=played)
+
+
+def refuse_real(played: Played) -> None:
+    """Raise LiveOnlyError where something real takes part, which virtual time cannot reach.
+
+    Args:
+        played: What is to be played in virtual time.
+    """
+    real = [f"expert {name!r}" for name, expert in _list_experts(played.experts) if expert.is_real]
+    if played.environment.is_real:
+        real.insert(0, f"environment {type(played.environment).__name__}")
+    if real:
+        raise LiveOnlyError(
+            f"{', '.join(real)}: real, so not to be reached in virtual time; play the scenario by "
+            "`sparq-sim live`, or put a simulated one in its place"
+        )
+
+
+def _list_experts(experts: Experts) -> list[tuple[str, Expert]]:
+    return [(name, each[0] if isinstance(each, tuple) else each) for name, each in experts.items()]
 
 
 def _check_parts(optimizer: object, environment: object, rules: object, experts: object) -> None:

@@ -9,7 +9,7 @@ from sparq_sim.domain import Domain
 from sparq_sim.errors import PluginError
 from sparq_sim.messages import AGENT_NAME, REWARD, Answer, Query
 from sparq_sim.plugin.briefing import Briefing
-from sparq_sim.plugin.environment import Landscape
+from sparq_sim.plugin.environment import Environment, Landscape
 from sparq_sim.plugin.expert import Answering, Expert
 from sparq_sim.plugin.hooks import (
     AGENT_HOOKS,
@@ -21,6 +21,7 @@ from sparq_sim.plugin.hooks import (
     has_hook,
 )
 from sparq_sim.plugin.optimizer import Agent
+from sparq_sim.plugin.steered import Steered
 from sparq_sim.simulation.channel.channel import Channel
 from sparq_sim.simulation.channel.policy import check_fallbacks
 from sparq_sim.simulation.delivery.connection import Connection
@@ -32,7 +33,14 @@ from sparq_sim.simulation.reward import Reward
 if TYPE_CHECKING:
     from sparq_sim.simulation.play import Played
 
-__all__ = ["check_landscape", "connect_sources", "make_briefing", "pair_experts", "start_agent"]
+__all__ = [
+    "check_landscape",
+    "connect_sources",
+    "make_briefing",
+    "pair_experts",
+    "reduce_if_real",
+    "start_agent",
+]
 
 _NEEDED = {
     "domain": "domain, a Box or Sites",
@@ -82,6 +90,17 @@ def pair_experts(played: Played) -> dict[str, tuple[Expert, Channel]]:
     return pairs
 
 
+def reduce_if_real(played: Played, plugin: Expert | Environment, channel: Channel) -> Channel:
+    """Return the *channel* to a source; of that to a real one, only what a play decides.
+
+    Args:
+        played: What is played.
+        plugin: The source.
+        channel: As it was declared; optimizers are told what it leads them to expect.
+    """
+    return channel.to_real_source() if played.live and plugin.is_real else channel
+
+
 def make_briefing(
     played: Played,
     context: PlayContext,
@@ -112,6 +131,11 @@ def make_briefing(
 
 def _observe_design(count: int, context: PlayContext, reward: Reward, feedback: Channel) -> Answer:
     """Observe *count* uniformly drawn points at time 0, with the noise of the feedback."""
+    if isinstance(context.landscape, Steered):
+        raise PluginError(
+            f"design = {count}: {context.environment} can only be tried, so nothing can be "
+            "observed before the first round; leave the design out"
+        )
     rng = context.streams.generator("design")
     points = context.landscape.domain.sample(rng, count)
     points = points[context.readings.available(points, 0.0)]

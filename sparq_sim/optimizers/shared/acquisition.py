@@ -73,7 +73,14 @@ class Acquisition(Model):
         return self.grid or _GRIDS.get(domain.dimensions)
 
     def choose(
-        self, predictor: Predictor, width: float, *, domain: Domain, points: Points, rng: Generator
+        self,
+        predictor: Predictor,
+        width: float,
+        *,
+        domain: Domain,
+        points: Points,
+        rng: Generator,
+        bounds: Box | None = None,
     ) -> Point:
         """Return the point with the highest mean + width * std, (d,).
 
@@ -83,12 +90,21 @@ class Acquisition(Model):
             domain: Where the play takes place.
             points: The candidates, as `candidate_points` returns them, (g, d).
             rng: Breaks ties.
+            bounds: Within which to choose, where candidates lie within them; by default anywhere.
         """
         scores = predictor.mean() + width * predictor.std()
+        if bounds is not None:
+            (allowed,) = bounds.contains(points).nonzero()
+            if not len(allowed):  # Of a few candidates, none may lie in narrow bounds.
+                middle = (bounds.lower + bounds.upper) / 2
+                allowed = ((points - middle) ** 2).sum(axis=1).argmin(keepdims=True)
+            scores, points = scores[allowed], points[allowed]
         chosen = pick(scores, rng)
         if isinstance(domain, Box) and self.climbs(domain):
+            domain = domain if bounds is None else bounds
             others = [row for row in np.argsort(-scores)[: self.starts] if row != chosen]
             starts = points[[chosen, *others[: self.starts - 1]]]
+            starts = np.clip(starts, domain.lower, domain.upper)
             return self._climb(predictor, width, domain=domain, starts=starts, rng=rng)
         point: Point = points[chosen]
         return point

@@ -13,6 +13,7 @@ from numpy.random import Generator
 from pydantic import FiniteFloat, model_validator
 
 from sparq_sim.arrays import Point, Points
+from sparq_sim.domain import Box
 from sparq_sim.errors import PluginError
 from sparq_sim.fields import Positive
 from sparq_sim.gp.kernels import AnyKernel, check_kernel
@@ -120,6 +121,7 @@ class UCBAgent:
             # Far apart: at points near each other many indefinite kernels look right.
             apart = -(-len(self._candidates) // _PROBED)
             check_kernel(model.kernel, self._candidates[::apart])
+        self._bounds: Box | None = None
         self._round = 0
         self._waiting = False
         self._answers: list[Answer] = []
@@ -184,6 +186,7 @@ class UCBAgent:
             domain=self._briefing.domain,
             points=self._candidates,
             rng=self._rng,
+            bounds=self._bounds,
         )
         memory.record_play(point)
         queries = () if memory.waits else self._queries(memory, now)
@@ -205,6 +208,14 @@ class UCBAgent:
                 self._answers.append(reply)
             if self._memory is not None:
                 self._learn(self._memory, reply)
+
+    def restrict(self, bounds: Box) -> None:
+        """Choose points within *bounds* from now on.
+
+        Args:
+            bounds: Within the domain.
+        """
+        self._bounds = bounds
 
     def belief(self, points: Points, now: float) -> Belief | None:
         """Return what is believed at the candidates nearest to some points.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from math import inf
 
@@ -38,6 +39,15 @@ class Budget:
         """What has been spent in all."""
         self.exhausted = False
         """Whether the budget for the play could not pay for something."""
+
+    def restore(self, costs: Iterable[float]) -> None:
+        """Begin with what a play had spent when it was interrupted.
+
+        Args:
+            costs: Each cost that was charged, in units of the budget.
+        """
+        self._spent = sum((Fraction(cost) for cost in costs), Fraction(0))
+        self.spent = float(self._spent)
 
     def pay(self, cost: float | Fraction, number: int) -> bool:
         """Spend *cost* now, in round *number*.

@@ -15,10 +15,11 @@ from sparq_sim.plugin.hooks import EXPERT_HOOKS, check_hooks
 from sparq_sim.simulation.channel.channel import Channel
 from sparq_sim.simulation.clock.protocol import DEADLINE
 from sparq_sim.simulation.delivery.context import PlayContext
-from sparq_sim.simulation.delivery.draws import SourceDraws
-from sparq_sim.simulation.delivery.request import Question, Request
+from sparq_sim.simulation.delivery.draws import SourceDraws, pick_rows
+from sparq_sim.simulation.delivery.request import Drawn, OnRecord, Question, Request
 from sparq_sim.simulation.delivery.service import Service
 from sparq_sim.simulation.delivery.world import QueryWorld
+from sparq_sim.simulation.past import OpenAsk
 from sparq_sim.simulation.records import Fate
 
 __all__ = ["Connection"]
@@ -75,18 +76,32 @@ class Connection:
         is_out = bool(self.channel.outages) and self.channel.out_at(now)
         if is_out or (fault is not None and fault.refuses):
             self.refuse(request, Fate.OUTAGE)
-        elif request.cost and not self.service.charges.admit(request):
+        elif request.cost and not (request.sent_before or self.service.charges.admit(request)):
             self.refuse(request, Fate.BUDGET)
         else:
             context.in_flight[request] = None
             deadline = now + self.channel.patience
             world = QueryWorld(self, request)
-            if context.journal is not None:
+            if context.journal is not None and not request.sent_before:
                 context.journal.ask(request, at=now, key=world.key)
             serving = self.service.carry(request, world, deadline=deadline)
             request.process = context.clock.start(serving)
             if deadline < inf:
                 self.limit(request, deadline)
+
+    def send_again(self, ask: OpenAsk, on_record: OnRecord) -> None:
+        """Put a request to the source that was sent before an interruption, at no further cost.
+
+        Args:
+            ask: What was sent; the source knows it by its key.
+            on_record: What is called with the record of each row.
+        """
+        query, rows = ask.query, ask.rows
+        subquery = query if len(rows) == len(query.points) else pick_rows(query, rows)
+        origin = ask.round, 0
+        drawn = Drawn(rows, subquery, origin, ask.cost, 0.0, 0.0, False, None, None)
+        question = Question(query, rows, on_record, ask.asker, ask.path)
+        self.send(Request(question, drawn, ask.round, ask.cost, ask.attempt, sent_before=True))
 
     def own_request(self, query: Query) -> Request:
         """Make the request for a *query* that the source opened itself, of the agent.

@@ -15,7 +15,10 @@ from sparq_sim.simulation.randomness import Streams
 from sparq_sim.simulation.recorder import Recorder
 from sparq_sim.simulation.records import Fate
 
-__all__ = ["PlayContext"]
+__all__ = ["INTERRUPTED", "PlayContext"]
+
+INTERRUPTED = "interrupted"
+"""Why there is no answer where the play was interrupted."""
 
 
 @dataclass(slots=True, eq=False)
@@ -60,6 +63,14 @@ class PlayContext:
         self._own_queries += 1
         return -self._own_queries
 
+    def skip_own_queries(self, count: int) -> None:
+        """Leave out numbers that were used before an interruption.
+
+        Args:
+            count: How many.
+        """
+        self._own_queries += count
+
     def hold(self, request: Request) -> None:
         """Keep a request back: if the play ends now it is unanswered, and has cost nothing.
 
@@ -83,8 +94,13 @@ class PlayContext:
             request.round, request.cost = self.round, request.drawn.cost
         return request.open
 
-    def close(self) -> None:
-        """Record all requests that are still under way as unanswered."""
+    def close(self, *, interrupted: bool = False) -> None:
+        """Record all requests that are still under way as unanswered.
+
+        Args:
+            interrupted: Whether the play may go on some time, and the askers then hear of it.
+        """
+        reason = INTERRUPTED if interrupted else Fate.UNANSWERED
         for request in list(self.in_flight):
-            request.fail(Fate.UNANSWERED, Fate.UNANSWERED, now=self.clock.now, heard=False)
+            request.fail(Fate.UNANSWERED, reason, now=self.clock.now, heard=interrupted)
         self.in_flight.clear()

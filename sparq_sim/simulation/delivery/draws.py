@@ -19,7 +19,7 @@ from sparq_sim.simulation.clock.protocol import Clock
 from sparq_sim.simulation.delivery.request import Drawn, Question, Request, Rows
 from sparq_sim.simulation.randomness import RoundStream, Streams
 
-__all__ = ["QueryDraws", "SourceDraws"]
+__all__ = ["QueryDraws", "SourceDraws", "pick_rows"]
 
 
 class SourceDraws(dict[str, "QueryDraws"]):
@@ -110,7 +110,7 @@ class QueryDraws:
         channel, split, rows, query = self._channel, self._split, question.rows, question.query
         size = len(rows)
         count = size if split else 1
-        subquery = query if size == len(query.points) else _about(query, rows)
+        subquery = query if size == len(query.points) else pick_rows(query, rows)
         try:
             cost, service, transit = self._cost, self._service, self._transit
             costs = [cost] * count if cost is not None else self._each("cost", number, count)
@@ -182,7 +182,7 @@ class QueryDraws:
             source = before.question.query.source
             raise HookError(f"the channel to {source!r}: {error}") from error
         query = before.question.query
-        subquery = query if size == len(query.points) else _about(query, rows)
+        subquery = query if size == len(query.points) else pick_rows(query, rows)
         lost = lost or (fault is not None and fault.loses)
         return Drawn(rows, subquery, origin, cost, service, transit, lost, units, fault)
 
@@ -226,8 +226,13 @@ def _constant(draw: Draw) -> float | None:
     return draw.value if isinstance(draw, Constant) else None
 
 
-def _about(query: Query, rows: Rows) -> Query:
-    """Return the query about some of its points."""
+def pick_rows(query: Query, rows: Rows) -> Query:
+    """Return a query about some of its points.
+
+    Args:
+        query: The whole query.
+        rows: Which of its points.
+    """
     return Query(query.id, query.source, query.points[rows], query.asked_at)
 
 

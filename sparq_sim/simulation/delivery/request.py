@@ -128,6 +128,8 @@ class Request:
     """What its next record states as its cost."""
     attempt: int = 1
     """Which attempt this is, from 1."""
+    sent_before: bool = False
+    """Whether it was sent, and paid for, before the play was interrupted."""
     open: bool = True
     """Whether its end is yet to come."""
     answered: bool = False
