@@ -109,8 +109,8 @@ class Header:
     """How many rounds there are at most."""
     domain: Annotated[Domain, PlainValidator(_read_domain)]
     """Where points may lie when the play begins."""
-    scenario: str = ""
-    """What stands for the scenario, as `Scenario.fingerprint` gives it; empty if there is none."""
+    scenario: dict[str, Any] = field(default_factory=dict)
+    """What fixes the play, as `Scenario.fingerprint` gives it; empty where that is not known."""
     title: str = ""
     """What the play is called."""
     sources: dict[str, SourceTraits] = field(default_factory=dict)

@@ -20,26 +20,17 @@ from sparq_sim.journal.entries import (
     ReplyEntry,
     TurnEntry,
 )
-from sparq_sim.messages import AGENT_NAME, Answer, Failure, Move, Query, Reply
+from sparq_sim.messages import Answer, Failure, Move, Query, Reply
 from sparq_sim.simulation.delivery.request import Rows
 from sparq_sim.simulation.past import OpenAsk, Past, Thought
 from sparq_sim.simulation.recorder import Recorder
-from sparq_sim.simulation.records import UNASKED, Fate, Record, Turn
+from sparq_sim.simulation.records import UNASKED, Fate, Record, Turn, is_for_agent
 from sparq_sim.simulation.trace import Trace
 
-__all__ = ["INTERRUPTED", "PastBuilder", "is_for_agent"]
+__all__ = ["INTERRUPTED", "PastBuilder"]
 
 INTERRUPTED = "interrupted"
 """Why a play ended whose journal has no end."""
-
-
-def is_for_agent(record: Record) -> bool:
-    """Return whether the agent is told of a record, unless another attempt follows.
-
-    Args:
-        record: What became of a request of the agent or of an expert, or what a source has sent.
-    """
-    return record.heard and record.asker in (AGENT_NAME, record.reply.query.source)
 
 
 class PastBuilder:
@@ -125,7 +116,8 @@ class PastBuilder:
         )
         point = None if entry.point is None else freeze_array(entry.point)
         move = Move(point, queries, entry.notes, entry.effort)
-        self._past.thoughts.append(Thought(entry.now, heard, move, entry.at, entry.round))
+        bounds = self._past.bounds
+        self._past.thoughts.append(Thought(entry.now, heard, move, entry.at, entry.round, bounds))
 
     def _take_ask(self, entry: AskEntry) -> None:
         query = self._find_query(entry)

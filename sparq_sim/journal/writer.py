@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from fcntl import LOCK_EX, LOCK_NB, flock
 from importlib.metadata import version
@@ -34,11 +34,12 @@ from sparq_sim.journal.entries import (
     encode,
 )
 from sparq_sim.journal.reader import Journal
-from sparq_sim.journal.rebuilding import is_for_agent
 from sparq_sim.messages import REWARD, Answer, Failure, Move
+from sparq_sim.plugin.environment import Environment
+from sparq_sim.plugin.expert import Expert
 from sparq_sim.simulation.delivery.request import Request
 from sparq_sim.simulation.play import Played
-from sparq_sim.simulation.records import Record, Turn
+from sparq_sim.simulation.records import Record, Turn, is_for_agent
 
 __all__ = ["JournalWriter", "make_header"]
 
@@ -48,7 +49,7 @@ def make_header(
     domain: Domain,
     *,
     seconds: float | None = None,
-    scenario: str = "",
+    scenario: Mapping[str, Any] | None = None,
     title: str = "",
 ) -> Header:
     """Return the header of a play that is about to begin, with an identity of its own.
@@ -57,13 +58,13 @@ def make_header(
         played: What is played.
         domain: Where points may lie.
         seconds: How long a clock unit lasts, in seconds; None in virtual time.
-        scenario: What stands for the scenario, as `Scenario.fingerprint` gives it.
+        scenario: What fixes the play, as `Scenario.fingerprint` gives it; by default unknown.
         title: What the play is called.
     """
     experts = {
         name: each[0] if isinstance(each, tuple) else each for name, each in played.experts.items()
     }
-    sources = {REWARD: played.environment, **experts}
+    sources: dict[str, Environment | Expert] = {REWARD: played.environment, **experts}
     return Header(
         play=uuid4().hex,
         unix=time.time(),
@@ -74,12 +75,12 @@ def make_header(
         period=played.rules.period,
         rounds=played.rules.most_rounds,
         domain=domain,
-        scenario=scenario,
+        scenario=dict(scenario or {}),
         title=title,
         sources={
             name: SourceTraits(
-                real=bool(getattr(source, "is_real", False)),
-                idempotent=bool(getattr(source, "idempotent", False)),
+                real=source.is_real,
+                idempotent=source.honours_keys(),
             )
             for name, source in sources.items()
         },
@@ -94,9 +95,11 @@ def make_header(
 class JournalWriter:
     """Writes the journal of one play, as `Journaling` asks for; a context manager that closes it.
 
-    Each line is handed to the operating system by one call, so that it outlives the process; `sync`
-    makes it outlive a loss of power. Only one writer at a time can have a file. A line that cannot
-    be written in full, as on a full disk, is taken back in full.
+    Lines are handed to the operating system at once, so that they outlive the process; `sync` makes
+    them outlive a loss of power. A move and its requests are one step: they are handed over
+    together, by `sync` or by what follows them, so that a crash leaves all of them or none. Only
+    one writer at a time can have a file. A line that cannot be written in full, as on a full disk,
+    is taken back in full.
 
     It is made by `create` or `append_to`.
     """
@@ -117,6 +120,8 @@ class JournalWriter:
         self._size = 0
         self._last = 0
         self._synced = True
+        self._step: list[bytes] = []
+        """The lines of a move and its requests, which are yet to be written."""
         self._replies: dict[Record, int] = {}
         """The numbers of the replies that no agent was told yet."""
 
@@ -204,7 +209,7 @@ class JournalWriter:
             told = [self._replies[record] for record in heard]
         except KeyError as error:
             raise JournalError(f"{self.path}: a move hears a reply that was not written") from error
-        self._write(
+        self._begin_step(
             MoveEntry(
                 **self._stamp(at),
                 round=number,
@@ -225,7 +230,7 @@ class JournalWriter:
     def ask(self, request: Request, *, at: float, key: str) -> None:
         question = request.question
         query = question.query
-        self._write(
+        self._begin_step(
             AskEntry(
                 **self._stamp(at),
                 source=query.source,
@@ -308,6 +313,7 @@ class JournalWriter:
             JournalError: The disk does not do it, or the file was deleted; what it held is then
                 in another file, which the message names.
         """
+        self._end_step()
         if self._synced:
             return
         try:
@@ -346,7 +352,17 @@ class JournalWriter:
     def _stamp(self, at: float) -> dict[str, Any]:
         return {"n": self._last + 1, "unix": time.time(), "at": at}
 
+    def _begin_step(self, entry: Entry) -> None:
+        self._step.append(encode(entry))
+        self._last += 1
+
+    def _end_step(self) -> None:
+        if self._step:
+            lines, self._step = self._step, []
+            self._append(b"".join(lines))
+
     def _write(self, entry: Entry) -> None:
+        self._end_step()
         self._append(encode(entry))
         self._last += 1
 

@@ -7,7 +7,7 @@ from functools import partial
 from time import perf_counter
 
 from sparq_sim.domain import Box, Domain
-from sparq_sim.messages import AGENT_NAME, Move
+from sparq_sim.messages import Move
 from sparq_sim.plugin.optimizer import Agent, Restrictable
 from sparq_sim.simulation.channel.draws import Constant
 from sparq_sim.simulation.clock.protocol import AGENT, Clock, Signal
@@ -15,16 +15,11 @@ from sparq_sim.simulation.moves import MoveChecker
 from sparq_sim.simulation.past import Past
 from sparq_sim.simulation.randomness import Streams
 from sparq_sim.simulation.recorder import Recorder
-from sparq_sim.simulation.records import Record, arrival_order
+from sparq_sim.simulation.records import Record, arrival_order, is_for_agent
 from sparq_sim.simulation.rehearsal import Rehearsal
 from sparq_sim.simulation.rules import Rules
 
 __all__ = ["AgentDriver"]
-
-
-def _is_for_agent(record: Record) -> bool:
-    """Return whether the agent is told: it asked, or a source sent of its own accord."""
-    return record.asker in (AGENT_NAME, record.reply.query.source)
 
 
 class AgentDriver:
@@ -107,9 +102,7 @@ class AgentDriver:
         known = {record for thought in past.thoughts for record in thought.heard}
         known |= past.superseded
         self._inbox = [
-            record
-            for record in past.records
-            if record.heard and record not in known and _is_for_agent(record)
+            record for record in past.records if record not in known and is_for_agent(record)
         ]
 
     async def think(self, number: int) -> tuple[Move, float]:

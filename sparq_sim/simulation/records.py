@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from sparq_sim.arrays import Point
-from sparq_sim.messages import Notes, Reply
+from sparq_sim.messages import AGENT_NAME, Notes, Reply
 
-__all__ = ["REFUSALS", "UNASKED", "Fate", "Record", "Turn", "arrival_order"]
+__all__ = ["REFUSALS", "UNASKED", "Fate", "Record", "Turn", "arrival_order", "is_for_agent"]
 
 
 class Fate(StrEnum):
@@ -96,6 +96,15 @@ class Turn:
     """Numbers that the agent adds to the trace, by name."""
     meters: Notes = field(default_factory=dict)
     """Numbers of experts at the end of the round, as `<expert>_<name>`."""
+
+
+def is_for_agent(record: Record) -> bool:
+    """Return whether the agent is told of a record, unless another attempt follows.
+
+    Args:
+        record: What became of a request of the agent or of an expert, or what a source has sent.
+    """
+    return record.heard and record.asker in (AGENT_NAME, record.reply.query.source)
 
 
 def arrival_order(record: Record) -> tuple[float, str, int, int]:

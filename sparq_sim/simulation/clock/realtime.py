@@ -109,8 +109,9 @@ class _Threads(concurrent.futures.Executor):
 class _Stopwatch:
     """The time of an event loop in clock units of some *seconds* each; it can stand still."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, begins_at: float = 0.0) -> None:
         self.seconds = seconds
+        self._begins_at = begins_at
         self._epoch = 0.0
         self._still_at: float | None = None
         self._still_since = 0.0
@@ -118,7 +119,8 @@ class _Stopwatch:
     def begin(self, loop: asyncio.AbstractEventLoop) -> None:
         """Count from now on."""
         self._loop = loop
-        self._epoch, self._still_at = loop.time(), None
+        self._epoch = loop.time() - self._begins_at * self.seconds
+        self._still_at = None
 
     @property
     def now(self) -> float:
@@ -162,16 +164,20 @@ class LiveClock(RoundedClock):
     Args:
         period: How long a round lasts, in clock units; by default there are no rounds.
         seconds: How long a clock unit lasts.
+        begins_at: The moment at which it begins, in clock units: later than 0 where a play goes on
+            that was interrupted.
     """
 
     # After so many turns of the loop without a stir, an instant is over.
     _QUIET_TURNS = 8
 
-    def __init__(self, period: float | None = None, *, seconds: float = 1.0) -> None:
+    def __init__(
+        self, period: float | None = None, *, seconds: float = 1.0, begins_at: float = 0.0
+    ) -> None:
         super().__init__(period)
         if not (seconds > 0 and isfinite(seconds)):
             raise ValueError(f"a clock unit must last some seconds, not {seconds!r}")
-        self._time = _Stopwatch(seconds)
+        self._time = _Stopwatch(seconds, begins_at)
         self._agenda: list[tuple[float, int, int, Callable[[], None]]] = []
         self._numbers = count()
         self._tasks: dict[asyncio.Task[Any], None] = {}
@@ -257,13 +263,22 @@ class LiveClock(RoundedClock):
         """Call *function* in a thread, so that it holds up no reply."""
         if not still:
             return await self._in_thread(function, now)
-        self._time.stop()
+        self.hold()
         result = await self._in_thread(function, now)  # Should it fail, the run is over.
-        held = self._time.go_on()
-        self._changed.set()
+        held = self.go_on()
         if self._period is not None and held > (lasts := self._period * self._time.seconds):
             _warn_of_slow_start(held, lasts)
         return result
+
+    def hold(self) -> None:
+        """Let time stand still, until `go_on` is called."""
+        self._time.stop()
+
+    def go_on(self) -> float:
+        """Let time go on from where it stood still; return for how many seconds it did."""
+        held = self._time.go_on()
+        self._changed.set()
+        return held
 
     async def follow(self, function: SimPyFunction[T]) -> T:
         """Raise LiveOnlyError: SimPy's events happen in virtual time only."""
