@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -16,7 +16,7 @@ from sparq_sim.simulation.records import Fate
 from sparq_sim.simulation.trace import METER, NOTE, Columns, Trace
 from sparq_sim.study.results import Results
 from sparq_sim.study.settings import Setting
-from sparq_sim.study.store import Label, Provenance, StoredPlay, StoredSummary, StoreError
+from sparq_sim.study.store import Label, Provenance, StoredSummary, StoreError
 
 __all__ = ["Band", "Curve", "CurveSums", "Curves", "Series", "bands", "read_curves"]
 
@@ -120,52 +120,59 @@ def read_curves(study: Results, *, most_points: int) -> Curves:
     Returns:
         The curves; plays that cannot be read are listed as unreadable and left out.
     """
-    sums = CurveSums()
-    unreadable = []
+    sums, made = CurveSums(), Curves()
     for plays in group(study.finished()).values():
         for play in plays:
             try:
-                sums.add(play, study.read(play.key))
+                stored = study.read(play.key)
             except StoreError:
-                unreadable.append(play.key)
-    return replace(sums.curves(most_points=most_points), unreadable=unreadable)
+                made.unreadable.append(play.key)
+                continue
+            made.found.append(play)
+            made.provenances.append(stored.provenance)
+            sums.add(play, stored.trace)
+    made.bands, made.series = sums.bands(most_points), sums.series(most_points)
+    return made
 
 
 class CurveSums:
     """Sums of what is known of each round, for curves of plays that come one by one."""
 
     def __init__(self) -> None:
-        self._made = Curves()
         self._groups: dict[Label, _Sums] = {}
 
-    def add(self, play: StoredSummary, stored: StoredPlay) -> None:
+    def add(self, play: StoredSummary, trace: Trace) -> None:
         """Add a play to the curves of its optimizer and setting.
 
         Args:
             play: Which play it is.
-            stored: What was read of it.
+            trace: What happened in it.
         """
-        self._made.found.append(play)
-        self._made.provenances.append(stored.provenance)
-        self._groups.setdefault(play.label, _Sums(play)).add(stored.trace)
+        self._groups.setdefault(play.label, _Sums(play)).add(trace)
 
-    def curves(self, *, most_points: int) -> Curves:
-        """Return the curves of all plays so far.
+    def bands(self, most_points: int) -> list[Band]:
+        """Return the cumulative regret of the plays so far, one band per optimizer and setting.
 
         Args:
             most_points: How many points a curve may have, as for `read_curves`.
         """
-        groups = self._groups.values()
-        return Curves(
-            found=list(self._made.found),
-            provenances=list(self._made.provenances),
-            bands=[
-                each.regret.band(each.first, most_points=most_points)
-                for each in groups
-                if len(each.regret.counts)
-            ],
-            series=[one for each in groups for one in each.series(most_points)],
-        )
+        return [
+            each.regret.band(each.first, most_points=most_points)
+            for each in self._groups.values()
+            if len(each.regret.counts)
+        ]
+
+    def series(self, most_points: int) -> list[Series]:
+        """Return everything else that is known of each round of the plays so far.
+
+        Args:
+            most_points: How many points a curve may have, as for `read_curves`.
+        """
+        return [
+            series
+            for each in self._groups.values()
+            for series in _series(each.first, each.quantities, most_points)
+        ]
 
 
 class _Sums:
@@ -180,9 +187,6 @@ class _Sums:
         self.regret.add(measures.cumulative_regret(trace))
         for name, values in _quantities(trace):
             self.quantities.setdefault(name, _Means()).add(values)
-
-    def series(self, most_points: int) -> Iterable[Series]:
-        return _series(self.first, self.quantities, most_points)
 
 
 def _series(

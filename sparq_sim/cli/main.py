@@ -16,6 +16,7 @@ from sparq_sim.cli.output import say
 from sparq_sim.cli.plays import diff, reproduce
 from sparq_sim.cli.report import compact, export, plot, report
 from sparq_sim.cli.run import run
+from sparq_sim.cli.watch import watch
 from sparq_sim.errors import SparqError
 from sparq_sim.plugin.frames import describe_error, locate_error
 
@@ -27,6 +28,7 @@ app = typer.Typer(
 
 # In the order of the help text.
 _STUDIES, _CATALOGUE, _PLAYS = "Studies", "Scenarios and plug-ins", "Single plays"
+_LIVE = "Live play"
 app.command(rich_help_panel=_STUDIES)(run)
 app.command(rich_help_panel=_STUDIES)(compare)
 app.command(rich_help_panel=_STUDIES)(report)
@@ -40,6 +42,7 @@ app.command(rich_help_panel=_CATALOGUE)(check)
 app.command(rich_help_panel=_CATALOGUE)(schema)
 app.command(rich_help_panel=_PLAYS)(reproduce)
 app.command(rich_help_panel=_PLAYS)(diff)
+app.command(rich_help_panel=_LIVE)(watch)
 
 
 def _print_version(wanted: bool) -> None:

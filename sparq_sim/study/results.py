@@ -54,21 +54,21 @@ class Results:
         self._plays = list(plays)
 
     @classmethod
-    def open(cls, folder: Path | str, *, begun: bool = False) -> Results:
+    def open(cls, folder: Path | str | FolderStore, *, begun: bool = False) -> Results:
         """Open a folder: the finished plays of the scenario last run there.
 
         They may come from several machines, seeds and numbers of replications. Plays of other
         scenarios or versions in the same folder are left out, which `notes` says.
 
         Args:
-            folder: That of a study.
+            folder: That of a study, or its store.
             begun: Whether a study without a finished play is opened as well.
 
         Raises:
             StoreError: There is no finished play, the folder cannot be read, or nothing says which
                 of the plays in it belong together.
         """
-        home = FolderStore(folder)
+        home = folder if isinstance(folder, FolderStore) else FolderStore(folder)
         described = read_holdings(home)
         found = home.finished()
         if not found and not (begun and described):

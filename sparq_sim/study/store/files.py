@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from sparq_sim.study.store.errors import explain_disk_errors
 
-__all__ = ["remove_parts", "temporary_name", "whole_file", "write_whole"]
+__all__ = ["list_writers", "remove_parts", "temporary_name", "whole_file", "write_whole"]
 
 _PART = re.compile(r"\..+\.(?P<host>[0-9a-f]{8})\.(?P<pid>\d+)\.[0-9a-f]{8}\.part")
 _HOST = blake2b(socket.gethostname().encode(), digest_size=4).hexdigest()
@@ -80,6 +80,23 @@ def remove_parts(folder: Path) -> None:
         if (match := _PART.fullmatch(part.name)) and _is_dead(match["host"], match["pid"]):
             with explain_disk_errors("remove", part):
                 part.unlink(missing_ok=True)
+
+
+def list_writers(folder: Path, stem: str) -> list[Path]:
+    """List the temporary files of writers that are alive, or on another machine.
+
+    Args:
+        folder: Where they are.
+        stem: What the file is to be called, without its suffix.
+
+    Returns:
+        Those files; of a folder that is not there, none.
+    """
+    found = []
+    for part in folder.glob(f".{stem}.*.part"):
+        if (match := _PART.fullmatch(part.name)) and not _is_dead(match["host"], match["pid"]):
+            found.append(part)
+    return found
 
 
 def _is_dead(host: str, pid: str) -> bool:

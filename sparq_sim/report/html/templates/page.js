@@ -80,13 +80,6 @@
   // On their way down, so that controls may come and go.
   document.addEventListener("change", obey, { capture: true });
 
-  // A page that is kept up to date tells what its charts show now.
-  document.addEventListener("chartschange", ({ detail }) => {
-    charts = detail;
-    drawn.forEach((plot) => plot.isConnected || drawn.delete(plot));
-    plots().forEach((plot) => (drawn.has(plot) ? draw(plot) : nearby.observe(plot)));
-  });
-
   // Light and dark: as the system has it, until the reader says otherwise.
   const button = document.getElementById("theme");
   const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -119,13 +112,24 @@
   });
 
   // Where the reader is.
-  const links = new Map([...document.querySelectorAll("nav a")].map((a) => [a.hash.slice(1), a]));
   const passing = new IntersectionObserver(
     (entries) =>
       entries.forEach(({ isIntersecting, target }) =>
-        links.get(target.id)?.classList.toggle("here", isIntersecting),
+        document
+          .querySelector(`nav a[href="#${target.id}"]`)
+          ?.classList.toggle("here", isIntersecting),
       ),
     { rootMargin: "-30% 0px -65%" },
   );
-  document.querySelectorAll("main > section").forEach((section) => passing.observe(section));
+  const follow = () =>
+    document.querySelectorAll("main > section").forEach((section) => passing.observe(section));
+  follow();
+
+  // A page that is kept up to date tells what its charts show now.
+  document.addEventListener("chartschange", ({ detail }) => {
+    charts = detail;
+    drawn.forEach((plot) => plot.isConnected || drawn.delete(plot));
+    plots().forEach((plot) => (drawn.has(plot) ? draw(plot) : nearby.observe(plot)));
+    follow();
+  });
 })();
