@@ -44,6 +44,8 @@ INNER = (
     "sparq_sim.gp.candidates",
     "sparq_sim.gp.kernels.",
     "sparq_sim.gp.sparse.matrices",
+    "sparq_sim.journal.codec",
+    "sparq_sim.journal.durable_file",
     "sparq_sim.journal.rebuilding",
     "sparq_sim.plugin.briefing",
     "sparq_sim.plugin.environment",

@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 
 from sparq_sim.errors import JournalError
-from sparq_sim.journal.entries import Entry, Header, decode_entry, decode_header
+from sparq_sim.journal.codec import decode_entry, decode_header
+from sparq_sim.journal.entries import Entry, Header
 from sparq_sim.journal.rebuilding import PastBuilder
 from sparq_sim.simulation.past import OpenAsk, Past
 from sparq_sim.simulation.records import Record

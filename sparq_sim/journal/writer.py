@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from fcntl import LOCK_EX, LOCK_NB, flock
-from importlib.metadata import version
+from collections.abc import Sequence
 from pathlib import Path
-from tempfile import gettempdir
 from types import TracebackType
 from typing import Any, Self
-from uuid import uuid4
 
 import numpy as np
 
-import sparq_sim
-from sparq_sim.domain import Domain
 from sparq_sim.errors import JournalError
+from sparq_sim.journal.codec import encode
+from sparq_sim.journal.durable_file import DurableFile
 from sparq_sim.journal.entries import (
     AskEntry,
     EndEntry,
@@ -29,101 +22,39 @@ from sparq_sim.journal.entries import (
     MoveEntry,
     QueryData,
     ReplyEntry,
-    SourceTraits,
     TurnEntry,
-    encode,
 )
 from sparq_sim.journal.reader import Journal
-from sparq_sim.messages import REWARD, Answer, Failure, Move
-from sparq_sim.plugin.environment import Environment
-from sparq_sim.plugin.expert import Expert
+from sparq_sim.messages import Answer, Failure, Move
 from sparq_sim.simulation.delivery.request import Request
-from sparq_sim.simulation.play import Played
 from sparq_sim.simulation.records import Record, Turn, is_for_agent
 
-__all__ = ["JournalWriter", "make_header"]
-
-
-def make_header(
-    played: Played,
-    domain: Domain,
-    *,
-    seconds: float | None = None,
-    scenario: Mapping[str, Any] | None = None,
-    title: str = "",
-) -> Header:
-    """Return the header of a play that is about to begin, with an identity of its own.
-
-    Args:
-        played: What is played.
-        domain: Where points may lie.
-        seconds: How long a clock unit lasts, in seconds; None in virtual time.
-        scenario: What fixes the play, as `Scenario.fingerprint` gives it; by default unknown.
-        title: What the play is called.
-    """
-    experts = {
-        name: each[0] if isinstance(each, tuple) else each for name, each in played.experts.items()
-    }
-    sources: dict[str, Environment | Expert] = {REWARD: played.environment, **experts}
-    return Header(
-        play=uuid4().hex,
-        unix=time.time(),
-        seconds=seconds,
-        optimizer=played.optimizer_name,
-        seed=played.seed,
-        replication=played.replication,
-        period=played.rules.period,
-        rounds=played.rules.most_rounds,
-        domain=domain,
-        scenario=dict(scenario or {}),
-        title=title,
-        sources={
-            name: SourceTraits(
-                real=source.is_real,
-                idempotent=source.honours_keys(),
-            )
-            for name, source in sources.items()
-        },
-        versions={
-            "sparq_sim": sparq_sim.__version__,
-            "python": ".".join(map(str, sys.version_info[:3])),
-            "numpy": version("numpy"),
-        },
-    )
+__all__ = ["JournalWriter"]
 
 
 class JournalWriter:
     """Writes the journal of one play, as `Journaling` asks for; a context manager that closes it.
 
-    Lines are handed to the operating system at once, so that they outlive the process; `sync` makes
-    them outlive a loss of power. A move and its requests are one step: they are handed over
-    together, by `sync` or by what follows them, so that a crash leaves all of them or none. Only
-    one writer at a time can have a file. A line that cannot be written in full, as on a full disk,
-    is taken back in full.
+    Each entry outlives the process as soon as it is written, and a loss of power after `sync`. A
+    move and its requests are one step: they are written together, by `sync` or by what follows
+    them, so that a crash leaves all of them or none. Only one writer at a time can have a file.
 
     It is made by `create` or `append_to`.
     """
 
-    def __init__(self, path: Path, descriptor: int, header: Header) -> None:
-        """Take over an open file that is locked; see `create` and `append_to`.
+    def __init__(self, file: DurableFile, header: Header) -> None:
+        """Take over an open file; see `create` and `append_to`.
 
         Args:
-            path: Where the file is.
-            descriptor: The open file.
-            header: Its first line.
+            file: The file, whose first line is written.
+            header: That line.
         """
-        self.path = path
-        """Where the file is."""
         self.header = header
-        """Its first line."""
-        self._descriptor: int | None = descriptor
-        self._size = 0
+        """The first line of the journal."""
+        self._file = file
         self._last = 0
-        self._synced = True
-        self._step: list[bytes] = []
-        """The lines of a move and its requests, which are yet to be written."""
-        self._replies: dict[Record, int] = {}
-        """The numbers of the replies that no agent was told yet."""
+        self._step = b""  # The lines of a move and its requests, which are yet to be written.
+        self._untold: dict[Record, int] = {}
 
     @classmethod
     def create(cls, path: Path | str, header: Header) -> JournalWriter:
@@ -139,19 +70,7 @@ class JournalWriter:
         Raises:
             JournalError: There is such a file, or it cannot be written.
         """
-        path = Path(path)
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL
-        writer = cls(path, _open(path, flags), header)
-        try:
-            writer._append(encode(header))
-            writer.sync()
-            _sync_folder(path.parent)
-        except BaseException:
-            writer._release()
-            with suppress(OSError):
-                path.unlink()
-            raise
-        return writer
+        return cls(DurableFile.create(Path(path), encode(header)), header)
 
     @classmethod
     def append_to(cls, journal: Journal) -> JournalWriter:
@@ -167,23 +86,16 @@ class JournalWriter:
             JournalError: Another writer has the file, it has changed since it was read, or it
                 cannot be written.
         """
-        path = journal.path
-        writer = cls(path, _open(path, os.O_RDWR | os.O_APPEND), journal.header)
-        try:
-            descriptor = writer._opened
-            if os.fstat(descriptor).st_size != journal.whole_bytes + journal.cut_bytes:
-                raise JournalError(f"{path} has changed since it was read; read it again")
-            os.ftruncate(descriptor, journal.whole_bytes)
-            os.fsync(descriptor)
-        except OSError as error:
-            writer._release()
-            raise _describe(path, error) from error
-        except BaseException:
-            writer._release()
-            raise
-        writer._size, writer._last = journal.whole_bytes, len(journal.entries)
-        writer._replies = journal.untold()
+        untold, whole = journal.untold(), journal.whole_bytes
+        length = whole + journal.cut_bytes
+        writer = cls(DurableFile.reopen(journal.path, length=length, whole=whole), journal.header)
+        writer._last, writer._untold = len(journal.entries), untold
         return writer
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._file.path
 
     def __enter__(self) -> Self:
         return self
@@ -206,10 +118,10 @@ class JournalWriter:
         self, move: Move, *, number: int, now: float, at: float, heard: Sequence[Record]
     ) -> None:
         try:
-            told = [self._replies[record] for record in heard]
+            told = [self._untold[record] for record in heard]
         except KeyError as error:
             raise JournalError(f"{self.path}: a move hears a reply that was not written") from error
-        self._begin_step(
+        self._add_to_step(
             MoveEntry(
                 **self._stamp(at),
                 round=number,
@@ -225,12 +137,12 @@ class JournalWriter:
             )
         )
         for record in heard:
-            del self._replies[record]
+            del self._untold[record]
 
     def ask(self, request: Request, *, at: float, key: str) -> None:
         question = request.question
         query = question.query
-        self._begin_step(
+        self._add_to_step(
             AskEntry(
                 **self._stamp(at),
                 source=query.source,
@@ -278,7 +190,7 @@ class JournalWriter:
             )
         )
         if is_for_agent(record) and not superseded:
-            self._replies[record] = self._last
+            self._untold[record] = self._last
 
     def turn(self, turn: Turn, *, at: float) -> None:
         self._write(
@@ -304,135 +216,34 @@ class JournalWriter:
     def end(self, ended: str, *, at: float, spent: float) -> None:
         self._write(EndEntry(**self._stamp(at), ended=ended, spent=spent))
 
-    # The file.
-
     def sync(self) -> None:
-        """Make all that was written durable, also against the loss of power.
-
-        Raises:
-            JournalError: The disk does not do it, or the file was deleted; what it held is then
-                in another file, which the message names.
-        """
         self._end_step()
-        if self._synced:
-            return
-        try:
-            os.fsync(self._opened)
-            if not os.fstat(self._opened).st_nlink:
-                raise JournalError(
-                    f"{self.path} was deleted while it was being written; {self._rescue()}"
-                )
-        except OSError as error:
-            raise _describe(self.path, error) from error
-        self._synced = True
+        self._file.sync()
 
     def close(self) -> None:
         """Make all durable, close the file, and let another writer have it.
 
         Raises:
-            JournalError: As for `sync`.
+            JournalError: The disk does not do it, or the file was deleted.
         """
-        if self._descriptor is not None:
-            try:
-                self.sync()
-            finally:
-                self._release()
-
-    @property
-    def _opened(self) -> int:
-        if self._descriptor is None:
-            raise JournalError(f"{self.path}: the journal is closed")
-        return self._descriptor
-
-    def _release(self) -> None:
-        descriptor, self._descriptor = self._descriptor, None
-        if descriptor is not None:
-            os.close(descriptor)
+        try:
+            self._end_step()
+        finally:
+            self._file.close()
 
     def _stamp(self, at: float) -> dict[str, Any]:
         return {"n": self._last + 1, "unix": time.time(), "at": at}
 
-    def _begin_step(self, entry: Entry) -> None:
-        self._step.append(encode(entry))
+    def _add_to_step(self, entry: Entry) -> None:
+        self._step += encode(entry)
         self._last += 1
 
     def _end_step(self) -> None:
         if self._step:
-            lines, self._step = self._step, []
-            self._append(b"".join(lines))
+            self._file.append(self._step)  # Should it fail, it is tried again.
+            self._step = b""
 
     def _write(self, entry: Entry) -> None:
         self._end_step()
-        self._append(encode(entry))
+        self._file.append(encode(entry))
         self._last += 1
-
-    def _append(self, line: bytes) -> None:
-        descriptor = self._opened
-        self._synced = False
-        written = 0
-        try:
-            while written < len(line):  # More than once only where the disk becomes full.
-                written += os.write(descriptor, line[written:] if written else line)
-        except BaseException as error:
-            try:
-                os.ftruncate(descriptor, self._size)
-            except OSError:
-                self._release()  # Half a line remains, and nothing may follow it.
-            if isinstance(error, OSError):
-                raise _describe(self.path, error) from error
-            raise
-        self._size += written
-
-    def _rescue(self) -> str:
-        """Write what a deleted file holds to another one; return where it is."""
-        path = Path(gettempdir()) / f"journal-{self.play_id}.jsonl"
-        try:
-            path.write_bytes(os.pread(self._opened, self._size, 0))
-        except OSError as error:
-            return f"its content could not be written to {path} either: {error.strerror}"
-        return f"its content is in {path}"
-
-
-def _open(path: Path, flags: int) -> int:
-    """Open a file that nobody else writes, and lock it until it is closed or the process ends."""
-    try:
-        descriptor = os.open(path, flags, 0o666)
-    except FileExistsError as error:
-        raise JournalError(
-            f"{path} exists already; choose another file, or resume the play of this one"
-        ) from error
-    except OSError as error:
-        raise _describe(path, error) from error
-    try:
-        flock(descriptor, LOCK_EX | LOCK_NB)
-    except BlockingIOError as error:
-        os.close(descriptor)
-        raise JournalError(
-            f"{path} is being written by another play; wait for its end, or stop it"
-        ) from error
-    except OSError:
-        pass  # The file system knows no locks.
-    return descriptor
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make durable that a new file is in its folder."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _describe(path: Path, error: OSError) -> JournalError:
-    """Return the error that tells what to do where a journal cannot be written."""
-    remedies = {
-        FileNotFoundError: f"create the folder {path.parent} first",
-        NotADirectoryError: f"{path.parent} must be a folder",
-        PermissionError: "choose a folder in which you may write",
-        IsADirectoryError: "name a file, not a folder",
-    }
-    remedy = remedies.get(
-        type(error), "what was written before is whole; make room, and resume the play"
-    )
-    return JournalError(f"{path} cannot be written: {error.strerror or error}; {remedy}")
