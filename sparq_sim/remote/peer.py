@@ -105,7 +105,7 @@ class Exchanges:
 
     Whoever reads what the peer sends calls `take` with each message. A message that nobody can
     attribute, as it is no JSON, fails all exchanges under way: nobody knows which of them it was
-    to answer.
+    to answer. MQTT 5 names the request beside the message; then only that one fails.
 
     Args:
         timeout: How long a reply may take, in seconds.
@@ -154,23 +154,25 @@ class Exchanges:
             if not self._open[key]:
                 del self._open[key]
 
-    def take(self, data: bytes) -> None:
+    def take(self, data: bytes, *, key: str = "") -> None:
         """Hand what came to whom it is for.
 
         Args:
             data: A message as it came.
+            key: The `id` of the request that it is said to answer, if that is known without
+                reading it.
         """
         try:
             message = redact_message(decode(data), self._secrets)
+            if message.get("type") == "reading":
+                self.keep_reading(message)
+            elif key in self._open or "id" not in message:
+                check_reply(message, key)
+                self._settle(message)
+            else:
+                self._settle(message)
         except PeerError as error:
-            self.fail(str(error))
-            return
-        if message.get("type") == "reading":
-            self._keep_reading(message)
-        elif "id" not in message:
-            self.fail(f"sent a reply without an id: {show(message)}")
-        else:
-            self._settle(message)
+            self.fail(str(error), key=key)
 
     def _settle(self, message: Mapping[str, Any]) -> None:
         key = message["id"]
@@ -189,7 +191,12 @@ class Exchanges:
             now = asyncio.get_running_loop().time()
             exchange.deadline.reschedule(now + seconds + self._timeout)
 
-    def _keep_reading(self, message: Mapping[str, Any]) -> None:
+    def keep_reading(self, message: Mapping[str, Any]) -> None:
+        """Keep a reading for `readings`; where too many wait, the oldest is dropped.
+
+        Args:
+            message: The JSON object that came.
+        """
         if self._readings.full():
             self._readings.get_nowait()
             self.drop("a reading that nobody took in time")
@@ -205,15 +212,17 @@ class Exchanges:
             _log.warning("dropped %s", reason)
         self.dropped[reason] += 1
 
-    def fail(self, reason: str) -> None:
-        """Fail all exchanges under way.
+    def fail(self, reason: str, *, key: str = "") -> None:
+        """Fail all exchanges under way, or those of one request.
 
         Args:
             reason: What the peer did, as "ended with exit code 1".
+            key: The `id` of the request; where none is under way, all fail.
         """
         if not self._open:
             self._stray = f"; it {redact(reason, self._secrets)}"
-        for exchange in [each for of_id in self._open.values() for each in of_id]:
+        failed = [self._open[key]] if key in self._open else self._open.values()
+        for exchange in [each for of_id in failed for each in of_id]:
             if not exchange.reply.done():
                 exchange.reply.set_exception(self._error(reason))
 

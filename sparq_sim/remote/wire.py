@@ -163,6 +163,8 @@ class ReadingMessage(Message):
 
     type: Literal["reading"] = "reading"
     """What the message is."""
+    id: _Id | None = None
+    """Names this reading in all the world, so that one that is delivered twice counts once."""
     names: tuple[str, ...] | None = None
     """The names of the coordinates, if they are in another order than the play has them."""
     points: _Points

@@ -29,6 +29,7 @@ plugins:
     allow_anonymous: true
 """
 _MOSQUITTO = """\
+user root
 listener {port} 127.0.0.1
 allow_anonymous {anonymous}
 """
