@@ -98,6 +98,7 @@ class _Exchange:
     def __init__(self) -> None:
         self.reply: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
         self.deadline: asyncio.Timeout | None = None
+        self.is_sent = False
 
 
 class Exchanges:
@@ -118,6 +119,7 @@ class Exchanges:
         # Of one id there may be two: a request that is sent again while the first waits.
         self._open: dict[str, list[_Exchange]] = {}
         self._readings: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue(MOST_READINGS)
+        # What it sent last that was not for anybody, which may tell why a reply is missing.
         self._stray = ""
         self.dropped: Counter[str] = Counter()
         """How many messages that came were dropped, by the reason."""
@@ -144,6 +146,7 @@ class Exchanges:
         try:
             async with asyncio.timeout(self._timeout) as exchange.deadline:
                 await send(message)
+                exchange.is_sent = True
                 return await exchange.reply
         except TimeoutError:
             raise self._error(f"did not reply within {self._timeout:g} s{self._stray}") from None
@@ -180,6 +183,8 @@ class Exchanges:
         if not exchanges:
             self._stray = f"; it sent a reply to another request, of id {show(key)}"
             self.drop("a reply to no request under way")
+        else:
+            self._stray = ""
         for exchange in exchanges:
             if _is_later(message):
                 self._put_off(exchange, message["seconds"])
@@ -213,16 +218,17 @@ class Exchanges:
         self.dropped[reason] += 1
 
     def fail(self, reason: str, *, key: str = "") -> None:
-        """Fail all exchanges under way, or those of one request.
+        """Fail all exchanges whose request has been sent, or those of one request.
 
         Args:
             reason: What the peer did, as "ended with exit code 1".
             key: The `id` of the request; where none is under way, all fail.
         """
-        if not self._open:
-            self._stray = f"; it {redact(reason, self._secrets)}"
-        failed = [self._open[key]] if key in self._open else self._open.values()
-        for exchange in [each for of_id in failed for each in of_id]:
+        self._stray = f"; it {redact(reason, self._secrets)}"
+        failed = self._open.get(key) or [
+            each for of_id in self._open.values() for each in of_id if each.is_sent
+        ]
+        for exchange in failed:
             if not exchange.reply.done():
                 exchange.reply.set_exception(self._error(reason))
 

@@ -1,0 +1,238 @@
+"""Peers over HTTP: a request is the body of a POST, and its reply is the body that comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, model_validator
+
+from sparq_sim.errors import PeerError, SparqError
+from sparq_sim.remote.peer import Address, Peer, check_reply
+from sparq_sim.remote.secrets import read_secret, redact, redact_message
+from sparq_sim.remote.wire import (
+    SHOWN,
+    CollectMessage,
+    LaterMessage,
+    decode,
+    encode,
+    read_message,
+    show,
+)
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["HttpAddress"]
+
+_MOST_CONNECTIONS = 256
+"""More than capacities of channels are in practice; what is beyond waits for a connection."""
+_SHORTEST_PAUSE = 0.05
+"""Seconds between two requests for the same answer, also where a service says less."""
+
+
+class HttpAddress(Address):
+    """A web service that takes a message as the body of a POST, and replies in the body.
+
+    A redirect is not followed. Proxies and passwords that environment variables or `.netrc` name
+    are not used. With TLS (`https://`), certificates are verified.
+    """
+
+    url: str
+    """The URL to which requests are posted, as "https://lab.example/ask"."""
+    headers: dict[str, str] = Field(default_factory=dict)
+    """Further headers of each request, by name; no secrets, which belong in *headers_env*."""
+    headers_env: dict[str, str] = Field(default_factory=dict)
+    """Further headers whose values are secret: the name of the environment variable of each."""
+    token_env: str = ""
+    """The environment variable that holds a bearer token; empty for none."""
+    ca_file: Path | None = None
+    """Certificates (PEM) to trust in place of those that the system trusts."""
+    client_cert: Path | None = None
+    """The certificate (PEM) by which this program identifies itself; none by default."""
+    client_key: Path | None = None
+    """Its key (PEM), if it is not in the same file."""
+    insecure: bool = False
+    """Whether secrets may be sent over `http://` to other machines, where others can read them."""
+
+    @model_validator(mode="after")
+    def _has_a_safe_url(self) -> Self:
+        try:
+            parts = urlsplit(self.url)
+            parts.port  # noqa: B018 - reading it checks it
+        except ValueError as error:
+            raise ValueError(f"url {self.url!r} is none: {error}") from None
+        if parts.username is not None or parts.password is not None:
+            raise ValueError(
+                "url must not hold a user or password, which would be shown; put a token into an "
+                "environment variable, and its name into token_env"
+            )
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"url {self.url!r} must begin with http:// or https://, and a host")
+        is_open = parts.scheme == "http" and not _is_loopback(parts.hostname)
+        if is_open and (self.token_env or self.headers_env) and not self.insecure:
+            raise ValueError(
+                f"url {self.url!r} would send secrets unencrypted to another machine; use "
+                "https://, or write insecure = true if nobody else can read them"
+            )
+        for name in (*self.headers, *self.headers_env):
+            if not name.replace("-", "").isalnum() or not name.isascii():
+                raise ValueError(f"the name {name!r} of a header must be letters, digits, dashes")
+        for name, value in self.headers.items():
+            if not value.isprintable() or not value.isascii():
+                raise ValueError(f"header {name} must be one line of ASCII text, not {value!r}")
+        if self.client_key is not None and self.client_cert is None:
+            raise ValueError("client_key needs client_cert, the certificate that it belongs to")
+        return self
+
+    def __hash__(self) -> int:  # A dictionary has none.
+        return hash((type(self), self.url, self.token_env, self.timeout))
+
+    def connect(self) -> AbstractAsyncContextManager[Peer]:
+        return self._open()
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncIterator[Peer]:
+        httpx = _import_httpx()
+        secrets = {name: read_secret(variable) for name, variable in self.headers_env.items()}
+        if self.token_env:
+            secrets["Authorization"] = f"Bearer {read_secret(self.token_env)}"
+        client = httpx.AsyncClient(
+            headers=self.headers | secrets | _HEADERS,
+            verify=self._make_tls(),
+            limits=httpx.Limits(
+                max_connections=_MOST_CONNECTIONS, max_keepalive_connections=_MOST_CONNECTIONS
+            ),
+            timeout=None,  # The whole exchange has one, which a slow drip cannot prolong.
+            follow_redirects=False,
+            trust_env=False,
+        )
+        async with client:
+            yield _HttpPeer(self, client, [s.removeprefix("Bearer ") for s in secrets.values()])
+
+    def _make_tls(self) -> ssl.SSLContext | bool:
+        if not self.url.startswith("https:"):
+            return True  # Not used; to read the system's certificates takes 20 ms.
+        try:
+            tls = ssl.create_default_context(cafile=self.ca_file)
+            if self.client_cert is not None:
+                # Without a terminal to ask for a passphrase, an encrypted key is an error.
+                tls.load_cert_chain(self.client_cert, self.client_key, password=lambda: b"")
+        except (OSError, ssl.SSLError) as error:
+            files = [str(f) for f in (self.ca_file, self.client_cert, self.client_key) if f]
+            raise SparqError(
+                f"the certificates in {', '.join(files)} cannot be used: {error}; expected PEM "
+                "files, and a key without a passphrase"
+            ) from None
+        return tls
+
+
+_HEADERS = {
+    "Content-Type": "application/json",
+    "Accept": "application/json",
+    "Accept-Encoding": "identity",  # A small compressed body could become a huge one.
+    "User-Agent": "sparq-sim",
+}
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _import_httpx() -> Any:
+    try:
+        import httpx
+    except ImportError:
+        raise SparqError(
+            "to ask a web service, httpx is needed: pip install 'sparq-sim[live]'"
+        ) from None
+    return httpx
+
+
+class _HttpPeer:
+    def __init__(
+        self, address: HttpAddress, client: httpx.AsyncClient, secrets: Sequence[str]
+    ) -> None:
+        self._address, self._client, self._secrets = address, client, secrets
+
+    async def exchange(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
+        key = str(message["id"])
+        collect = CollectMessage(id=key).to_object()
+        try:
+            while True:
+                reply = decode(await self._post(message, key))
+                check_reply(reply, key)
+                if reply.get("type") != "later":
+                    return redact_message(reply, self._secrets)
+                pause = read_message(reply, LaterMessage).seconds
+                await asyncio.sleep(max(pause, _SHORTEST_PAUSE))
+                message = collect
+        except PeerError as error:
+            raise PeerError(redact(str(error), self._secrets)) from None
+
+    async def readings(self) -> AsyncIterator[Mapping[str, Any]]:
+        await asyncio.Event().wait()  # A web service sends nothing unasked.
+        yield {}
+
+    async def _post(self, message: Mapping[str, Any], key: str) -> bytes:
+        import httpx
+
+        address = self._address
+        try:
+            async with (
+                asyncio.timeout(address.timeout),
+                self._client.stream(
+                    "POST",
+                    address.url,
+                    content=encode(message),
+                    headers={"Idempotency-Key": key},
+                ) as response,
+            ):
+                if response.status_code // 100 == 2:
+                    return await self._read(response)
+                raise PeerError(await self._describe(response))
+        except TimeoutError:
+            raise PeerError(f"did not reply within {address.timeout:g} s") from None
+        except httpx.ConnectError as error:
+            raise PeerError(f"cannot be reached: {_describe_cause(error)}") from None
+        except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL) as error:
+            raise PeerError(f"broke off: {_describe_cause(error)}") from None
+
+    async def _read(self, response: httpx.Response) -> bytes:
+        encoding = response.headers.get("Content-Encoding", "identity")
+        if encoding != "identity":
+            raise PeerError(f"sent a compressed body ({show(encoding)}), which it was told not to")
+        data, largest = bytearray(), self._address.largest
+        async for chunk in response.aiter_raw():
+            data += chunk
+            if len(data) > largest:
+                raise PeerError(f"sent more than {largest} bytes; see the field largest")
+        return bytes(data)
+
+    async def _describe(self, response: httpx.Response) -> str:
+        """Return what a reply of another status than 2xx says, with the start of its body."""
+        told = f"HTTP status {response.status_code} {response.reason_phrase}".strip()
+        if response.status_code // 100 == 3:
+            where = show(response.headers.get("Location", ""))
+            return f"replied with {told}: a redirect to {where}, which is not followed"
+        data = b""
+        async for chunk in response.aiter_raw():
+            data += chunk
+            if len(data) >= 4 * SHOWN:
+                break
+        return f"replied with {told}: {show(data)}" if data else f"replied with {told}"
+
+
+def _describe_cause(error: Exception) -> str:
+    return f"{error}"[:SHOWN] or type(error).__name__
