@@ -94,11 +94,11 @@ class HttpAddress(Address):
     def __hash__(self) -> int:  # A dictionary has none.
         return hash((type(self), self.url, self.token_env, self.timeout))
 
-    def connect(self) -> AbstractAsyncContextManager[Peer]:
-        return self._open()
+    def open(self) -> AbstractAsyncContextManager[Peer]:
+        return self._opened()
 
     @asynccontextmanager
-    async def _open(self) -> AsyncIterator[Peer]:
+    async def _opened(self) -> AsyncIterator[Peer]:
         httpx = _import_httpx()
         secrets = {name: read_secret(variable) for name, variable in self.headers_env.items()}
         if self.token_env:

@@ -84,7 +84,7 @@ class MqttAddress(Address):
         """The host and the port of the broker, as messages show them."""
         return f"{self.host}:{self.port or (8883 if self.tls else 1883)}"
 
-    def connect(self) -> AbstractAsyncContextManager[Peer]:
+    def open(self) -> AbstractAsyncContextManager[Peer]:
         return MqttPeer(self)
 
 

@@ -1,6 +1,6 @@
 """Peers: open doors to real things, where each message that is sent gets one reply.
 
-An `Address` tells where a real thing is, and is written in scenario files. `Address.connect` opens
+An `Address` tells where a real thing is, and is written in scenario files. `Address.open` opens
 a `Peer`, which exchanges messages of the wire format with it.
 """
 
@@ -67,13 +67,13 @@ class Address(Model):
         """Whether readings may come unasked."""
         return False
 
-    def connect(self) -> AbstractAsyncContextManager[Peer]:
+    def open(self) -> AbstractAsyncContextManager[Peer]:
         """Return a context manager that opens the door when it is entered, and closes it when left.
 
         Raises:
             SparqError: On entering: a secret is not set, or a library is not installed.
         """
-        raise NotImplementedError(f"{type(self).__name__} must define connect(self)")
+        raise NotImplementedError(f"{type(self).__name__} must define open(self)")
 
 
 def check_reply(message: Mapping[str, Any], key: str) -> None:

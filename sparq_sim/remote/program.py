@@ -98,11 +98,11 @@ class ProgramAddress(Address):
     def _read_secrets(self) -> dict[str, str]:
         return {name: read_secret(name) for name in self.pass_env}
 
-    def connect(self) -> AbstractAsyncContextManager[Peer]:
-        return self._open()
+    def open(self) -> AbstractAsyncContextManager[Peer]:
+        return self._opened()
 
     @asynccontextmanager
-    async def _open(self) -> AsyncIterator[Peer]:
+    async def _opened(self) -> AsyncIterator[Peer]:
         secrets = self._read_secrets()
         inherited = {
             name: value

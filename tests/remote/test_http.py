@@ -37,7 +37,7 @@ ANSWER = {"type": "answer", "id": ASK["id"], "values": [0.5]}
 async def exchange(handle: Handler, **fields: Any) -> Mapping[str, Any]:
     async with serve(handle) as served:
         address = HttpAddress(url=served.url, **({"timeout": 10.0} | fields))
-        async with address.connect() as peer:
+        async with address.open() as peer:
             return await peer.exchange(ASK)
 
 
@@ -49,7 +49,7 @@ async def failure(handle: Handler, **fields: Any) -> str:
 
 async def test_a_request_is_posted_as_json_and_its_reply_returned() -> None:
     async with serve(reply(web.answer)) as served:
-        async with HttpAddress(url=served.url, headers={"X-Lab": "north"}).connect() as peer:
+        async with HttpAddress(url=served.url, headers={"X-Lab": "north"}).open() as peer:
             assert await peer.exchange(ASK) == ANSWER
         (request,) = served.requests
         assert request.message == ASK
@@ -68,7 +68,7 @@ async def test_many_requests_are_under_way_at_once() -> None:
 
     async with (
         serve(handle) as served,
-        HttpAddress(url=served.url).connect() as peer,
+        HttpAddress(url=served.url).open() as peer,
         asyncio.TaskGroup() as group,
     ):
         asks = [ASK | {"id": str(number), "points": [[number]]} for number in range(64)]
@@ -183,7 +183,7 @@ async def test_a_compressed_reply_is_refused() -> None:
 async def test_a_service_that_is_not_there_is_told_of() -> None:
     async with serve(reply(web.answer)) as served:
         url = served.url
-    async with HttpAddress(url=url).connect() as peer:
+    async with HttpAddress(url=url).open() as peer:
         with pytest.raises(PeerError, match=r"^cannot be reached: "):
             await peer.exchange(ASK)
 
@@ -202,7 +202,7 @@ async def test_an_exchange_that_is_cancelled_leaves_the_peer_usable() -> None:
             await proceed.wait()
         writer.write(response(encode(web.answer(request.message))))
 
-    async with serve(handle) as served, HttpAddress(url=served.url).connect() as peer:
+    async with serve(handle) as served, HttpAddress(url=served.url).open() as peer:
         task = asyncio.create_task(peer.exchange(ASK))
         await asked.wait()
         task.cancel()
@@ -222,7 +222,7 @@ async def test_a_token_is_sent_and_never_shown(monkeypatch: pytest.MonkeyPatch) 
         raw(response(b"bad token s3cret and key 0ther", "401 Unauthorized"))
     ) as served:
         address = HttpAddress(url=served.url, **secrets)
-        async with address.connect() as peer:
+        async with address.open() as peer:
             with pytest.raises(PeerError) as caught:
                 await peer.exchange(ASK)
     assert served.requests[0].headers["authorization"] == "Bearer s3cret"
@@ -240,7 +240,7 @@ async def test_a_token_that_is_not_set_is_an_error_when_the_door_opens(
     monkeypatch.delenv("LAB_TOKEN", raising=False)
     address = HttpAddress(url="https://lab.example/", token_env="LAB_TOKEN")
     with pytest.raises(SparqError, match="LAB_TOKEN is not set"):
-        async with address.connect():
+        async with address.open():
             raise AssertionError("it opened")
 
 
@@ -249,10 +249,10 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused_unless_it_is_giv
 ) -> None:
     tls = web.make_certificate(tmp_path)
     async with serve(reply(web.answer), tls=tls) as served:
-        async with HttpAddress(url=served.url).connect() as peer:
+        async with HttpAddress(url=served.url).open() as peer:
             with pytest.raises(PeerError, match=r"cannot be reached: .*CERTIFICATE_VERIFY_FAILED"):
                 await peer.exchange(ASK)
-        async with HttpAddress(url=served.url, ca_file=tmp_path / "cert.pem").connect() as peer:
+        async with HttpAddress(url=served.url, ca_file=tmp_path / "cert.pem").open() as peer:
             assert await peer.exchange(ASK) == ANSWER
 
 
@@ -291,7 +291,7 @@ async def test_a_file_that_is_no_certificate_is_told_of(tmp_path: Path) -> None:
     file = tmp_path / "ca.pem"
     file.write_text("nothing")
     with pytest.raises(SparqError, match=r"certificates in .*ca\.pem cannot be used"):
-        async with HttpAddress(url="https://lab.example/", ca_file=file).connect():
+        async with HttpAddress(url="https://lab.example/", ca_file=file).open():
             raise AssertionError("it opened")
 
 

@@ -45,7 +45,7 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 @asynccontextmanager
 async def running(command: tuple[str, ...], **fields: Any) -> AsyncIterator[Peer]:
     address = ProgramAddress(command=command, **({"timeout": 20.0, "restarts": 0} | fields))
-    async with address.connect() as peer:
+    async with address.open() as peer:
         yield peer
 
 
