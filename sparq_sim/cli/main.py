@@ -12,6 +12,7 @@ import sparq_sim
 from sparq_sim.cli.catalogue import list_installed, show
 from sparq_sim.cli.compare import compare
 from sparq_sim.cli.files import check, new, schema
+from sparq_sim.cli.live import live
 from sparq_sim.cli.output import say
 from sparq_sim.cli.plays import diff, reproduce
 from sparq_sim.cli.report import compact, export, plot, report
@@ -35,6 +36,7 @@ app.command(rich_help_panel=_STUDIES)(report)
 app.command(rich_help_panel=_STUDIES)(plot)
 app.command(rich_help_panel=_STUDIES)(export)
 app.command(rich_help_panel=_STUDIES)(compact)
+app.command(rich_help_panel=_LIVE)(live)
 app.command("list", rich_help_panel=_CATALOGUE)(list_installed)
 app.command(rich_help_panel=_CATALOGUE)(show)
 app.command(rich_help_panel=_CATALOGUE)(new)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -51,6 +51,8 @@ class JournalWriter:
         """
         self.header = header
         """The first line of the journal."""
+        self.listener: Callable[[Record], None] | None = None
+        """Called with each reply when it is written."""
         self._file = file
         self._last = 0
         self._step = b""  # The lines of a move and its requests, which are yet to be written.
@@ -191,6 +193,8 @@ class JournalWriter:
         )
         if is_for_agent(record) and not superseded:
             self._untold[record] = self._last
+        if self.listener is not None:
+            self.listener(record)
 
     def turn(self, turn: Turn, *, at: float) -> None:
         self._write(

@@ -30,6 +30,7 @@ from sparq_sim.scenario import checks
 from sparq_sim.scenario.files import read_scenario
 from sparq_sim.scenario.fingerprint import compute_identity, to_data, write_fingerprint
 from sparq_sim.scenario.layers import DEFAULTS, name_optimizers
+from sparq_sim.scenario.live_table import LiveTable
 from sparq_sim.scenario.loading import validate_layers
 from sparq_sim.scenario.plugins import EnvironmentTable, ExpertEntry, OptimizerTable, has_flag
 from sparq_sim.scenario.settings import find_bad_settings, list_settings
@@ -89,6 +90,8 @@ class Scenario(Rules):
     """The seed of all random draws: the same seed gives the same plays."""
     record: Literal["rounds", "full"] = "rounds"
     """What a study stores: one row per round (`rounds`), or every reply as well (`full`)."""
+    live: LiveTable = LiveTable()
+    """How the scenario is played in real time, by `sparq-sim live`."""
     levels: bool = True
     """Whether tables and reports show reference levels: what simple policies would reach."""
     sweep: Sweep = Sweep()

@@ -183,6 +183,8 @@ class LiveClock(RoundedClock):
         self._tasks: dict[asyncio.Task[Any], None] = {}
         self._crash: BaseException | None = None
         self._over = False
+        self.has_begun = False
+        """Whether time has begun to count."""
         self.stirs = 0
         """How often a process has done something that others may react to at this instant."""
 
@@ -302,6 +304,7 @@ class LiveClock(RoundedClock):
         """
         self._loop = asyncio.get_running_loop()
         self._time.begin(self._loop)
+        self.has_begun = True
         self._changed, self._ended = asyncio.Event(), asyncio.Event()
         self._crash, self._over = None, False
         self._begin(self._pace())
