@@ -31,6 +31,17 @@ _ANSWERS_WITHIN = 10.0
 """Seconds that a broker may take to accept a connection or a subscription."""
 
 
+class _ClosingSocket(ssl.SSLSocket):
+    """A socket that is closed where nobody vouches for the other side; paho leaves it open."""
+
+    def do_handshake(self, block: bool = False) -> None:
+        try:
+            super().do_handshake(block)
+        except OSError:
+            self.close()
+            raise
+
+
 async def _close(client: aiomqtt.Client) -> None:
     import aiomqtt
 
@@ -163,12 +174,14 @@ class BrokerLink:
         self.secrets = tuple(options[name] for name in ("username", "password") if name in options)
         if address.tls:
             try:
-                options["tls_context"] = ssl.create_default_context(cafile=address.ca_file)
+                context = ssl.create_default_context(cafile=address.ca_file)
             except (OSError, ssl.SSLError) as error:
                 raise SparqError(
                     f"ca_file {address.ca_file} cannot be used: {error.strerror or error}; give a "
                     "file of certificates in PEM"
                 ) from error
+            context.sslsocket_class = _ClosingSocket
+            options["tls_context"] = context
         return options
 
     async def _keep(self) -> None:

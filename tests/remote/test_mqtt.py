@@ -53,7 +53,8 @@ async def responder(broker: Broker, reply: Reply) -> AsyncIterator[aiomqtt.Clien
                     payload = each if isinstance(each, bytes) else json.dumps(each).encode()
                     properties = message.properties
                     if properties is not None:  # The reply has the correlation data alone.
-                        properties = broker_link.make_properties("", properties.CorrelationData)
+                        correlation = broker_link.correlation_of(properties)
+                        properties = broker_link.make_properties("", correlation)
                     await own.publish(ask["reply_to"], payload, qos=1, properties=properties)
 
         task = asyncio.create_task(serve())
@@ -353,8 +354,10 @@ def certificate(tmp_path: Path) -> Path:
     made = tmp_path / "certificate.pem"
     options = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext"
     subprocess.run(
-        [program, *options.split(), "subjectAltName=IP:127.0.0.1", "-out", str(made)]
-        + ["-keyout", str(tmp_path / "key.pem")],
+        [
+            *(program, *options.split(), "subjectAltName=IP:127.0.0.1"),
+            *("-out", str(made), "-keyout", str(tmp_path / "key.pem")),
+        ],
         check=True,
         capture_output=True,
     )
@@ -389,7 +392,7 @@ async def test_a_user_is_let_in_by_the_password_and_never_shown(
             await fails(peer, "^did not reply within 0.2 s$")
         monkeypatch.setenv("SPARQ_TEST_WORD", "wrong-word")
         async with MqttPeer(address(broker, **fields, timeout=0.2)) as peer:
-            with pytest.raises(PeerError, match="could not be made: .*Not authorized") as told:
+            with pytest.raises(PeerError, match=r"could not be made: .*Not authorized") as told:
                 await peer.exchange({"id": "a"})
             assert "-word" not in str(told.value)
             assert "-word" not in repr(peer) + repr(address(broker, **fields))
