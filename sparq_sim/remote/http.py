@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from ipaddress import ip_address
@@ -165,6 +166,7 @@ class _HttpPeer:
         self, address: HttpAddress, client: httpx.AsyncClient, secrets: Sequence[str]
     ) -> None:
         self._address, self._client, self._secrets = address, client, secrets
+        self.dropped: Counter[str] = Counter()  # A reply that nobody awaits is not even read.
 
     async def exchange(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
         key = str(message["id"])

@@ -8,6 +8,7 @@ both places where that is possible.
 from __future__ import annotations
 
 import secrets as random_names
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -142,6 +143,10 @@ class MqttPeer:
 
     def readings(self) -> AsyncIterator[Mapping[str, Any]]:
         return self._exchanges.readings()
+
+    @property
+    def dropped(self) -> Counter[str]:
+        return self._exchanges.dropped
 
     def _take(self, message: aiomqtt.Message) -> None:
         payload = bytes(message.payload)

@@ -51,6 +51,10 @@ class Peer(Protocol):
     def readings(self) -> AsyncIterator[Mapping[str, Any]]:
         """Yield the readings that come unasked, without end; nothing else of them is checked."""
 
+    @property
+    def dropped(self) -> Counter[str]:
+        """How many messages that came were dropped, by the reason."""
+
 
 class Address(Model):
     """Where a real thing is, and what is expected of it; the base of all addresses."""
@@ -66,6 +70,13 @@ class Address(Model):
     def sends_readings(self) -> bool:
         """Whether readings may come unasked."""
         return False
+
+    def check_ready(self) -> None:
+        """Check what can be checked before anything is played; by default, nothing.
+
+        Raises:
+            SparqError: Something is missing, such as a program; the message has the remedy.
+        """
 
     def open(self) -> AbstractAsyncContextManager[Peer]:
         """Return a context manager that opens the door when it is entered, and closes it when left.

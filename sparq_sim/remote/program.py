@@ -6,19 +6,21 @@ import asyncio
 import os
 import shutil
 import signal
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeAlias
 
-from pydantic import Field, NonNegativeInt, model_validator
+from pydantic import BeforeValidator, Field, NonNegativeInt, model_validator
 
 from sparq_sim.errors import PeerError, SparqError, mask_invisible
+from sparq_sim.fields import ScenarioString
 from sparq_sim.remote.peer import Address, Exchanges, Peer
 from sparq_sim.remote.secrets import read_secret, redact
 from sparq_sim.remote.wire import encode, show
 
-__all__ = ["ProgramAddress"]
+__all__ = ["Command", "ProgramAddress"]
 
 STDERR_KEPT = 2000
 """How many bytes of what a child writes last to stderr are kept."""
@@ -38,6 +40,20 @@ INHERITED = frozenset(
 """The environment variables that a child is given in any case, with all that begin with LC_."""
 
 
+def _resolve_program(given: Any) -> Any:
+    """Return a command whose program, if it is a path in a scenario file, starts from there."""
+    match given:
+        case [ScenarioString() as program, *arguments] if os.sep in program:
+            return [program.path, *arguments]
+    return given
+
+
+Command: TypeAlias = Annotated[
+    tuple[str, ...], Field(min_length=1), BeforeValidator(_resolve_program)
+]
+"""A program and its arguments."""
+
+
 class ProgramAddress(Address):
     """A program that reads a message from each line of stdin, and writes replies to stdout.
 
@@ -47,11 +63,12 @@ class ProgramAddress(Address):
     is closed.
     """
 
-    command: Annotated[tuple[str, ...], Field(min_length=1)]
-    """The program and its arguments, as ["./lab", "--fast"]; no shell is involved."""
+    command: Command
+    """The program and its arguments, as ["./lab", "--fast"]; no shell is involved. A relative path
+    of the program starts from the working directory or, in a scenario file, from the folder of
+    that file; a bare name is looked for on the PATH."""
     folder: Path | None = None
-    """The working directory of the program, from which a relative path of the program starts; by
-    default that of this process."""
+    """The working directory of the program; by default that of this process."""
     pass_env: tuple[str, ...] = ()
     """The environment variables that the program is given besides PATH, HOME and the like; what
     they hold is treated as secret."""
@@ -68,15 +85,10 @@ class ProgramAddress(Address):
     def sends_readings(self) -> bool:
         return True
 
-    def check_program(self) -> None:
-        """Check that the program is there, before anything is played.
-
-        Raises:
-            SparqError: It is not found, or a variable of *pass_env* is not set.
-        """
+    def check_ready(self) -> None:
         if self.folder is not None and not self.folder.is_dir():
             raise SparqError(f"folder {str(self.folder)!r} of program {self.name} is none")
-        if shutil.which(self._find_program()) is None:
+        if shutil.which(self.program) is None:
             raise SparqError(
                 f"no program {self.command[0]!r} is found that can be run; install it, or give its "
                 "full path"
@@ -88,12 +100,11 @@ class ProgramAddress(Address):
         """The name of the program, without its folder."""
         return Path(self.command[0]).name
 
-    def _find_program(self) -> str:
-        """Return the program, a relative path from the folder; a bare name is one on the PATH."""
-        program = self.command[0]
-        if self.folder is not None and os.sep in program:
-            return str((self.folder / Path(program).expanduser()).absolute())
-        return os.path.expanduser(program)
+    @property
+    def program(self) -> str:
+        """The program with its full path, or as a bare name, which is looked for on the PATH."""
+        program = os.path.expanduser(self.command[0])
+        return os.path.abspath(program) if os.sep in program else program
 
     def _read_secrets(self) -> dict[str, str]:
         return {name: read_secret(name) for name in self.pass_env}
@@ -111,7 +122,7 @@ class ProgramAddress(Address):
         }
         peer = _ProgramPeer(
             self,
-            [self._find_program(), *self.command[1:]],
+            [self.program, *self.command[1:]],
             inherited | secrets,
             [*secrets.values()],
         )
@@ -147,6 +158,10 @@ class _ProgramPeer:
 
     def readings(self) -> AsyncIterator[Mapping[str, Any]]:
         return self.exchanges.readings()
+
+    @property
+    def dropped(self) -> Counter[str]:
+        return self.exchanges.dropped
 
     async def _send(self, message: Mapping[str, Any]) -> None:
         async with self._changed:

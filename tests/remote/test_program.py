@@ -14,6 +14,7 @@ import pytest
 from pydantic import ValidationError
 
 from sparq_sim.errors import PeerError, SparqError
+from sparq_sim.fields import ScenarioString
 from sparq_sim.remote import program
 from sparq_sim.remote.peer import Peer
 from sparq_sim.remote.program import ProgramAddress
@@ -197,7 +198,7 @@ async def test_a_program_that_is_not_there_is_told_of() -> None:
 
 async def test_a_file_that_is_no_program_is_told_of(tmp_path: Path) -> None:
     (tmp_path / "lab").write_text("0.5")
-    told = await failure(("./lab",), folder=tmp_path)
+    told = await failure((str(tmp_path / "lab"),))
     assert told.endswith("lab': Permission denied")
 
 
@@ -291,21 +292,26 @@ async def test_a_child_runs_in_its_folder(tmp_path: Path) -> None:
     assert (await exchange(child, folder=tmp_path))["folder"] == str(tmp_path)
 
 
-async def test_a_relative_program_is_found_from_its_folder(tmp_path: Path) -> None:
+async def test_a_relative_program_in_a_scenario_file_starts_from_its_folder(
+    tmp_path: Path,
+) -> None:
     script = tmp_path / "lab"
     script.write_text(f"#!{sys.executable}\n{ANSWERING[-1]}")
     script.chmod(0o700)
-    ProgramAddress(command=("./lab",), folder=tmp_path).check_program()
-    assert await exchange(("./lab",), folder=tmp_path, timeout=20.0) == ANSWER
+    address = ProgramAddress(command=[ScenarioString.within(tmp_path, "./lab"), "--fast"])
+    address.check_ready()
+    assert address.command == (str(script), "--fast")
+    async with address.open() as peer:
+        assert await peer.exchange(ASK) == ANSWER
 
 
 async def test_a_missing_program_is_found_before_anything_is_played(tmp_path: Path) -> None:
     with pytest.raises(SparqError, match="no program 'no-such-program' is found"):
-        ProgramAddress(command=("no-such-program",)).check_program()
+        ProgramAddress(command=("no-such-program",)).check_ready()
     with pytest.raises(SparqError, match=r"folder .*absent' of program lab is none"):
-        ProgramAddress(command=("./lab",), folder=tmp_path / "absent").check_program()
+        ProgramAddress(command=("./lab",), folder=tmp_path / "absent").check_ready()
     with pytest.raises(SparqError, match="NO_SUCH_VARIABLE is not set"):
-        ProgramAddress(command=("true",), pass_env=("NO_SUCH_VARIABLE",)).check_program()
+        ProgramAddress(command=("true",), pass_env=("NO_SUCH_VARIABLE",)).check_ready()
 
 
 @pytest.mark.parametrize("command", [(), ("",), ("a", "b\0c")])
