@@ -68,8 +68,13 @@ def describe_path(model: type[BaseModel], path: str) -> list[str]:
 def _describe_fields(
     model: type[BaseModel], indent: int, within: Sequence[type[BaseModel]]
 ) -> Iterator[str]:
-    for name in model.model_fields:
+    # What must be given comes first; for the rest, the order of the source is the best.
+    for name in sorted(model.model_fields, key=lambda name: not _is_required(model, name)):
         yield from _describe_field(model, name, indent, within)
+
+
+def _is_required(model: type[BaseModel], name: str) -> bool:
+    return model.model_fields[name].is_required()
 
 
 def _describe_field(
