@@ -63,7 +63,7 @@ def main(kinds: list[str]) -> int:
     FOLDER.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as folder, chdir(folder), threadpool_limits(limits=1):
         write_record(Path(RECORD), days=round(HORIZON) + 1, sites=12)
-        for kind in kinds or plugins.list_names("environment"):
+        for kind in kinds or plugins.list_simulated("environment"):
             path = draw(kind)
             print(f"{path}: {path.stat().st_size // 1024} kB")
     return 0

@@ -49,11 +49,16 @@ def check(
         raise SparqError("\n".join(problems))
 
 
-def schema() -> None:
+def schema(
+    wire: Annotated[
+        bool, typer.Option("--wire", help="That of messages to and from real sources instead.")
+    ] = False,
+) -> None:
     """Print the JSON Schema of scenario files, for editors."""
+    from sparq_sim.remote.wire import wire_schema
     from sparq_sim.scenario.schema import build_schema
 
-    typer.echo(json.dumps(build_schema(), indent=2))
+    typer.echo(json.dumps(wire_schema() if wire else build_schema(), indent=2))
 
 
 def new(

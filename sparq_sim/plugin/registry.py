@@ -33,6 +33,7 @@ __all__ = [
     "kind_to_write",
     "list_installed",
     "list_names",
+    "list_simulated",
     "load",
     "name_of",
 ]
@@ -120,6 +121,18 @@ def list_installed(kind: AnyKind) -> list[str]:
         kind: As "expert" or "draw".
     """
     return sorted({entry.name for entry in _entries(kind)})
+
+
+def list_simulated(kind: Kind) -> list[str]:
+    """Return the names of the plug-ins of a kind that virtual time can reach: all but real ones.
+
+    Args:
+        kind: As "expert".
+
+    Raises:
+        PluginError: There is no such kind, or one of them cannot be loaded.
+    """
+    return [name for name in list_names(kind) if not getattr(load(kind, name), "is_real", False)]
 
 
 @overload

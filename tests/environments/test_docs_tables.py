@@ -34,7 +34,7 @@ def numbers(cells: list[str]) -> list[float]:
 
 
 def test_every_environment_has_a_section_and_a_picture() -> None:
-    for name in plugins.list_names("environment"):
+    for name in plugins.list_simulated("environment"):
         assert f"\n### {name}\n" in PAGE
         picture = f"pictures/environments/{name}.png"
         assert f"](../{picture})" in PAGE
@@ -43,7 +43,7 @@ def test_every_environment_has_a_section_and_a_picture() -> None:
 
 def test_every_environment_that_needs_no_file_has_its_drift_in_the_table() -> None:
     measured = {row.split(",")[0] for row in on_the_page("drift")}
-    assert measured == set(plugins.list_names("environment")) - {"recorded"}
+    assert measured == set(plugins.list_simulated("environment")) - {"recorded"}
     assert list(on_the_page("drift")) == list(drift_table.ROWS)
 
 

@@ -99,7 +99,7 @@ from pathlib import Path
 
 import sparq_sim
 from sparq_sim import Channel, Rules, play
-from sparq_sim.plugin.registry import list_names, load
+from sparq_sim.plugin.registry import list_names, list_simulated, load
 
 RECORD = Path("record.csv")
 rows = [f"2020-01-{day:02},{site},1,{site},{day}" for day in range(1, 9) for site in (1, 2)]
@@ -132,15 +132,19 @@ def played(optimizer, environment, expert):
 
 
 print(Path(sparq_sim.__file__).parent.parent)
-for environment in list_names("environment"):
+for environment in list_simulated("environment"):
     played("uniform", environment, "truth")
     print("environments", environment)
-for expert in list_names("expert"):
+for expert in list_simulated("expert"):
     played("uniform", "rod" if expert == "simulator" else "synthetic", expert)
     print("experts", expert)
 for optimizer in list_names("optimizer"):
     played(optimizer, "synthetic", "truth")
     print("optimizers", optimizer)
+for kind in ("environment", "expert"):
+    for name in sorted({*list_names(kind)} - {*list_simulated(kind)}):
+        assert load(kind, name).is_real  # Loaded, at least: nothing real is here to be played.
+        print(f"{kind}s", name)
 for entry in entry_points(group="sparq_sim.scenarios"):
     folder = Path(entry.load().__file__).parent
     assert list(folder.glob("*.toml")), folder
