@@ -28,6 +28,11 @@ def reproduce(file: PlayFile, allow_import: AllowImport = False) -> None:
     from sparq_sim.scenario.model import Scenario
 
     stored = _read_play(file).provenance
+    if "live" in stored.further:
+        raise SparqError(
+            f"{file}: it was played in real time, which never comes out twice the same; the "
+            "journal beside it can be replayed by the environment and the expert `replay`"
+        )
     play, known = stored.play, stored.summary.digest
     scenario = Scenario.from_fingerprint(
         stored.fingerprint, seed=play.seed, name=play.optimizer, allow_import=allow_import

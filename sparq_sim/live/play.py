@@ -236,7 +236,7 @@ class _Session:
         if self._clock.has_begun:
             self.trace = self._engine.finish(ended, interrupted=True)
         else:
-            self._journal.end(ended, at=0.0, spent=0.0)
+            self._journal.end(ended, at=self._clock.now, spent=0.0)
         self._tell(ended)
 
     async def _make_safe(self, moment: SafeMoment) -> None:
@@ -244,7 +244,7 @@ class _Session:
         system = self._landscape
         if not isinstance(system, Steered) or (action := system.safe_action(moment)) == "hold":
             return
-        at = self._clock.now if self._clock.has_begun else 0.0
+        at = self._clock.now
         self._journal.event("safe", f"{moment}: {action}", at=at, moment=moment)
         self._journal.sync()
         for attempt in range(1, SAFE_TRIES + 1):

@@ -102,6 +102,7 @@ class Engine:
             environment=environment,
             play_id=supervision.play_id,
             journal=supervision.journal,
+            past=supervision.past,
         )
         self._reward = Reward(landscape, environment)
         self._thought: tuple[Move, float] | None = None

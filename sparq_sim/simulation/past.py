@@ -76,3 +76,15 @@ class Past:
     """Within which moves had to lie, where the bounds were changed."""
     ended: str | None = None
     """Why the play ended, if it did."""
+
+    def list_asked(self, source: str) -> list[Record]:
+        """Return the records of what was asked of a source, in the order in which they were known.
+
+        Args:
+            source: Its name.
+        """
+        return [
+            record
+            for record in self.records
+            if record.reply.query.source == source != record.asker and record.attempt
+        ]

@@ -113,7 +113,7 @@ class _Stopwatch:
         self.seconds = seconds
         self._begins_at = begins_at
         self._epoch = 0.0
-        self._still_at: float | None = None
+        self._still_at: float | None = begins_at  # Until it begins.
         self._still_since = 0.0
 
     def begin(self, loop: asyncio.AbstractEventLoop) -> None:

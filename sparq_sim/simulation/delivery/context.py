@@ -11,6 +11,7 @@ from sparq_sim.simulation.delivery.budget import Budget
 from sparq_sim.simulation.delivery.link import Link
 from sparq_sim.simulation.delivery.request import OnRecord, Request
 from sparq_sim.simulation.journaling import Journaling
+from sparq_sim.simulation.past import Past
 from sparq_sim.simulation.randomness import Streams
 from sparq_sim.simulation.recorder import Recorder
 from sparq_sim.simulation.records import Fate
@@ -43,6 +44,8 @@ class PlayContext:
     """What names the play in all the world; empty where nobody outside hears of it."""
     journal: Journaling | None = None
     """Writes down what happens, before anything is sent; None where nobody does."""
+    past: Past | None = None
+    """What happened before the play was interrupted, if it was."""
     round: int = 0
     """The number of the round that is played; 0 before the first."""
     stop_reason: str | None = None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
+from math import isnan
 
 from sparq_sim.simulation.channel.policy import Rate
 from sparq_sim.simulation.delivery.connection import Connection
 from sparq_sim.simulation.delivery.request import Request
-from sparq_sim.simulation.records import Fate
+from sparq_sim.simulation.records import Fate, Record
 
 __all__ = ["RateLimited"]
 
@@ -30,6 +32,21 @@ class RateLimited:
         self._context = connection.context
         self._queue: deque[Request] = deque()
         self._passed: deque[float] = deque(maxlen=None if rate is None else rate.points)
+
+    def recall(self, records: Sequence[Record]) -> None:
+        """Count what was asked before the play was interrupted.
+
+        Args:
+            records: What became of it.
+        """
+        if self._rate is None:
+            return
+        moments = [
+            record.reply.asked_at if isnan(record.served_at) else record.served_at
+            for record in records
+            for _ in record.reply.rows
+        ]
+        self._passed.extend(sorted(moments))
 
     def send(self, request: Request) -> None:
         """Send a request now, when the rate allows it, or not at all."""

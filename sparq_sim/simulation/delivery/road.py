@@ -30,7 +30,7 @@ def build_road(connection: Connection) -> Link:
     if policy.idle:
         return connection
     limited = RateLimited(policy.rate, connection)
-    return Cached(
+    cached = Cached(
         policy.remember,
         Merged(
             policy.merge,
@@ -39,3 +39,8 @@ def build_road(connection: Connection) -> Link:
         ),
         context,
     )
+    if context.past is not None:
+        own = context.past.list_asked(connection.name)
+        limited.recall(own)
+        cached.recall(own)
+    return cached

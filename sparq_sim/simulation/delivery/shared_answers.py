@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, nan
 
@@ -106,6 +107,16 @@ class Cached:
         self._context = context
         self._known: dict[bytes, _Known] = {}
         self._room = ROOM
+
+    def recall(self, records: Sequence[Record]) -> None:
+        """Remember what was answered before the play was interrupted.
+
+        Args:
+            records: What became of questions to this source.
+        """
+        if self._remember:
+            for record in records:
+                self._keep(record)
 
     def ask(self, question: Question) -> None:
         """Answer the rows whose answers are remembered; pass the others on."""
