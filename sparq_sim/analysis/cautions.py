@@ -7,16 +7,42 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from sparq_sim.analysis.criteria import Criterion, choose_criterion
 from sparq_sim.analysis.summary import group, summary
 from sparq_sim.simulation.measures import LOW_ANSWERED
 from sparq_sim.simulation.records import Fate
 from sparq_sim.study.results import Results
 from sparq_sim.study.store import Label, StoredSummary, canonical
 
-__all__ = ["Caution", "Topic", "cautions", "rows_with_notes"]
+__all__ = ["NO_REGRET", "Caution", "Topic", "cautions", "describe_criterion", "rows_with_notes"]
 
-Topic: TypeAlias = Literal["impossible", "useless", "unanswered", "early", "idle"]
+Topic: TypeAlias = Literal[
+    "impossible",
+    "useless",
+    "no regret",
+    "best seen",
+    "mixed",
+    "no levels",
+    "unobserved",
+    "unanswered",
+    "early",
+    "idle",
+]
 """What a caution can be about."""
+
+NO_REGRET = (
+    "The best reward is not known here, so there is no regret; rewards are as observed, with "
+    "their noise."
+)
+"""What a table of rewards says of itself."""
+_MIXED = (
+    "The best reward is not known in all plays, so all are compared by their mean reward: without "
+    "noise where the best is known, else as observed, with its noise."
+)
+_BEST_SEEN = (
+    "The best reward is not known here: regret is against the best seen, the highest reward "
+    "observed in the same play."
+)
 
 
 @dataclass(frozen=True)
@@ -33,28 +59,46 @@ class Caution:
     """Whether the numbers of these rows mean nothing."""
 
 
-def cautions(*studies: Results) -> list[Caution]:
+def cautions(*studies: Results, best_seen: bool = False) -> list[Caution]:
     """Look for results that are impossible, useless or not comparable.
 
     Args:
         studies: One, or several whose plays are compared with each other.
+        best_seen: Whether regret is against the best reward seen in each play, where the best
+            reward is not known.
 
     Returns:
         What was found, grave cautions first.
     """
-    return list(_find(group(play for study in studies for play in study.finished())))
+    found = [play for study in studies for play in study.finished()]
+    criterion = choose_criterion(found, best_seen=best_seen)
+    return list(_find(group(found), criterion))
 
 
-def rows_with_notes(study: Results) -> list[dict[str, object]]:
+def describe_criterion(criterion: Criterion) -> str:
+    """Return a sentence on what a table shows in place of regret; none where it shows regret.
+
+    Args:
+        criterion: What the plays are compared by.
+    """
+    if criterion.is_regret:
+        return ""
+    if not criterion.more_is_better:
+        return _BEST_SEEN
+    return _MIXED if criterion.mixed else NO_REGRET
+
+
+def rows_with_notes(study: Results, *, best_seen: bool = False) -> list[dict[str, object]]:
     """Return the rows of a study's summary, each with the cautions about it.
 
     Args:
         study: A study with finished plays.
+        best_seen: As by `cautions`.
 
     Returns:
         Flat rows, as `Summary.flat` gives them, with a list of texts under `notes`.
     """
-    found = cautions(study)
+    found = cautions(study, best_seen=best_seen)
     return [
         {
             **row.flat(),
@@ -64,14 +108,16 @@ def rows_with_notes(study: Results) -> list[dict[str, object]]:
                 if (row.optimizer, canonical(dict(row.setting))) in caution.rows
             ],
         }
-        for row in summary(study)
+        for row in summary(study, best_seen=best_seen)
     ]
 
 
-def _find(rows: Mapping[Label, Sequence[StoredSummary]]) -> Iterable[Caution]:
+def _find(rows: Mapping[Label, Sequence[StoredSummary]], criterion: Criterion) -> Iterable[Caution]:
     found = [
         *_impossible(rows),
         *_useless(rows),
+        *_no_regret(rows, criterion),
+        *_unobserved(rows, criterion),
         *_unanswered(rows),
         *_early(rows),
         *_idle(rows),
@@ -95,6 +141,61 @@ def _impossible(rows: Mapping[Label, Sequence[StoredSummary]]) -> Iterable[Cauti
             "regrets mean nothing; `sparq_sim.testing.check_environment` finds where",
             frozenset(bad),
             grave=True,
+        )
+
+
+def _no_regret(
+    rows: Mapping[Label, Sequence[StoredSummary]], criterion: Criterion
+) -> Iterable[Caution]:
+    """Say what plays are compared by, where some of them do not know the best reward."""
+    if criterion.is_regret:
+        return
+    yield Caution("no regret", describe_criterion(criterion), frozenset(rows))
+    everyone = [play for plays in rows.values() for play in plays]
+    if not criterion.more_is_better:
+        yield Caution(
+            "best seen",
+            "regret against the best seen bounds regret from neither side: noise and drift raise "
+            "it, and a better point that was never played lowers it; a play that found no good "
+            "point may have little of it, so look at the mean reward as well",
+            frozenset(rows),
+        )
+    if knowing := [play for play in everyone if play.knows_best]:
+        told = (
+            f"the best reward is known in {len(knowing)} of {_plays(len(everyone))}, those of "
+            f"{_optimizers(play.label for play in knowing)}"
+        )
+        if old := sum("mean_reward" not in play.measures for play in knowing):
+            told += (
+                f"; {old} of them, of an earlier version, have no rewards in their summaries and "
+                "are left out of comparisons: run the scenario in a new folder"
+            )
+        yield Caution("mixed", told, frozenset(play.label for play in knowing))
+    yield Caution(
+        "no levels",
+        "exponents of regret and reference levels are left out: both need the best reward",
+        frozenset(rows),
+    )
+
+
+def _unobserved(
+    rows: Mapping[Label, Sequence[StoredSummary]], criterion: Criterion
+) -> Iterable[Caution]:
+    """Name the plays in which rewards were not observed."""
+    if criterion.is_regret:
+        return
+    missing: dict[Label, tuple[float, float]] = {}
+    for row, plays in rows.items():
+        if count := sum(play.measures.get("unobserved_rounds") or 0.0 for play in plays):
+            missing[row] = count, sum(play.measures["rounds"] or 0.0 for play in plays)
+    if missing:
+        count, rounds = (sum(column) for column in zip(*missing.values(), strict=True))
+        others = "" if count == rounds else ": means are over the other rounds"
+        yield Caution(
+            "unobserved",
+            f"no reward was observed in {count:g} of {rounds:g} rounds of "
+            f"{_optimizers(missing)}{others}",
+            frozenset(missing),
         )
 
 

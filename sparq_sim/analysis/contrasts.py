@@ -1,4 +1,7 @@
-"""Contrasts: what a swept setting, a price or an expert changes, paired by replications."""
+"""Contrasts: what a swept setting, a price or an expert changes, paired by replications.
+
+Long because all comparisons share how plays are paired and what their differences tell.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from sparq_sim.analysis.criteria import REGRET, Criterion, choose_criterion
 from sparq_sim.analysis.pairs import pair_plays
 from sparq_sim.analysis.prices import BreakEven, break_even
 from sparq_sim.analysis.summary import (
@@ -50,7 +54,8 @@ Verdict: TypeAlias = Literal["better", "worse", "equal", "unclear"]
 class Contrast:
     """How much more the plays of an *optimizer* in a *setting* come to than others.
 
-    What plays come to is their average regret, plus what a *price* makes of what they spend.
+    What plays come to is their average regret, plus what a *price* makes of what they spend; or,
+    where the best reward is not known, their mean reward, minus that.
     """
 
     optimizer: str
@@ -60,7 +65,7 @@ class Contrast:
     against: object
     """With what it is compared: a value of a swept path, an optimizer, or an expert left out."""
     price: float
-    """Of a unit of cost, in units of regret."""
+    """Of a unit of cost, in units of regret or reward."""
     here: float
     """Mean over the pairs."""
     there: float
@@ -68,22 +73,29 @@ class Contrast:
     difference: Spread
     """Of the pairs: here minus there."""
     better: float
-    """Share of the pairs in which it comes to less."""
+    """Share of the pairs in which it is better."""
     break_even: BreakEven
     """At which price both would come to the same."""
     path: str | None = None
     """The swept one of which *against* is a value, if it is one."""
     rows: frozenset[Label] = frozenset()
     """Those of summaries that are compared."""
+    criterion: Criterion = REGRET
+    """What is compared."""
+
+    @property
+    def loss(self) -> Spread:
+        """How much worse it is than what it is compared with: below 0 where it is better."""
+        return -self.difference if self.criterion.more_is_better else self.difference
 
     @property
     def verdict(self) -> Verdict:
         """What the 95 % interval of the difference says."""
-        if self.difference.low == self.difference.high == 0:
+        if self.loss.low == self.loss.high == 0:
             return "equal"
-        if self.difference.high < 0:
+        if self.loss.high < 0:
             return "better"
-        return "worse" if self.difference.low > 0 else "unclear"
+        return "worse" if self.loss.low > 0 else "unclear"
 
     def flat(self) -> dict[str, object]:
         """Return one row of a table: names of columns and their values.
@@ -107,6 +119,8 @@ class Contrast:
             "break_even": self.break_even.price,
             "break_even_ranges": [[low, finite(high)] for low, high in self.break_even.ranges],
         }
+        if not self.criterion.is_regret:
+            row["criterion"] = self.criterion.name
         return {name: finite(value) for name, value in row.items()}
 
 
@@ -114,7 +128,12 @@ class Contrast:
 
 
 def compare_values(
-    found: Sequence[StoredSummary], path: str, *, against: object = None, price: float = 0.0
+    found: Sequence[StoredSummary],
+    path: str,
+    *,
+    against: object = None,
+    price: float = 0.0,
+    best_seen: bool = False,
 ) -> list[Contrast]:
     """Compare each value of a swept *path* with one of them, all else being equal.
 
@@ -126,6 +145,8 @@ def compare_values(
         against: The value to compare with; if not given, the smallest, or of words the first in
             the alphabet.
         price: Of a unit of cost, in units of regret.
+        best_seen: Whether to compare regret against the best reward seen in each play, where the
+            best reward is not known.
 
     Returns:
         A contrast for each row with another value.
@@ -136,6 +157,7 @@ def compare_values(
             paired.
     """
     _check_price(price)
+    criterion = choose_criterion(found, best_seen=best_seen)
     path = find_path(path, list_paths(play.setting for play in found))
     values = list_values((play.setting for play in found), path)
     if len(values) < 2:
@@ -147,7 +169,16 @@ def compare_values(
         base = [row for row in rows if canonical(row[0].setting[path]) == canonical(reference)]
         for row in rows:
             if base and row is not base[0]:
-                made.append(contrast(row, base[0], against=reference, price=price, path=path))
+                made.append(
+                    contrast(
+                        row,
+                        base[0],
+                        against=reference,
+                        price=price,
+                        path=path,
+                        criterion=criterion,
+                    )
+                )
     if not made:
         raise AnalysisError(_without_partners(concerned, path, reference))
     return _with_pairs(made)
@@ -206,7 +237,11 @@ def _apart_from(
 
 
 def compare_at_price(
-    found: Sequence[StoredSummary], price: float, *, against: str | None = None
+    found: Sequence[StoredSummary],
+    price: float,
+    *,
+    against: str | None = None,
+    best_seen: bool = False,
 ) -> list[Contrast]:
     """Compare optimizers by regret plus *price*, each with one of them, in each setting.
 
@@ -214,7 +249,9 @@ def compare_at_price(
         found: Plays of a study, as `Results.finished` lists them.
         price: Of a unit of cost, in units of regret.
         against: The optimizer to compare with; if not given, the one that spends least, and of
-            equals the one with least regret.
+            equals the one with least regret, or most reward.
+        best_seen: Whether to compare regret against the best reward seen in each play, where the
+            best reward is not known.
 
     Returns:
         A contrast for each row of another optimizer.
@@ -233,10 +270,11 @@ def compare_at_price(
             f"--price alone compares two or more optimizers, and the study has {has}; "
             "use it with --between FIELD or --without EXPERT"
         )
-    reference = find_cheapest(found)[0] if against is None else against
+    criterion = choose_criterion(found, best_seen=best_seen)
+    reference = find_cheapest(found, best_seen=best_seen)[0] if against is None else against
     rows = list(group(found).values())
     return _with_pairs(
-        contrast(row, base, against=reference, price=price)
+        contrast(row, base, against=reference, price=price, criterion=criterion)
         for row in rows
         for base in rows
         if row[0].optimizer != reference == base[0].optimizer
@@ -244,18 +282,22 @@ def compare_at_price(
     )
 
 
-def find_cheapest(found: Sequence[StoredSummary]) -> list[str]:
+def find_cheapest(found: Sequence[StoredSummary], *, best_seen: bool = False) -> list[str]:
     """Find the optimizers that spend least per round.
 
     Args:
         found: Plays of a study, as `Results.finished` lists them.
+        best_seen: Whether to compare regret against the best reward seen in each play, where the
+            best reward is not known.
 
     Returns:
-        Their names, the one with least regret first; several where they spend the same.
+        Their names, the one with least regret, or most reward, first; several where they spend the
+        same.
     """
+    criterion = choose_criterion(found, best_seen=best_seen)
     numbers: dict[str, list[tuple[float, float]]] = {}
     for play in found:
-        if (told := _numbers(play)) is not None:
+        if (told := _numbers(play, criterion)) is not None:
             numbers.setdefault(play.optimizer, []).append((told[1], told[0]))
     means = {name: tuple(np.mean(column, axis=0)) for name, column in numbers.items()}
     ordered = sorted(means, key=lambda name: means[name])
@@ -273,6 +315,7 @@ def compare_without(
     expert: str,
     *,
     price: float = 0.0,
+    best_seen: bool = False,
 ) -> list[Contrast]:
     """Compare plays with an *expert* and the same plays without it.
 
@@ -281,6 +324,8 @@ def compare_without(
         without: Those of the study that `sparq_sim.study.ablation.plan_without` makes.
         expert: Its name.
         price: Of a unit of cost, in units of regret.
+        best_seen: Whether to compare regret against the best reward seen in each play, where the
+            best reward is not known.
 
     Returns:
         A contrast for each row that was played on both sides.
@@ -289,9 +334,10 @@ def compare_without(
         AnalysisError: No two replications can be paired.
     """
     _check_price(price)
+    criterion = choose_criterion([*found, *without], best_seen=best_seen)
     others = list(group(without).values())
     return _with_pairs(
-        contrast(row, other, against=f"without {expert}", price=price)
+        contrast(row, other, against=f"without {expert}", price=price, criterion=criterion)
         for row in group(found).values()
         for other in others
         if row[0].optimizer == other[0].optimizer and agree(row[0].setting, other[0].setting)
@@ -308,6 +354,7 @@ def contrast(
     against: object,
     price: float = 0.0,
     path: str | None = None,
+    criterion: Criterion = REGRET,
 ) -> Contrast:
     """Compare plays with others of the same seeds and replications.
 
@@ -317,6 +364,7 @@ def contrast(
         against: What the second ones are called in the result.
         price: Of a unit of cost, in units of regret.
         path: The swept path of which *against* is a value, if it is one.
+        criterion: What is compared.
 
     Returns:
         The contrast; its numbers are NaN where no two plays can be paired.
@@ -324,25 +372,28 @@ def contrast(
     pairs = [
         (mine, theirs)
         for one, other in pair_plays(first, second)
-        if (mine := _numbers(one)) is not None and (theirs := _numbers(other)) is not None
+        if (mine := _numbers(one, criterion)) is not None
+        and (theirs := _numbers(other, criterion)) is not None
     ]
     numbers = np.array(pairs).reshape(-1, 2, 2)
     unit = max(price, 1.0)  # In which squares do not overflow, whatever the price.
     totals = numbers @ np.array([1.0, price]) / unit
     here, there = totals.mean(axis=0) * unit if len(totals) else (np.nan, np.nan)
     gaps = totals[:, 0] - totals[:, 1]
+    sign = criterion.to_loss(1.0)
     return Contrast(
         optimizer=first[0].optimizer,
         setting={**second[0].setting, **first[0].setting},
         against=against,
         price=price,
-        here=float(here),
-        there=float(there),
-        difference=_times(spread(gaps.tolist()), unit),
+        here=sign * float(here),
+        there=sign * float(there),
+        difference=_times(spread((sign * gaps).tolist()), unit),
         better=float((gaps < 0).mean()) if len(gaps) else np.nan,
         break_even=break_even(numbers[:, 0] - numbers[:, 1]),
         path=path,
         rows=frozenset((first[0].label, second[0].label)),
+        criterion=criterion,
     )
 
 
@@ -367,13 +418,13 @@ def find_unpaired(
     return [row[0] for name, row in group(found).items() if name not in compared]
 
 
-def _numbers(play: StoredSummary) -> tuple[float, float] | None:
-    """Return the average regret of a play, and what it spent per round; None where unknown."""
-    regret, spent = play.measures["average_regret"], play.measures["spent"]
+def _numbers(play: StoredSummary, criterion: Criterion) -> tuple[float, float] | None:
+    """Return the regret of a play, or minus its reward, and what it spent per round, if known."""
+    number, spent = criterion.of(play), play.measures["spent"]
     rounds = play.measures["rounds"]
-    if regret is None or spent is None or not rounds:
+    if number is None or spent is None or not rounds:
         return None
-    return regret, spent / rounds
+    return criterion.to_loss(number), spent / rounds
 
 
 def _check_price(price: float) -> None:

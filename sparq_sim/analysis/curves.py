@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sparq_sim.analysis.criteria import BEST_SEEN, REGRET, REWARD, Criterion, choose_criterion
 from sparq_sim.analysis.summary import AnalysisError, group, reach
 from sparq_sim.errors import did_you_mean
 from sparq_sim.simulation import measures
@@ -20,7 +21,9 @@ from sparq_sim.study.store import Label, Provenance, StoredSummary, StoreError
 
 __all__ = ["Band", "Curve", "CurveSums", "Curves", "Series", "bands", "read_curves"]
 
-Curve: TypeAlias = Literal["average_regret", "cumulative_regret", "regret", "spent"]
+Curve: TypeAlias = Literal[
+    "average_regret", "cumulative_regret", "regret", "spent", "average_reward", "reward"
+]
 """What `bands` can show over the rounds."""
 
 _CURVES = {
@@ -28,6 +31,8 @@ _CURVES = {
     "cumulative_regret": measures.cumulative_regret,
     "regret": measures.regret,
     "spent": measures.spent,
+    "average_reward": measures.average_reward,
+    "reward": measures.reward,
 }
 
 
@@ -48,7 +53,7 @@ class Band:
     high: NDArray[np.float64]
     """Upper end of it."""
     plays: NDArray[np.int64]
-    """How many plays lasted that long."""
+    """How many plays lasted that long, and had a reward by then."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +61,9 @@ class Series:
     """A quantity over the rounds: its mean over the plays of an optimizer in a setting."""
 
     name: str
-    """What it is: "spent", "asked", "retries", "pushed", "staleness", or "note X", "reply X" and
-    "meter X" for a number X that an optimizer noted, or a source with its replies, or that a meter
-    of an expert showed."""
+    """What it is: "reward" where the best is not known, "spent", "asked", "retries", "pushed",
+    "staleness", or "note X", "reply X" and "meter X" for a number X that an optimizer noted, or a
+    source with its replies, or that a meter of an expert showed."""
     optimizer: str
     """Name of the optimizer."""
     setting: Setting
@@ -78,11 +83,14 @@ class Curves:
     provenances: list[Provenance] = field(default_factory=list)
     """What is stored about each of them."""
     bands: list[Band] = field(default_factory=list)
-    """Cumulative regret, one per optimizer and setting."""
+    """Cumulative regret, one per optimizer and setting; otherwise, the criterion times the
+    rounds so far."""
     series: list[Series] = field(default_factory=list)
     """Everything else that is known of each round."""
     unreadable: list[str] = field(default_factory=list)
     """Keys of plays whose files are damaged."""
+    criterion: Criterion = REGRET
+    """What plays are compared by, and the bands show."""
 
 
 def bands(study: Results, curve: Curve = "average_regret") -> list[Band]:
@@ -109,19 +117,26 @@ def bands(study: Results, curve: Curve = "average_regret") -> list[Band]:
     return made
 
 
-def read_curves(study: Results, *, most_points: int) -> Curves:
+def read_curves(study: Results, *, most_points: int, best_seen: bool = False) -> Curves:
     """Read all plays of a study, and average what is known of each round.
 
     Args:
         study: A study with finished plays.
         most_points: How many points a curve may have: a band has so many of its rounds, evenly
             spread, and a series the means of so many bins.
+        best_seen: Whether regret is against the best reward seen in each play, where the best
+            reward is not known.
 
     Returns:
         The curves; plays that cannot be read are listed as unreadable and left out.
+
+    Raises:
+        SparqError: Regret against the best seen is wished for, and all plays know the best.
     """
-    sums, made = CurveSums(), Curves()
-    for plays in group(study.finished()).values():
+    found = study.finished()
+    criterion = choose_criterion(found, best_seen=best_seen)
+    sums, made = CurveSums(best_seen=best_seen), Curves(criterion=criterion)
+    for plays in group(found).values():
         for play in plays:
             try:
                 stored = study.read(play.key)
@@ -131,15 +146,23 @@ def read_curves(study: Results, *, most_points: int) -> Curves:
             made.found.append(play)
             made.provenances.append(stored.provenance)
             sums.add(play, stored.trace)
-    made.bands, made.series = sums.bands(most_points), sums.series(most_points)
+    made.bands = sums.bands(most_points, criterion)
+    made.series = sums.series(most_points, criterion)
     return made
 
 
 class CurveSums:
     """Sums of what is known of each round, for curves of plays that come one by one."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, best_seen: bool = False) -> None:
+        """Begin without a play.
+
+        Args:
+            best_seen: Whether regret is against the best reward seen in each play, where the best
+                reward is not known.
+        """
         self._groups: dict[Label, _Sums] = {}
+        self._blind = BEST_SEEN if best_seen else REWARD
 
     def add(self, play: StoredSummary, trace: Trace) -> None:
         """Add a play to the curves of its optimizer and setting.
@@ -148,43 +171,50 @@ class CurveSums:
             play: Which play it is.
             trace: What happened in it.
         """
-        self._groups.setdefault(play.label, _Sums(play)).add(trace)
+        self._groups.setdefault(play.label, _Sums(play, self._blind)).add(trace)
 
-    def bands(self, most_points: int) -> list[Band]:
-        """Return the cumulative regret of the plays so far, one band per optimizer and setting.
+    def bands(self, most_points: int, criterion: Criterion = REGRET) -> list[Band]:
+        """Return what the plays so far are compared by, one band per optimizer and setting.
 
         Args:
             most_points: How many points a curve may have, as for `read_curves`.
+            criterion: Cumulative regret, or what `choose_criterion` says of the plays.
         """
         return [
-            each.regret.band(each.first, most_points=most_points)
+            curve.band(each.first, most_points=most_points)
             for each in self._groups.values()
-            if len(each.regret.counts)
+            if (curve := each.regret if criterion.is_regret else each.blind).counts.any()
         ]
 
-    def series(self, most_points: int) -> list[Series]:
+    def series(self, most_points: int, criterion: Criterion = REGRET) -> list[Series]:
         """Return everything else that is known of each round of the plays so far.
 
         Args:
             most_points: How many points a curve may have, as for `read_curves`.
+            criterion: What plays are compared by; rewards are among the series where it is not
+                regret.
         """
         return [
             series
             for each in self._groups.values()
             for series in _series(each.first, each.quantities, most_points)
+            if series.name != "reward" or not criterion.is_regret
         ]
 
 
 class _Sums:
     """The sums of the plays of one optimizer in one setting."""
 
-    def __init__(self, first: StoredSummary) -> None:
+    def __init__(self, first: StoredSummary, criterion: Criterion) -> None:
         self.first = first
-        self.regret = _Running()
+        self.regret, self.blind = _Running(), _Running()
+        self._criterion = criterion
         self.quantities: dict[str, _Means] = {}
 
     def add(self, trace: Trace) -> None:
         self.regret.add(measures.cumulative_regret(trace))
+        # One play that does not know the best may still come, and decide for all.
+        self.blind.add(self._criterion.over_rounds(trace))
         for name, values in _quantities(trace):
             self.quantities.setdefault(name, _Means()).add(values)
 
@@ -210,17 +240,18 @@ class _Running:
         self.counts = np.pad(self.counts, (0, more))
         self.means, self.squares = np.pad(self.means, (0, more)), np.pad(self.squares, (0, more))
         part = slice(len(curve))
-        self.counts[part] += 1
-        step = curve - self.means[part]
-        self.means[part] += step / self.counts[part]
-        self.squares[part] += step * (curve - self.means[part])
+        known = ~np.isnan(curve)
+        self.counts[part] += known
+        step = np.where(known, curve - self.means[part], 0.0)
+        self.means[part] += step / np.maximum(self.counts[part], 1)
+        self.squares[part] += step * np.where(known, curve - self.means[part], 0.0)
 
     def band(self, play: StoredSummary, *, most_points: int | None = None) -> Band:
         """Return the band of the curves so far, which are of plays like *play*."""
         places = _thin(len(self.counts), most_points)
         stds = np.sqrt(self.squares / np.maximum(self.counts - 1, 1))
         half = reach(stds, self.counts)[places]
-        means = self.means[places]
+        means = np.where(self.counts[places] > 0, self.means[places], np.nan)
         return Band(
             optimizer=play.optimizer,
             setting=play.setting,
@@ -277,6 +308,7 @@ def _bin(
 
 def _quantities(trace: Trace) -> Iterator[tuple[str, NDArray[np.float64]]]:
     """Yield what is known of each round, by the names of `Series`."""
+    yield "reward", measures.reward(trace)
     yield "spent", trace.rounds["spent"]
     for name, column in trace.rounds.items():
         # The points asked are counted below, for every optimizer, where replies are kept.

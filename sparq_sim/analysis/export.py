@@ -8,7 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from sparq_sim.analysis.criteria import choose_criterion
 from sparq_sim.analysis.summary import AnalysisError, finite, summary
+from sparq_sim.simulation import measures
 from sparq_sim.study.results import Results
 from sparq_sim.study.store import canonical
 
@@ -18,7 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["export"]
 
 
-def export(study: Results, path: Path | str, what: str = "summary") -> None:
+def export(
+    study: Results, path: Path | str, what: str = "summary", *, best_seen: bool = False
+) -> None:
     """Write the summary, the rounds, the replies or an account of a study to a file.
 
     Args:
@@ -27,17 +33,20 @@ def export(study: Results, path: Path | str, what: str = "summary") -> None:
         what: "summary" for a row per optimizer and setting, "rounds" for a row per round of each
             play, "replies" for a row per reply, "<expert>/<table>" for a table that an expert
             leaves at the end of a play, as "network/nodes".
+        best_seen: Whether the summary and the rounds have regret against the best reward seen in
+            each play, where the best reward is not known.
 
     Raises:
         AnalysisError: There is no such table, the ending is another, or the file cannot be
             written.
+        SparqError: Regret against the best seen is wished for, and all plays know the best.
         StoreError: No play has that account, or it was not recorded.
     """
     path = Path(path)
     writers = {".csv": _to_csv, ".parquet": _to_parquet, ".json": _to_json}
     if path.suffix not in writers:
         raise AnalysisError(f"cannot export to {path.name}; end it in {', '.join(writers)}")
-    table = _table(study, what)
+    table = _table(study, what, best_seen=best_seen)
     try:
         writers[path.suffix](table, path)
     except OSError as error:
@@ -47,22 +56,50 @@ def export(study: Results, path: Path | str, what: str = "summary") -> None:
         ) from error
 
 
-def _table(study: Results, what: str) -> pa.Table:
+def _table(study: Results, what: str, *, best_seen: bool) -> pa.Table:
     import pyarrow as pa
 
     if "/" in what:
         return study.accounts(what)
-    for name in ("rounds", "replies"):
-        if what == name:
-            return study.table(name)
+    if what == "rounds":
+        return _rounds(study, best_seen=best_seen)
+    if what == "replies":
+        return study.table("replies")
     if what != "summary":
         raise AnalysisError(
             f"there is no table {what!r}; choose summary, rounds or replies, or EXPERT/TABLE for "
             "what an expert leaves at the end of a play, as network/nodes"
         )
-    rows = [each.flat() for each in summary(study)]
+    rows = [each.flat() for each in summary(study, best_seen=best_seen)]
     names = list(dict.fromkeys(name for row in rows for name in row))
     return pa.table({name: _column([row.get(name) for row in rows]) for name in names})
+
+
+def _rounds(study: Results, *, best_seen: bool) -> pa.Table:
+    """Return the rounds of all plays; what is not known of rewards and regrets is null."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    found = study.finished()
+    criterion = choose_criterion(found, best_seen=best_seen)
+    table = study.table("rounds")
+    if criterion.is_regret:
+        return table
+    for name in ("reward", "best", "regret"):
+        column = table[name]
+        known = compute.if_else(compute.is_nan(column), pa.scalar(None, column.type), column)
+        table = table.set_column(table.schema.get_field_index(name), name, known)
+        if known.null_count == len(known):
+            table = table.drop_columns([name])
+    if not best_seen:
+        return table
+    # The rounds of each play follow each other, in the order of the plays.
+    traces = [study.read(each.key).trace for each in found]
+    bests = np.concatenate([np.full(len(each), measures.best_seen(each)) for each in traces])
+    regrets = np.concatenate([measures.regret_to_best_seen(each) for each in traces])
+    for name, values in (("best_seen", bests), ("regret_to_best_seen", regrets)):
+        table = table.append_column(name, pa.array(values, from_pandas=True))
+    return table
 
 
 def _column(values: Sequence[object]) -> pa.Array:

@@ -8,6 +8,7 @@ from math import nan
 
 import numpy as np
 
+from sparq_sim.analysis.criteria import REGRET, Criterion, choose_criterion
 from sparq_sim.analysis.summary import AnalysisError, Spread, group, spread
 from sparq_sim.errors import did_you_mean
 from sparq_sim.study.results import Results
@@ -19,7 +20,11 @@ __all__ = ["Difference", "compare_optimizers", "pair_plays"]
 
 @dataclass(frozen=True)
 class Difference:
-    """How much the average regret of *a* exceeds that of *b* when both meet the same chance."""
+    """How much more *a* comes to than *b* when both meet the same chance.
+
+    What they come to is their average regret; where the best reward is not known, their mean
+    reward, or their regret against the best seen.
+    """
 
     a: str
     """Name of the first optimizer."""
@@ -28,12 +33,21 @@ class Difference:
     setting: Setting
     """Swept values at which both played."""
     difference: Spread
-    """Average regret of *a* minus that of *b*, over the paired replications."""
+    """That of *a* minus that of *b*, over the paired replications."""
     better: float
-    """Share of replications in which *a* has less regret than *b*."""
+    """Share of replications in which *a* is better than *b*."""
+    criterion: Criterion = REGRET
+    """What is compared."""
+
+    @property
+    def gain(self) -> Spread:
+        """By how much *a* is better than *b*: positive where it is."""
+        return self.difference if self.criterion.more_is_better else -self.difference
 
 
-def compare_optimizers(study: Results, a: str, b: str) -> list[Difference]:
+def compare_optimizers(
+    study: Results, a: str, b: str, *, best_seen: bool = False
+) -> list[Difference]:
     """Compare two optimizers, replication by replication, in each setting that both played.
 
     Common chance cancels, so the interval is narrower than that of two separate means. A setting
@@ -43,14 +57,18 @@ def compare_optimizers(study: Results, a: str, b: str) -> list[Difference]:
         study: A study with finished plays.
         a: Name of the first optimizer.
         b: Name of the second optimizer.
+        best_seen: Whether to compare regret against the best reward seen in each play, where the
+            best reward is not known.
 
     Returns:
         One difference per setting; settings without a common replication are left out.
 
     Raises:
         AnalysisError: The study has no plays of an optimizer with one of these names.
+        SparqError: Regret against the best seen is wished for, and all plays know the best.
     """
     found = study.finished()
+    criterion = choose_criterion(found, best_seen=best_seen)
     names = {each.optimizer for each in found}
     for name in (a, b):
         if name not in names:
@@ -60,23 +78,25 @@ def compare_optimizers(study: Results, a: str, b: str) -> list[Difference]:
     for first in (plays for plays in groups.values() if plays[0].optimizer == a):
         for second in (plays for plays in groups.values() if plays[0].optimizer == b):
             if agree(first[0].setting, second[0].setting):
-                compared.append(_difference(first, second))
+                compared.append(_difference(first, second, criterion))
     return [each for each in compared if each.difference.count]
 
 
-def _difference(first: Sequence[StoredSummary], second: Sequence[StoredSummary]) -> Difference:
+def _difference(
+    first: Sequence[StoredSummary], second: Sequence[StoredSummary], criterion: Criterion
+) -> Difference:
     gaps = [
         mine - theirs
         for one, other in pair_plays(first, second)
-        if (mine := one.measures["average_regret"]) is not None
-        and (theirs := other.measures["average_regret"]) is not None
+        if (mine := criterion.of(one)) is not None and (theirs := criterion.of(other)) is not None
     ]
     return Difference(
         a=first[0].optimizer,
         b=second[0].optimizer,
         setting={**second[0].setting, **first[0].setting},
         difference=spread(gaps),
-        better=float(np.mean([gap < 0 for gap in gaps])) if gaps else nan,
+        better=float(np.mean([criterion.to_loss(gap) < 0 for gap in gaps])) if gaps else nan,
+        criterion=criterion,
     )
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from math import isfinite, nan
+from math import inf, isfinite, nan
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparq_sim.analysis.criteria import BEST_SEEN, REGRET, REWARD, Criterion, choose_criterion
 from sparq_sim.errors import SparqError
 from sparq_sim.simulation.trace import METER
 from sparq_sim.study.results import Results
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONFIDENCE",
+    "UNKNOWN",
     "AnalysisError",
     "Spread",
     "Summary",
@@ -59,6 +61,15 @@ class Spread:
     count: int
     """How many replications there are."""
 
+    def __neg__(self) -> Spread:
+        return Spread(-self.mean, self.std, -self.high, -self.low, self.count)
+
+
+UNKNOWN = Spread(nan, nan, nan, nan, 0)
+"""Of no numbers."""
+_OF_UNKNOWN_BEST = {"knows_best", "mean_reward", "regret_to_best_seen", "unobserved"}
+"""Fields of a summary that are of use where the best reward is not known."""
+
 
 def spread(numbers: Iterable[float | None]) -> Spread:
     """Compute mean, standard deviation and interval of some numbers.
@@ -71,7 +82,7 @@ def spread(numbers: Iterable[float | None]) -> Spread:
     """
     known = np.array([n for n in numbers if n is not None and isfinite(n)], dtype=float)
     if not len(known):
-        return Spread(nan, nan, nan, nan, 0)
+        return UNKNOWN
     mean = float(known.mean())
     std = float(known.std(ddof=1)) if len(known) > 1 else nan
     half = float(reach(np.array([std]), np.array([len(known)]))[0])
@@ -154,6 +165,28 @@ class Summary:
     """Seconds that the agent computed, per play."""
     meters: Mapping[str, Spread] = field(default_factory=dict)
     """What the meters of experts showed in the last round, by `<expert>_<name>`."""
+    criterion: Criterion = REGRET
+    """What the plays of the study are compared by."""
+    knows_best: bool = True
+    """Whether all plays know the best reward; where they do not, their regret is unknown."""
+    mean_reward: Spread = UNKNOWN
+    """Mean reward of each play; as observed where the best reward is not known."""
+    regret_to_best_seen: Spread = UNKNOWN
+    """How far the mean reward of each play lies below its highest; known where it is asked for."""
+    unobserved: float = 0.0
+    """Share of the rounds whose reward was not observed."""
+
+    @property
+    def judged(self) -> Spread:
+        """What the plays are compared by: one of the spreads above."""
+        found: Spread = getattr(self, self.criterion.name)
+        return found
+
+    @property
+    def loss(self) -> float:
+        """The mean of what they are compared by, such that less is better; inf where unknown."""
+        mean = self.judged.mean
+        return self.criterion.to_loss(mean) if isfinite(mean) else inf
 
     def flat(self) -> dict[str, object]:
         """Return one row of a table, as the function `flat` does."""
@@ -168,10 +201,17 @@ def flat(row: Summary | Monitored) -> dict[str, object]:
 
     Returns:
         The optimizer, each swept value under its path, and each field; a spread X becomes X,
-        X_std, X_low and X_high, and a meter X is called meter_X. What is not finite is None.
+        X_std, X_low and X_high, and a meter X is called meter_X. What is not finite is None. Where
+        a play of the study does not know the best reward, there are columns of rewards, and
+        `criterion` says what is compared.
     """
     told: dict[str, object] = {"optimizer": row.optimizer, **row.setting}
     values = {each.name: getattr(row, each.name) for each in fields(row)[2:]}
+    if (criterion := values.pop("criterion", None)) is not None:
+        unused = _OF_UNKNOWN_BEST if criterion.is_regret else {"regret_to_best_seen"}
+        values = {k: v for k, v in values.items() if k not in unused - {criterion.name}}
+        if not criterion.is_regret:
+            values["criterion"] = criterion.name
     meters = values.pop("meters", {})
     values |= {f"{METER}{name}": value for name, value in meters.items()}
     for name, value in values.items():
@@ -195,16 +235,23 @@ def finite(value: object) -> object:
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
-def summary(study: Results) -> list[Summary]:
+def summary(study: Results, *, best_seen: bool = False) -> list[Summary]:
     """Compute what a study's finished plays come to.
 
     Args:
         study: A study; what is not finished is left out.
+        best_seen: Whether plays are compared by their regret against the best reward seen in each,
+            where the best reward is not known.
 
     Returns:
         A row per optimizer and setting.
+
+    Raises:
+        SparqError: Regret against the best seen is wished for, and all plays know the best.
     """
-    return [_summarize(plays) for plays in group(study.finished()).values()]
+    found = study.finished()
+    criterion = choose_criterion(found, best_seen=best_seen)
+    return [_summarize(plays, criterion) for plays in group(found).values()]
 
 
 def group(found: Iterable[StoredSummary]) -> dict[Label, list[StoredSummary]]:
@@ -222,7 +269,7 @@ def group(found: Iterable[StoredSummary]) -> dict[Label, list[StoredSummary]]:
     return groups
 
 
-def _summarize(plays: Sequence[StoredSummary]) -> Summary:
+def _summarize(plays: Sequence[StoredSummary], criterion: Criterion) -> Summary:
     def total(name: str) -> float:
         return sum(play.measures.get(name) or 0.0 for play in plays)
 
@@ -264,4 +311,9 @@ def _summarize(plays: Sequence[StoredSummary]) -> Summary:
             name: spread(play.meters.get(name) for play in plays)
             for name in sorted({name for play in plays for name in play.meters})
         },
+        criterion=criterion,
+        knows_best=all(play.knows_best for play in plays),
+        mean_reward=spread(REWARD.of(play) for play in plays),
+        regret_to_best_seen=spread(BEST_SEEN.of(play) for play in plays),
+        unobserved=per_round("unobserved_rounds"),
     )

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sparq_sim.cli.options import AllowImport, ExecutorName, Jobs, make_executor, read_value
+from sparq_sim.cli.options import (
+    BEST_SEEN,
+    AllowImport,
+    ExecutorName,
+    Jobs,
+    make_executor,
+    read_value,
+)
 from sparq_sim.cli.output import print_notes, say
 from sparq_sim.errors import SparqError
 
@@ -46,10 +53,12 @@ def compare(
         typer.Option(help="Compare regret plus spending, at this price per unit of cost."),
     ] = None,
     against: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             metavar="VALUE",
-            help="What to compare with: a value for --between, an optimizer for --price.",
+            help="What to compare with: a value for --between, an optimizer for --price. "
+            "best-seen, alone or besides: regret against the best seen in each play, where the "
+            "best reward is not known.",
         ),
     ] = None,
     jobs: Jobs = None,
@@ -72,33 +81,47 @@ def compare(
 
     if between is not None and without:
         raise SparqError("--between and --without cannot be combined; use one at a time")
-    if against is not None and (without or (between is None and price is None)):
+    value, best_seen = _read_against(against or [])
+    if value is not None and (without or (between is None and price is None)):
         raise SparqError("--against goes with --between FIELD, or with --price alone")
     studies = [Results.open(folder) for folder in folders]
     if between is not None or without or price is not None:
         if without:
             play = partial(
-                _compare_without, executor=make_executor(executor, jobs), allow_import=allow_import
+                _compare_without,
+                executor=make_executor(executor, jobs),
+                allow_import=allow_import,
+                best_seen=best_seen,
             )
             asked = [partial(play, expert=expert, price=price or 0.0) for expert in without]
         elif between is not None:
-            asked = [partial(_compare_values, path=between, against=against, price=price or 0.0)]
+            along = partial(_compare_values, path=between, against=value, best_seen=best_seen)
+            asked = [partial(along, price=price or 0.0)]
         else:
-            asked = [partial(_compare_prices, price=price or 0.0, against=against)]
-        _print_comparisons(studies, asked, price=price, as_json=as_json)
+            between_all = partial(_compare_prices, against=value, best_seen=best_seen)
+            asked = [partial(between_all, price=price or 0.0)]
+        _print_comparisons(studies, asked, price=price, as_json=as_json, best_seen=best_seen)
         return
     if as_json:
-        rows = [row for study in studies for row in rows_with_notes(study)]
+        rows = [row for study in studies for row in rows_with_notes(study, best_seen=best_seen)]
         typer.echo(json.dumps(rows, indent=2))
     for study in studies:
         if not as_json:
             console = Console()
             name = study.title or str(study.folder)
-            rows_shown = summary(study)
+            rows_shown = summary(study, best_seen=best_seen)
             console.print(summary_table(name, rows_shown, width=console.width))
             for table in meter_tables(rows_shown, width=console.width):
                 console.print(table)
-        print_notes(study)
+        print_notes(study, best_seen=best_seen, skip=() if as_json else ("no regret",))
+
+
+def _read_against(given: Sequence[str]) -> tuple[str | None, bool]:
+    """Return the value to compare with, if any, and whether regret is against the best seen."""
+    values = [value for value in given if value != BEST_SEEN]
+    if len(values) > 1:
+        raise SparqError(f"--against is given for {' and '.join(values)}; choose one")
+    return (values[0] if values else None), BEST_SEEN in given
 
 
 def _print_comparisons(
@@ -107,6 +130,7 @@ def _print_comparisons(
     *,
     price: float | None,
     as_json: bool,
+    best_seen: bool,
 ) -> None:
     """Print the comparisons of each study: paired differences, and remarks on them."""
     from rich.console import Console
@@ -120,7 +144,7 @@ def _print_comparisons(
         for ask in asked:
             answers.append(answer := ask(study))
             if as_json:
-                warned = cautions(study, *answer.beside)
+                warned = cautions(study, *answer.beside, best_seen=best_seen)
                 rows += [
                     {
                         "study": str(study.folder),
@@ -137,16 +161,20 @@ def _print_comparisons(
             for remark in answer.remarks:
                 say(remark)
             if price is not None:
-                shown = any(column.header == "regret + price" for column in table.columns)
-                subject = "Regret + price is the" if shown else "The difference is in"
+                criterion = answer.rows[0].criterion
+                name = criterion.with_price
+                shown = any(column.header == name for column in table.columns)
+                subject = f"{name.capitalize()} is the" if shown else "The difference is in"
+                sign = "minus" if criterion.more_is_better else "plus"
                 say(
-                    f"{subject} average regret plus the spending per round, at a price "
+                    f"{subject} {criterion.label} {sign} the spending per round, at a price "
                     f"of {price:g} per unit of cost.\nBelow the break-even price, the one that "
                     "spends more is better; its 95 % interval is in brackets."
                 )
         for note in (note for answer in answers for note in answer.notes):
             say(f"Note: {note}", err=True)
-        print_notes(study, *(other for answer in answers for other in answer.beside))
+        beside = (other for answer in answers for other in answer.beside)
+        print_notes(study, *beside, best_seen=best_seen, skip=() if as_json else ("no regret",))
     if as_json:
         typer.echo(json.dumps(rows, indent=2))
 
@@ -177,14 +205,16 @@ def _note_left_out(plays: Sequence[StoredSummary]) -> list[str]:
     return [f"left out, because there are no plays to compare with: {named}{more}"] if left else []
 
 
-def _compare_values(study: Results, *, path: str, against: str | None, price: float) -> _Comparison:
+def _compare_values(
+    study: Results, *, path: str, against: str | None, price: float, best_seen: bool
+) -> _Comparison:
     """Compare the values of a swept path."""
     from sparq_sim.analysis.contrasts import compare_values, find_linked_paths, find_unpaired
     from sparq_sim.study.settings import find_path, list_paths
 
     found = study.finished()
     value = None if against is None else read_value(against)
-    rows = compare_values(found, path, against=value, price=price)
+    rows = compare_values(found, path, against=value, price=price, best_seen=best_seen)
     path = find_path(path, list_paths(each.setting for each in found))
     moving = find_linked_paths(found, path)
     along = f" (together with {', '.join(moving)}, which is swept along with it)" if moving else ""
@@ -195,24 +225,33 @@ def _compare_values(study: Results, *, path: str, against: str | None, price: fl
     return _Comparison(rows, remarks, _note_left_out(find_unpaired(changed, rows)))
 
 
-def _compare_prices(study: Results, *, price: float, against: str | None) -> _Comparison:
-    """Compare optimizers by regret plus price."""
+def _compare_prices(
+    study: Results, *, price: float, against: str | None, best_seen: bool
+) -> _Comparison:
+    """Compare optimizers by regret plus price, or reward minus price."""
     from sparq_sim.analysis.contrasts import compare_at_price, find_cheapest, find_unpaired
 
     found = study.finished()
-    rows = compare_at_price(found, price, against=against)
-    least = find_cheapest(found)
+    rows = compare_at_price(found, price, against=against, best_seen=best_seen)
+    least = find_cheapest(found, best_seen=best_seen)
     why = ""
     if against is None:
         why = ", which spends least"
         if len(least) > 1:
-            why = f": of those that spend least ({', '.join(least)}), it has the least regret"
+            has = "most reward" if rows[0].criterion.more_is_better else "least regret"
+            why = f": of those that spend least ({', '.join(least)}), it has the {has}"
     remark = f"Compared with {rows[0].against}{why}."
     return _Comparison(rows, [remark], _note_left_out(find_unpaired(found, rows)))
 
 
 def _compare_without(
-    study: Results, *, expert: str, price: float, executor: PlayExecutor, allow_import: bool
+    study: Results,
+    *,
+    expert: str,
+    price: float,
+    executor: PlayExecutor,
+    allow_import: bool,
+    best_seen: bool,
 ) -> _Comparison:
     """Play what is missing without an expert, and compare."""
     from rich.console import Console
@@ -237,7 +276,9 @@ def _compare_without(
             raise SparqError(failed)
         notes.append(failed)
     found = study.finished()
-    rows = compare_without(found, other.results.finished(), expert, price=price)
+    rows = compare_without(
+        found, other.results.finished(), expert, price=price, best_seen=best_seen
+    )
     # Those that were refused are in the notes of the study without the expert.
     tried = {play.label: play for play in other.plays()}.values()
     left = [

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from sparq_sim.study.executors import PlayExecutor
 
 __all__ = [
+    "BEST_SEEN",
+    "Against",
     "AllowImport",
     "ExecutorName",
     "Folder",
@@ -22,8 +24,12 @@ __all__ = [
     "Source",
     "load_scenario",
     "make_executor",
+    "read_against",
     "read_value",
 ]
+
+BEST_SEEN = "best-seen"
+"""What --against takes where the best reward is not known."""
 
 Source = Annotated[str, typer.Argument(help="A scenario file, or the name of a bundled scenario.")]
 Overrides = Annotated[
@@ -43,6 +49,13 @@ ExecutorName = Annotated[
     str,
     typer.Option(
         help="Where plays run: processes, in-process, dask, or tcp://HOST:PORT of a Dask scheduler."
+    ),
+]
+Against = Annotated[
+    str | None,
+    typer.Option(
+        metavar="best-seen",
+        help="Where the best reward is not known: regret against the best seen in each play.",
     ),
 ]
 Folder = Annotated[Path, typer.Argument(help="The folder of a study.")]
@@ -96,6 +109,20 @@ def make_executor(name: str, jobs: int | None) -> PlayExecutor:
             return Dask(address)
     known = ("processes", "in-process", "dask", "tcp://HOST:PORT")
     raise SparqError(f"no executor is called {name!r}: {did_you_mean(name, known)}")
+
+
+def read_against(text: str | None) -> bool:
+    """Return whether --against asks for regret against the best seen.
+
+    Args:
+        text: What was given; None for nothing.
+
+    Raises:
+        SparqError: It is another word.
+    """
+    if text not in (None, BEST_SEEN):
+        raise SparqError(f"--against {text}: expected {BEST_SEEN}")
+    return text is not None
 
 
 def read_value(text: str) -> object:

@@ -9,6 +9,9 @@ import typer
 from sparq_sim.errors import mask_invisible
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from sparq_sim.analysis.cautions import Topic
     from sparq_sim.study.results import Results
 
 __all__ = ["print_notes", "say"]
@@ -24,15 +27,20 @@ def say(text: str, *, err: bool = False) -> None:
     typer.echo(mask_invisible(text), err=err)
 
 
-def print_notes(study: Results, *beside: Results) -> None:
+def print_notes(
+    study: Results, *beside: Results, best_seen: bool = False, skip: Container[Topic] = ()
+) -> None:
     """Print notes on a study to standard error: what a reader of its results must know.
 
     Args:
         study: The study.
         beside: Studies whose plays are compared with those of the study.
+        best_seen: Whether regret is against the best reward seen in each play.
+        skip: What has been said already.
     """
     from sparq_sim.analysis.cautions import cautions
 
-    warned = (caution.text for caution in cautions(study, *beside))
+    found = cautions(study, *beside, best_seen=best_seen)
+    warned = (caution.text for caution in found if caution.topic not in skip)
     for note in (*study.notes, *study.warnings, *warned):
         say(f"Note: {note}", err=True)

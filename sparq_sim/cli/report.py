@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sparq_sim.cli.options import AllowImport, Folder, read_value
+from sparq_sim.cli.options import Against, AllowImport, Folder, read_against, read_value
 from sparq_sim.cli.output import print_notes, say
 from sparq_sim.errors import SparqError
 
@@ -30,13 +30,21 @@ def report(
     no_replays: Annotated[
         bool, typer.Option("--no-replays", help="Leave out replays of plays, for a smaller file.")
     ] = False,
+    against: Against = None,
     allow_import: AllowImport = False,
 ) -> None:
     """Write the report of a study, as one HTML file that works offline."""
     from sparq_sim.study.results import Results
 
     study, file = Results.open(folder, begun=True), to or folder / REPORT
-    made = write_report(study, file, replays=not no_replays, allow_import=allow_import, known={})
+    made = write_report(
+        study,
+        file,
+        replays=not no_replays,
+        allow_import=allow_import,
+        known={},
+        best_seen=read_against(against),
+    )
     say(str(made))
 
 
@@ -45,9 +53,10 @@ def plot(
     kind: Annotated[
         str,
         typer.Argument(
-            help="What to draw: average-regret, cumulative-regret, cost, sweep, heat-map, spent, "
-            "asked, retries, pushed, staleness, network, or the name of a note that optimizers "
-            "record, or of a meter of an expert; by- and a meter draws regret against it."
+            help="What to draw: average-regret, cumulative-regret, mean-reward, reward, cost, "
+            "sweep, heat-map, spent, asked, retries, pushed, staleness, network, or the name of a "
+            "note that optimizers record, or of a meter of an expert; by- and a meter draws regret "
+            "against it."
         ),
     ],
     to: Annotated[Path, typer.Option("-o", "--out", help="File to write: .pdf, .svg or .png.")],
@@ -62,6 +71,7 @@ def plot(
     optimizer: Annotated[
         str | None, typer.Option(help="Whose network to draw; that of the first by default.")
     ] = None,
+    against: Against = None,
 ) -> None:
     """Draw one figure of a study, for print."""
     from sparq_sim.report.print import save
@@ -69,8 +79,12 @@ def plot(
 
     chosen = dict(_parse_condition(text) for text in where or [])
     study = Results.open(folder)
-    say(str(save(study, kind, to, width=width, where=chosen, optimizer=optimizer)))
-    print_notes(study)
+    best_seen = read_against(against)
+    made = save(
+        study, kind, to, width=width, where=chosen, optimizer=optimizer, best_seen=best_seen
+    )
+    say(str(made))
+    print_notes(study, best_seen=best_seen)
 
 
 def export(
@@ -83,15 +97,16 @@ def export(
             "leaves at the end of a play, as network/nodes."
         ),
     ] = "summary",
+    against: Against = None,
 ) -> None:
     """Export a table of a study."""
     from sparq_sim.analysis.export import export as write
     from sparq_sim.study.results import Results
 
-    study = Results.open(folder)
-    write(study, to, what)
+    study, best_seen = Results.open(folder), read_against(against)
+    write(study, to, what, best_seen=best_seen)
     typer.echo(f"{to}")
-    print_notes(study)
+    print_notes(study, best_seen=best_seen)
 
 
 def compact(folder: Folder) -> None:
@@ -103,7 +118,13 @@ def compact(folder: Folder) -> None:
 
 
 def write_report(
-    study: Results, to: Path, *, replays: bool, allow_import: bool, known: dict[str, References]
+    study: Results,
+    to: Path,
+    *,
+    replays: bool,
+    allow_import: bool,
+    known: dict[str, References],
+    best_seen: bool = False,
 ) -> Path:
     """Write the report of a study, with a progress bar while reference levels are computed.
 
@@ -113,6 +134,8 @@ def write_report(
         replays: Whether plays can be watched in it.
         allow_import: Whether stored scenarios may name code to import.
         known: Reference levels that need not be computed again; those computed are added.
+        best_seen: Whether regret is against the best reward seen in each play, where the best
+            reward is not known.
 
     Returns:
         The file written.
@@ -127,7 +150,14 @@ def write_report(
 
     with show_level_progress(Console(stderr=True)) as watch:
         find = partial(compute_levels, known=known, watch=watch)
-        return write(study, to, replays=replays, allow_import=allow_import, levels=find)
+        return write(
+            study,
+            to,
+            replays=replays,
+            allow_import=allow_import,
+            levels=find,
+            best_seen=best_seen,
+        )
 
 
 def _parse_condition(text: str) -> tuple[str, object]:

@@ -86,8 +86,9 @@ def run(
     if rows:
         reference_levels: list[Level] = []
         try:
-            with show_level_progress(console) as watch_levels:
-                reference_levels = compute_levels(loaded, known=known, watch=watch_levels)
+            if rows[0].criterion.is_regret:  # Levels are regrets.
+                with show_level_progress(console) as watch_levels:
+                    reference_levels = compute_levels(loaded, known=known, watch=watch_levels)
         except Exception as error:  # A plug-in may raise anything; the plays are there.
             say(f"Note: no reference levels: {describe_error(error)}", err=True)
         table = summary_table(loaded.title, rows, reference_levels, width=console.width)
@@ -103,7 +104,7 @@ def run(
     warned = cautions(study.results)
     for note in (
         *done.notes,
-        *(caution.text for caution in warned),
+        *(caution.text for caution in warned if caution.topic != "no regret"),
         *note_estimates(known.values()),
     ):
         say(f"Note: {note}", err=True)

@@ -19,6 +19,7 @@ def write(
     replays: bool = True,
     allow_import: bool = False,
     levels: FindLevels | None = None,
+    best_seen: bool = False,
 ) -> Path:
     """Write the report of a study as one HTML file, which needs no network.
 
@@ -31,15 +32,22 @@ def write(
         allow_import: Whether the study may name code to run for that, as `module:Class`.
         levels: Computes the reference levels of a scenario; by default,
             `sparq_sim.analysis.levels.compute_levels`.
+        best_seen: Whether regret is against the best reward seen in each play, where the best
+            reward is not known.
 
     Returns:
         The file.
+
+    Raises:
+        SparqError: Regret against the best seen is wished for, and all plays know the best.
     """
     from sparq_sim.report.gather import gather
     from sparq_sim.report.html.page import render
     from sparq_sim.study.store import write_whole
 
-    data = gather(study, replays=replays, allow_import=allow_import, levels=levels)
+    data = gather(
+        study, replays=replays, allow_import=allow_import, levels=levels, best_seen=best_seen
+    )
     # What no file can hold, such as half a character, is replaced and does no further harm.
     write_whole(Path(to).absolute(), render(data).encode("utf-8", "replace"))
     return Path(to)

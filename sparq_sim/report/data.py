@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sparq_sim.analysis.criteria import REGRET, Criterion
 from sparq_sim.analysis.curves import Band, Series
 from sparq_sim.analysis.levels import Level
 from sparq_sim.analysis.summary import Spread, Summary, spread
@@ -26,8 +27,10 @@ __all__ = [
     "ReportData",
     "SeriesWords",
     "curve_name",
+    "describe_curve",
     "describe_series",
     "different_levels",
+    "kind_of_curve",
     "occurring_fates",
     "pareto_front",
     "pool",
@@ -65,13 +68,16 @@ class ChartData:
     found: Sequence[StoredSummary] = ()
     """All plays."""
     bands: Sequence[Band] = ()
-    """Cumulative regret, at no more rounds than a chart can show."""
+    """Cumulative regret, or the criterion times the rounds so far, at no more rounds than a chart
+    can show."""
     series: Sequence[Series] = ()
     """Everything else that is known of each round."""
     levels: Sequence[Level] = ()
     """What simple policies would get, in each setting."""
     settings: Sequence[Setting] = field(default=({},))
     """Those that are shown over the rounds."""
+    criterion: Criterion = REGRET
+    """What plays are compared by."""
 
     @property
     def spends(self) -> bool:
@@ -109,8 +115,8 @@ class ChartData:
         }
         return [(name, level) for name, level in means.items() if isfinite(level)]
 
-    def pooled_regrets(self, optimizer: str, path: str) -> list[Spread]:
-        """Return the average regret of an optimizer at each value of a swept path.
+    def pooled(self, optimizer: str, path: str) -> list[Spread]:
+        """Return what an optimizer comes to, by the criterion, at each value of a swept path.
 
         Args:
             optimizer: Its name.
@@ -118,7 +124,7 @@ class ChartData:
         """
         own = [play for play in self.found if play.optimizer == optimizer]
         return [
-            pool(play for play in own if agree(play.setting, {path: value}))
+            pool((play for play in own if agree(play.setting, {path: value})), self.criterion)
             for value in self.values(path)
         ]
 
@@ -178,6 +184,12 @@ class SeriesWords:
     """Of an axis."""
 
 
+_REWARD_SERIES = SeriesWords(
+    "Reward",
+    "The reward of each round, where one was observed; the mean over the plays, and over "
+    "neighbouring rounds where there are many.",
+    "reward",
+)
 _KNOWN_SERIES = {
     "spent": SeriesWords("Spent", "Cost of all queries, up to each round.", "spent"),
     "asked": SeriesWords(
@@ -224,12 +236,48 @@ _KNOWN_SERIES = {
 }
 
 
+def kind_of_curve(criterion: Criterion, *, average: bool) -> str:
+    """Return the kind of figure that shows the criterion over the rounds.
+
+    Args:
+        criterion: What plays are compared by.
+        average: Whether averages, or sums, of the rounds so far are shown.
+    """
+    if criterion.more_is_better:
+        return "mean-reward"
+    return "average-regret" if average else "cumulative-regret"
+
+
+def describe_curve(criterion: Criterion, *, average: bool) -> SeriesWords:
+    """Return what the curves of the criterion over the rounds are called.
+
+    Args:
+        criterion: What plays are compared by.
+        average: Whether they are averages, or sums, of the rounds so far.
+    """
+    if criterion.more_is_better:
+        caption = "The mean of the rewards observed up to each round, with their noise."
+        return SeriesWords("Mean reward", caption, criterion.label)
+    kind, sign = ("Average", "R_t / t: the mean") if average else ("Cumulative", "R_t: the sum")
+    of, caption = criterion.word, f"{sign} of the regrets up to each round."
+    if not average:
+        caption += " A straight line is linear growth."
+    if not criterion.is_regret:
+        caption += (
+            " Each regret is the highest reward observed in the whole play, minus the reward of "
+            "the round; rounds without an observed reward count as the mean of the others."
+        )
+    return SeriesWords(f"{kind} {of}", caption, f"{kind.lower()} {of}")
+
+
 def describe_series(name: str) -> SeriesWords:
     """Return what a quantity over the rounds is called.
 
     Args:
         name: As in `Series`.
     """
+    if name == "reward":
+        return _REWARD_SERIES
     if name in _KNOWN_SERIES:
         return _KNOWN_SERIES[name]
     kind, _, noted = name.partition(" ")
@@ -243,21 +291,22 @@ def describe_series(name: str) -> SeriesWords:
 
 
 def series_order(series: Sequence[Series]) -> list[Series]:
-    """Return series in the order in which they are shown: those known by name first.
+    """Return series in the order in which they are shown: rewards, then those known by name.
 
     Args:
         series: All there are; of many notes, only the first 12 are kept, and of many meters.
     """
     known = list(_KNOWN_SERIES)
+    rewards = [each for each in series if each.name == "reward"]
     all_names = sorted(
-        {each.name for each in series},
+        {each.name for each in series} - {"reward"},
         key=lambda name: (known.index(name) if name in known else len(known), name),
     )
     meters = [name for name in all_names if name.startswith("meter ")]
     names = [name for name in all_names if name not in meters][: len(known) + _MOST_NOTES]
     names += meters[:_MOST_NOTES]
     kept = [each for each in series if each.name in names]
-    return sorted(kept, key=lambda each: names.index(each.name))
+    return rewards + sorted(kept, key=lambda each: names.index(each.name))
 
 
 def curve_name(curve: Band | Series, setting: Setting) -> str:
@@ -305,7 +354,7 @@ def pareto_front(points: Sequence[tuple[float, float]]) -> list[int]:
     """Find the points that no other beats in both cost and regret.
 
     Args:
-        points: Cost and regret of each.
+        points: Cost and regret of each, or minus its reward: of both, less is better.
 
     Returns:
         Their places in *points*, by growing cost.
@@ -317,15 +366,15 @@ def pareto_front(points: Sequence[tuple[float, float]]) -> list[int]:
     return front
 
 
-def pool(plays: Iterable[StoredSummary]) -> Spread:
-    """Compute the average regret over settings within each replication, then over replications.
+def pool(plays: Iterable[StoredSummary], criterion: Criterion = REGRET) -> Spread:
+    """Compute the mean over settings within each replication, then over replications.
 
     Args:
         plays: Those of one optimizer.
+        criterion: Of what.
     """
     by_replication: dict[tuple[int, int], list[float]] = {}
     for play in plays:
-        regret = play.measures.get("average_regret")
-        if regret is not None:
-            by_replication.setdefault((play.seed, play.replication), []).append(regret)
-    return spread(float(np.mean(regrets)) for regrets in by_replication.values())
+        if (number := criterion.of(play)) is not None:
+            by_replication.setdefault((play.seed, play.replication), []).append(number)
+    return spread(float(np.mean(numbers)) for numbers in by_replication.values())

@@ -45,6 +45,7 @@ def gather(
     allow_import: bool = False,
     levels: FindLevels | Literal[False] | None = None,
     curves: Curves | None = None,
+    best_seen: bool = False,
 ) -> ReportData:
     """Read a study into what its report shows; what cannot be read is noted, and left out.
 
@@ -56,22 +57,28 @@ def gather(
             leaves them out.
         curves: What was read of all plays; by default, they are read now, and those that are
             damaged are set aside.
+        best_seen: Whether regret is against the best reward seen in each play, where the best
+            reward is not known.
 
     Returns:
         All that the report shows, without any library that draws.
+
+    Raises:
+        SparqError: Regret against the best seen is wished for, and all plays know the best.
     """
     described = _described(study)
     planned = study.plays()
     if curves is None:
-        curves = read_curves(study, most_points=MOST_POINTS)
+        curves = read_curves(study, most_points=MOST_POINTS, best_seen=best_seen)
         if curves.unreadable:
             study.verify(curves.unreadable)
     found = curves.found
     plays = described or [_as_described(each) for each in curves.provenances]
     optimizers = list(dict.fromkeys(str(each["optimizer"]) for each in plays))
     settings = keep_fullest([each.setting for each in found])
-    notes = [*study.notes, *study.warnings, *(caution.text for caution in cautions(study))]
-    summaries = _ordered_summaries(study, settings)
+    warned = cautions(study, best_seen=best_seen)
+    notes = [*study.notes, *study.warnings, *(caution.text for caution in warned)]
+    summaries = _ordered_summaries(study, settings, best_seen=best_seen)
     kept = _choose(settings, _MOST_CURVES // max(1, len(optimizers)))
     if len(kept) < len(settings):
         notes.append(f"Of {len(settings)} settings, {len(kept)} are charted over the rounds")
@@ -81,12 +88,14 @@ def gather(
         found=found,
         bands=sorted(curves.bands, key=lambda band: optimizers.index(band.optimizer)),
         series=series_order(curves.series),
+        # They are regrets, and computed from the best rewards.
         levels=()
-        if levels is False
+        if levels is False or not curves.criterion.is_regret
         else _levels(plays, kept, notes, allow_import=allow_import, find=levels or compute_levels),
         settings=kept or ({},),
+        criterion=curves.criterion,
     )
-    winners = _winners(study, settings, summaries)
+    winners = _winners(study, settings, summaries, best_seen=best_seen)
     firsts = {str(each["optimizer"]): each["play"] for each in reversed(plays)}
     firsts = {name: firsts[name] for name in optimizers}
     films = _replays(study, optimizers, allow_import=allow_import) if replays and found else ()
@@ -97,7 +106,9 @@ def gather(
         finished=len(found),
         planned=max(len(planned), len(found), _planned(described)),
         notes=notes,
-        headline=words.headline(winners) if winners or not summaries else words.NO_WINNER,
+        headline=words.headline(winners)
+        if winners or not summaries
+        else words.no_winner(curves.criterion),
         paragraphs=words.describe_scenario(firsts, _swept_values(plays), allow_import=allow_import),
         winners=winners,
         charts=charts,
@@ -106,7 +117,7 @@ def gather(
         plugins=_plugins(curves.provenances),
         seeds=sorted({play.seed for play in found}),
         parameters=firsts,
-        commands=_commands(study, found),
+        commands=_commands(study, found, best_seen=best_seen),
         replays=films,
         networks=networks,
     )
@@ -134,15 +145,14 @@ def _networks(
     ]
 
 
-def _ordered_summaries(study: Results, settings: Sequence[Setting]) -> list[Summary]:
+def _ordered_summaries(
+    study: Results, settings: Sequence[Setting], *, best_seen: bool
+) -> list[Summary]:
     """Return the rows by settings, and the best first in each."""
     places = {canonical(dict(setting)): place for place, setting in enumerate(settings)}
     return sorted(
-        summary(study),
-        key=lambda row: (
-            places.get(canonical(dict(row.setting)), -1),
-            row.average_regret.mean,
-        ),
+        summary(study, best_seen=best_seen),
+        key=lambda row: (places.get(canonical(dict(row.setting)), -1), row.loss),
     )
 
 
@@ -232,7 +242,11 @@ def _levels(
 
 
 def _winners(
-    study: Results, settings: Sequence[Setting], summaries: Sequence[Summary]
+    study: Results,
+    settings: Sequence[Setting],
+    summaries: Sequence[Summary],
+    *,
+    best_seen: bool,
 ) -> list[Winner]:
     """Find the best and the next in each setting, and how far apart they are."""
     known: dict[tuple[str, str], list[Difference]] = {}
@@ -241,9 +255,9 @@ def _winners(
         here = [
             each
             for each in summaries
-            if agree(each.setting, setting) and each.average_regret.count and not each.impossible
+            if agree(each.setting, setting) and each.judged.count and not each.impossible
         ]
-        ranked = sorted(here, key=lambda each: each.average_regret.mean)
+        ranked = sorted(here, key=lambda each: each.loss)
         if not ranked:
             continue
         best = ranked[0]
@@ -252,7 +266,7 @@ def _winners(
         if after is not None:
             pair = best.optimizer, after.optimizer
             if pair not in known:
-                known[pair] = compare_optimizers(study, *pair)
+                known[pair] = compare_optimizers(study, *pair, best_seen=best_seen)
             both = canonical({**after.setting, **best.setting})
             alike = [d for d in known[pair] if canonical(dict(d.setting)) == both]
             difference = alike[0] if alike else None
@@ -287,11 +301,13 @@ def _plugins(provenances: Sequence[Provenance]) -> list[str]:
     )
 
 
-def _commands(study: Results, found: Sequence[StoredSummary]) -> list[str]:
+def _commands(study: Results, found: Sequence[StoredSummary], *, best_seen: bool) -> list[str]:
     """Return how this report, and a play of each optimizer, are made again."""
-    firsts = {play.optimizer: play.key for play in reversed(found)}
+    # What was steered is not there to be played again.
+    firsts = {play.optimizer: play.key for play in reversed(found) if play.knows_best}
+    against = ["--against", "best-seen"] * best_seen
     files = [study.folder / "rounds" / f"{key}.parquet" for key in firsts.values()]
     return [
-        shlex.join(["sparq-sim", "report", str(study.folder)]),
+        shlex.join(["sparq-sim", "report", str(study.folder), *against]),
         *(shlex.join(["sparq-sim", "reproduce", str(file)]) for file in files if file.is_file()),
     ]

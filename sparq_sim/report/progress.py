@@ -69,7 +69,7 @@ def show_level_progress(console: Console) -> Iterator[WatchLevels | None]:
 
 @contextmanager
 def show_progress(console: Console) -> Iterator[Watch | None]:
-    """Show a bar and the average regrets so far, while a study runs.
+    """Show a bar and the average regrets so far, while a study runs; rewards where none is known.
 
     Args:
         console: Where to show them.
@@ -101,9 +101,16 @@ def show_progress(console: Console) -> Iterator[Watch | None]:
 
 
 def _running(progress: StudyProgress) -> Text:
-    regrets = progress.average_regrets
+    told = [
+        (label, f"{what}{number:.4f}")
+        for what, numbers in (
+            ("", progress.average_regrets),
+            ("mean reward ", progress.mean_rewards),
+        )
+        for label, number in sorted(numbers.items())
+    ]
     lines = [
-        f"  {name} {setting if setting != '{}' else ''}: {regret:.4f}"
-        for (name, setting), regret in sorted(regrets.items())[:20]
+        f"  {name} {setting if setting != '{}' else ''}: {number}"
+        for (name, setting), number in told[:20]
     ]
     return Text(mask_invisible("\n".join(lines)), style="dim")

@@ -212,6 +212,12 @@ class _Projector:
         """Play a stored play again; where that fails, return the reason."""
         values = format_setting(found.setting)
         title = f"{found.optimizer} ({values})" if values else found.optimizer
+        if not found.knows_best:
+            return Replay(
+                title,
+                missing="its rewards are known only where and when it played, so that there is no "
+                "landscape to show",
+            )
         seconds = found.measures.get("wall") or 0.0
         if seconds > _MOST_SECONDS:
             return Replay(title, missing=f"its agent took {seconds:.0f} s; too long to play again")

@@ -14,7 +14,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from sparq_sim.analysis.cautions import describe_criterion
 from sparq_sim.analysis.contrasts import Contrast
+from sparq_sim.analysis.criteria import BEST_SEEN, REGRET, REWARD
 from sparq_sim.analysis.levels import Level
 from sparq_sim.analysis.prices import BreakEven
 from sparq_sim.analysis.summary import Spread, Summary
@@ -32,7 +34,7 @@ __all__ = [
     "summary_table",
 ]
 
-OPTIONAL = ("wall", "pushed", "retries", "spent", "exponent", "asked")
+OPTIONAL = ("wall", "pushed", "retries", "staleness", "spent", "exponent", "asked")
 """Columns that a narrow terminal does without, in this order."""
 _ROOM = "room"
 """What a narrow terminal does without as well: wide gaps, long names, and prices on one line."""
@@ -106,6 +108,8 @@ def _table(
     if not reference_levels and summaries:
         count = _count([each.plays for each in summaries], "play")
         table.caption = f"{count} per row: mean ± half the width of its 95 % interval"
+        if told := describe_criterion(summaries[0].criterion):
+            table.caption += f".\n{told}"
     return table
 
 
@@ -159,24 +163,35 @@ def _plain(number: float, digits: int) -> str:
 
 def _headings(summaries: Sequence[Summary]) -> Iterator[str]:
     """Yield the names of the columns; some are shown only where they are not all 0."""
-    yield "average regret"
+    criterion = summaries[0].criterion if summaries else REGRET
+    yield criterion.heading
+    if criterion.name == "regret_to_best_seen":
+        yield REWARD.heading
+    if not criterion.is_regret and any(each.unobserved > 0 for each in summaries):
+        yield "unobserved"
     if any(each.ended_early for each in summaries):
         yield "rounds"
     if any(each.idle > 0 for each in summaries):
         yield "idle"
-    yield from ("exponent", "asked")
+    yield from ("exponent", "asked") if criterion.is_regret else ("asked",)
     if any(each.answered < LOW_ANSWERED for each in summaries):
         yield "answered"
     if any(each.retries_per_round > 0 for each in summaries):
         yield "retries"
     if any(each.pushed_per_round > 0 for each in summaries):
         yield "pushed"
+    if not criterion.is_regret and any(isfinite(each.staleness) for each in summaries):
+        yield "staleness"
     yield from ("spent", "wall")
 
 
 def _numbers(each: Summary) -> dict[str, str]:
     return {
-        "average regret": _with_reach(each.average_regret, 4) + _MARK * bool(each.impossible),
+        REGRET.heading: _with_reach(each.average_regret, 4) + _MARK * bool(each.impossible),
+        REWARD.heading: _if_known(each.mean_reward),
+        BEST_SEEN.heading: _if_known(each.regret_to_best_seen),
+        "unobserved": f"{100 * each.unobserved:.0f} %",
+        "staleness": f"{each.staleness:.2f}" if isfinite(each.staleness) else "",
         "rounds": f"{each.rounds:.1f}",
         "idle": f"{100 * each.idle:.0f} %",
         "exponent": _with_reach(each.exponent, 2),
@@ -189,6 +204,10 @@ def _numbers(each: Summary) -> dict[str, str]:
     }
 
 
+def _if_known(spread: Spread) -> str:
+    return _with_reach(spread, 4) if spread.count else "none"
+
+
 def _count(numbers: Sequence[int], thing: str) -> str:
     few, many = min(numbers), max(numbers)
     count = f"{few}" if few == many else f"{few} to {many}"
@@ -196,6 +215,9 @@ def _count(numbers: Sequence[int], thing: str) -> str:
 
 
 _MEANINGS = {
+    REWARD.heading: "over the rounds with an observed reward; more is better",
+    BEST_SEEN.heading: "highest reward observed in the same play, minus the mean reward",
+    "unobserved": "share of the rounds without an observed reward",
     "rounds": "rounds played, per play: some plays ended early",
     "idle": "share of the rounds without a move",
     "exponent": "a in R_t ~ t^a, how cumulative regret grows",
@@ -203,6 +225,7 @@ _MEANINGS = {
     "answered": "share of the points asked",
     "retries": "points asked again per round",
     "pushed": "readings per round that experts sent without being asked",
+    "staleness": "age of experts' answers on arrival, in clock units",
     "spent": "cost of the queries, per play",
     "wall": "seconds the agent computed, per play",
 }
@@ -225,7 +248,8 @@ def legend(table: Table, *, replications: int, marked: bool) -> str:
     ]
     if marked:
         lines.append(f"{_MARK.strip():{width}}regret below 0, which is impossible: see the notes")
-    lines.append("The rows below the optimizers show simple policies for comparison.")
+    if any(column.header == REGRET.heading for column in table.columns):
+        lines.append("The rows below the optimizers show simple policies for comparison.")
     return "\n".join(lines)
 
 
@@ -255,12 +279,13 @@ def _contrast_table(
     title: str, contrasts: Sequence[Contrast], *, priced: bool, without: Sequence[str]
 ) -> Table:
     names = shorten_paths(list_paths(each.setting for each in contrasts))
+    criterion = contrasts[0].criterion
     fixed = _fixed(contrasts)
     varied = [path for path in names if path not in fixed]
     narrow = _ROOM in without
     letters = _letters([names[path] for path in varied]) if narrow else {}
     headings = {
-        "here": "regret + price" if priced else "average regret",
+        "here": criterion.with_price if priced else criterion.label,
         "there": "against",
         "difference": "difference",
         "verdict": "verdict",
@@ -287,6 +312,8 @@ def _contrast_table(
         table.add_row(_safe(each.optimizer), *setting, *(cells[key] for key in headings))
     count = _count([each.difference.count for each in contrasts], "pair")
     table.caption = f"{count} per row: mean difference ± half the width of its 95 % interval"
+    if sentence := describe_criterion(criterion):
+        table.caption += f". {sentence}"
     if fixed:
         told = ", ".join(f"{names[path]} {_shown(value)}" for path, value in fixed.items())
         table.caption += f"; in all rows {_safe(told)}"
@@ -350,8 +377,10 @@ def expert_in_words(
 
 
 def _one_in_words(expert: str, found: Contrast) -> str:
-    what = "regret plus price" if found.price else "average regret"
-    gap, name = found.difference, found.optimizer
+    criterion, gap, name = found.criterion, found.difference, found.optimizer
+    what = criterion.label
+    if found.price:
+        what = f"{criterion.word} {'minus' if criterion.more_is_better else 'plus'} price"
     if found.setting:
         name = f"{name} (where {format_setting(found.setting)})"
     match found.verdict:
@@ -367,12 +396,13 @@ def _one_in_words(expert: str, found: Contrast) -> str:
                 f"the difference, {_number(gap.low)} to {_number(gap.high)}, includes 0."
             )
         case "better":
-            verb, more, low, high = "helps", "lower", -gap.high, -gap.low
+            verb = "helps"
         case "worse":
-            verb, more, low, high = "harms", "higher", gap.low, gap.high
+            verb = "harms"
+    more, gap = ("lower", -gap) if gap.mean < 0 else ("higher", gap)
     return (
-        f"The expert {expert!r} {verb} {name}: with it, {what} is {_number(abs(gap.mean))} {more} "
-        f"(95 % interval {_number(low)} to {_number(high)})."
+        f"The expert {expert!r} {verb} {name}: with it, {what} is {_number(gap.mean)} {more} "
+        f"(95 % interval {_number(gap.low)} to {_number(gap.high)})."
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from pydantic import BaseModel
 
+from sparq_sim.analysis.criteria import Criterion
 from sparq_sim.analysis.pairs import Difference
 from sparq_sim.analysis.summary import Summary
 from sparq_sim.errors import PluginError
@@ -18,7 +19,15 @@ from sparq_sim.plugin.field_docs import read_own_doc
 from sparq_sim.plugin.registry import Kind, kind_to_write, load
 from sparq_sim.study.settings import Setting, format_value
 
-__all__ = ["NO_WINNER", "Paragraph", "Winner", "describe_scenario", "format_number", "headline"]
+__all__ = [
+    "NO_WINNER",
+    "Paragraph",
+    "Winner",
+    "describe_scenario",
+    "format_number",
+    "headline",
+    "no_winner",
+]
 
 _Data: TypeAlias = Mapping[str, Any]
 """A part of a scenario as it is written down: see `Scenario.fingerprint`."""
@@ -311,27 +320,38 @@ def format_number(value: float, significant: int = 3) -> str:
 
 @dataclass(frozen=True)
 class Winner:
-    """Who had the lowest average regret in a setting, and how sure that is."""
+    """Who had the lowest average regret, or the highest mean reward, in a setting, and how sure."""
 
     setting: Setting
     """Swept values."""
     best: Summary
-    """Row with the lowest average regret."""
+    """Row with the lowest average regret, or the best by another criterion."""
     next: Summary | None
     """Row of the next best optimizer; None where there is only one."""
     difference: Difference | None
-    """Of the best from the next, replication by replication: negative."""
+    """Of the best from the next, replication by replication: negative if it is of regrets."""
 
     @property
     def sure(self) -> bool:
         """Whether the 95 % interval of the difference excludes 0."""
-        return self.difference is not None and self.difference.difference.high < 0
+        return self.difference is not None and self.difference.gain.low > 0
 
 
 NO_WINNER = (
     "No optimizer can be called the best: regret is below 0, which is impossible. See the notes."
 )
 """Where all results are impossible."""
+
+
+def no_winner(criterion: Criterion) -> str:
+    """Return why no optimizer can be called the best, though plays are finished.
+
+    Args:
+        criterion: What they are compared by.
+    """
+    if criterion.is_regret:
+        return NO_WINNER
+    return "No optimizer can be called the best: no reward was observed. See the notes."
 
 
 def headline(winners: Sequence[Winner]) -> str:
@@ -352,7 +372,11 @@ def headline(winners: Sequence[Winner]) -> str:
         return f"There is only one optimizer, {name}, in {len(winners)} settings."
     sure = sum(each.sure for each in winners if each.best.optimizer == best)
     where = "all" if count == len(winners) else f"{count} of the"
-    told = f"The optimizer {name} had the lowest average regret in {where} {len(winners)} settings"
+    criterion = winners[0].best.criterion
+    told = (
+        f"The optimizer {name} had the {criterion.superlative} {criterion.label} in {where} "
+        f"{len(winners)} settings"
+    )
     if sure == count:
         certainty = "in each of them, the difference from the next best is beyond chance"
     elif sure:
@@ -376,21 +400,22 @@ def _warn_of_short_plays(best: Summary) -> str:
 
 def _describe_winner(winner: Winner) -> str:
     gap, name = winner.difference, _quote(winner.best.optimizer)
-    mean = format_number(winner.best.average_regret.mean)
+    criterion = winner.best.criterion
+    mean = format_number(winner.best.judged.mean)
     if winner.next is None:
-        return f"There is only one optimizer, {name}: its average regret is {mean}."
-    told = f"The optimizer {name} had the lowest average regret, {mean}"
+        return f"There is only one optimizer, {name}: its {criterion.label} is {mean}."
+    told = f"The optimizer {name} had the {criterion.superlative} {criterion.label}, {mean}"
     after = _quote(winner.next.optimizer)
     if gap is None:
         return f"{told}; the next best is {after}."
-    margin = gap.difference
-    told += f": {format_number(-margin.mean)} less than {after}, the next best"
+    margin, than = gap.gain, criterion.comparative
+    told += f": {format_number(margin.mean)} {than} than {after}, the next best"
     if margin.count < 2:
         return f"{told}. With one replication, chance may have decided."
     wins = round(gap.better * margin.count)
-    low, high = format_number(-margin.high), format_number(-margin.low)
+    low, high = format_number(margin.low), format_number(margin.high)
     told += (
         f" (95 % interval of the paired difference: {low} to {high}; "
-        f"less in {wins} of {margin.count} replications)."
+        f"{than} in {wins} of {margin.count} replications)."
     )
     return told if winner.sure else f"{told} The interval includes 0: chance may have decided."

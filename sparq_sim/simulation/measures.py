@@ -1,4 +1,4 @@
-"""Measures: regret and its growth, spending, staleness, and what became of queries, from traces."""
+"""Measures: regret and its growth, reward, spending, staleness and fates of queries, of traces."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ __all__ = [
     "Exponent",
     "Tally",
     "average_regret",
+    "average_reward",
+    "best_seen",
     "count_by_expert",
     "cumulative_regret",
     "exponent",
@@ -30,9 +32,12 @@ __all__ = [
     "mark_pushed",
     "mark_retried",
     "regret",
+    "regret_to_best_seen",
+    "reward",
     "spent",
     "staleness",
     "tally",
+    "unobserved_rounds",
 ]
 
 LOW_ANSWERED = 0.5
@@ -46,7 +51,7 @@ def regret(trace: Trace) -> Values:
     """Return the regret of each round, best minus reward at the time of playing: (rounds,).
 
     Args:
-        trace: A play.
+        trace: A play; where it does not know the best reward, all regrets are NaN.
     """
     return np.asarray(trace.rounds["regret"], dtype=float)
 
@@ -67,6 +72,64 @@ def average_regret(trace: Trace) -> Values:
         trace: A play.
     """
     return cumulative_regret(trace) / np.arange(1, len(trace) + 1)
+
+
+def reward(trace: Trace) -> Values:
+    """Return the reward of each round: (rounds,).
+
+    Args:
+        trace: A play; where it knows the best reward, rewards are without noise, otherwise as
+            observed, and NaN in rounds without an observation.
+    """
+    return np.asarray(trace.rounds["reward"], dtype=float)
+
+
+def average_reward(trace: Trace) -> Values:
+    """Return the mean of the rewards up to each round, over those observed: (rounds,).
+
+    Args:
+        trace: A play.
+
+    Returns:
+        The means; NaN before the first reward.
+    """
+    rewards = reward(trace)
+    known = np.isfinite(rewards)
+    counts = np.cumsum(known)
+    means = np.full(len(trace), nan)
+    np.divide(np.cumsum(np.where(known, rewards, 0.0)), counts, out=means, where=counts > 0)
+    return means
+
+
+def unobserved_rounds(trace: Trace) -> int:
+    """Count the rounds whose reward was not observed.
+
+    Args:
+        trace: A play.
+    """
+    return int(np.count_nonzero(~np.isfinite(reward(trace))))
+
+
+def best_seen(trace: Trace) -> float:
+    """Return the highest reward of all rounds of a play; NaN where none was observed.
+
+    Args:
+        trace: A play.
+    """
+    rewards = reward(trace)
+    return float(np.nanmax(rewards)) if np.isfinite(rewards).any() else nan
+
+
+def regret_to_best_seen(trace: Trace) -> Values:
+    """Return how far each reward lies below the highest of the same play: (rounds,).
+
+    It bounds regret from neither side: noise raises the highest reward that is observed, and so
+    does a time at which more could be had; a better point that was never played lowers it.
+
+    Args:
+        trace: A play; in rounds without an observed reward, the result is NaN.
+    """
+    return best_seen(trace) - reward(trace)
 
 
 def spent(trace: Trace) -> Values:

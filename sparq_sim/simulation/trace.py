@@ -86,6 +86,15 @@ class Trace:
     def __len__(self) -> int:
         return len(self.rounds["round"])
 
+    @property
+    def knows_best(self) -> bool:
+        """Whether the best reward is known, and so regret; of something real, it is not.
+
+        Where it is not, `best` and `regret` of all rounds are NaN, and `reward` is as observed.
+        """
+        best = self.rounds["best"]
+        return not len(best) or bool(np.isfinite(best).any())
+
     def digest(self) -> str:
         """Return a hash of everything but wall times; equal plays have equal digests."""
         return self.digests()[1]

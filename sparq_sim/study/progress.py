@@ -66,11 +66,18 @@ class Progress:
     """The play that has just ended; None at the beginning."""
     sums: Mapping[Label, tuple[int, float]] = field(repr=False)
     """How many plays there are of each optimizer and setting, and the sum of average regrets."""
+    reward_sums: Mapping[Label, tuple[int, float]] = field(repr=False, default_factory=dict)
+    """The same of the mean rewards of plays that do not know the best reward."""
 
     @property
     def average_regrets(self) -> dict[Label, float]:
         """Means over the plays finished so far, of each optimizer and setting."""
         return {name: total / count for name, (count, total) in self.sums.items()}
+
+    @property
+    def mean_rewards(self) -> dict[Label, float]:
+        """The same of plays that do not know the best reward, and so no regret."""
+        return {name: total / count for name, (count, total) in self.reward_sums.items()}
 
     @property
     def rate(self) -> float:
@@ -148,6 +155,8 @@ class RunCounter:
     """When the run began, in seconds of `perf_counter`."""
     sums: dict[Label, tuple[int, float]] = field(default_factory=dict)
     """For each optimizer and setting, the number of plays and the sum of their average regrets."""
+    reward_sums: dict[Label, tuple[int, float]] = field(default_factory=dict)
+    """The same of the mean rewards of plays that do not know the best reward."""
     warnings: WarningCount = field(default_factory=WarningCount)
     """What plays warned of, and how often."""
 
@@ -159,7 +168,7 @@ class RunCounter:
         """
         self.resumed += 1
         self.warnings.add(summary.warnings)
-        self._add(summary.label, summary.measures["average_regret"])
+        self._add(summary.label, summary.measures["average_regret"], summary.reward_without_best)
 
     def take(self, outcome: Outcome) -> None:
         """Count a play that has just ended, and inform who watches.
@@ -169,16 +178,17 @@ class RunCounter:
         """
         self.warnings.add(outcome.warnings)
         if outcome.status == "done":
-            self._add(outcome.play.label, outcome.average_regret)
+            self._add(outcome.play.label, outcome.average_regret, outcome.mean_reward)
         else:
             self.failed_plays.append(FailedPlay(outcome.play, outcome.message))
         self.inform(outcome.play)
 
-    def _add(self, name: Label, average_regret: float | None) -> None:
+    def _add(self, name: Label, average_regret: float | None, mean_reward: float | None) -> None:
         self.done += 1
-        if average_regret is not None:
-            count, total = self.sums.get(name, (0, 0.0))
-            self.sums[name] = count + 1, total + average_regret
+        for sums, number in ((self.sums, average_regret), (self.reward_sums, mean_reward)):
+            if number is not None:
+                count, total = sums.get(name, (0, 0.0))
+                sums[name] = count + 1, total + number
 
     def inform(self, last: PlayId | None) -> None:
         """Call who watches, if anybody does.
@@ -195,6 +205,7 @@ class RunCounter:
                     failed=len(self.failed_plays),
                     elapsed=perf_counter() - self.began,
                     sums=self.sums,
+                    reward_sums=self.reward_sums,
                     notes=tuple(self.notes),
                     last=last,
                 )

@@ -8,6 +8,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TypeAlias
 
+from sparq_sim.analysis.criteria import choose_criterion
 from sparq_sim.analysis.curves import Curves, CurveSums
 from sparq_sim.study.folder_contents import read_holdings
 from sparq_sim.study.store import FolderStore, PlayFiles, Provenance, StoredSummary, StoreError
@@ -103,11 +104,13 @@ class WatchedFolder(FolderStore):
         Args:
             most_points: How many points a curve may have.
         """
+        criterion = choose_criterion(self._found.values())
         return Curves(
             found=list(self._found.values()),
             provenances=list(self._provenances.values()),
-            bands=self._sums.bands(most_points),
-            series=self._sums.series(most_points),
+            bands=self._sums.bands(most_points, criterion),
+            series=self._sums.series(most_points, criterion),
+            criterion=criterion,
         )
 
     def _list(self) -> Iterator[tuple[str, _Signature]]:

@@ -1,4 +1,4 @@
-"""Charts of a page: regret and other quantities over the rounds, and regret against cost."""
+"""Charts of a page: regret or reward and other quantities over the rounds, and against cost."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from math import isfinite
 
 import numpy as np
 
-from sparq_sim.report.data import ChartData, curve_name, describe_series, pareto_front
+from sparq_sim.report.data import (
+    ChartData,
+    curve_name,
+    describe_curve,
+    describe_series,
+    kind_of_curve,
+    pareto_front,
+)
 from sparq_sim.report.html.figure import (
     FROM_ZERO,
     Chart,
@@ -44,12 +51,13 @@ def all_charts(data: ChartData) -> Mapping[str, list[Chart]]:
 
 
 def _regret_charts(data: ChartData) -> list[Chart]:
-    """Return the charts of average and cumulative regret.
+    """Return the charts of average and cumulative regret, or the one of mean reward.
 
     Args:
         data: What they show.
     """
-    return [_regret_chart(data, average=average) for average in (True, False) if data.bands]
+    kinds = (True,) if data.criterion.more_is_better else (True, False)
+    return [_regret_chart(data, average=average) for average in kinds if data.bands]
 
 
 def series_charts(data: ChartData) -> list[Chart]:
@@ -63,21 +71,17 @@ def series_charts(data: ChartData) -> list[Chart]:
 
 
 def _regret_chart(data: ChartData, *, average: bool) -> Chart:
-    kind = "Average" if average else "Cumulative"
+    words = describe_curve(data.criterion, average=average)
     intervals = any((band.plays > 1).any() for band in data.bands)
     return Chart(
-        name="average-regret" if average else "cumulative-regret",
-        title=f"{kind} regret",
-        caption=(
-            "R_t / t: the mean of the regrets up to each round."
-            if average
-            else "R_t: the sum of the regrets up to each round. A straight line is linear growth."
-        )
+        name=kind_of_curve(data.criterion, average=average),
+        title=words.title,
+        caption=words.caption
         + (" Bands are 95 % intervals of the mean over replications." if intervals else "")
         + (" Dashed: what simple policies with full knowledge would get." * bool(data.levels)),
         figures=[_regret_figure(data, setting, average) for setting in data.settings],
         by="setting",
-        regret=True,
+        regret=data.criterion.from_zero,
     )
 
 
@@ -118,8 +122,8 @@ def _regret_figure(data: ChartData, setting: Setting, average: bool) -> Figure:
     return make_figure(
         traces,
         x="round",
-        y=f"{'average' if average else 'cumulative'} regret",
-        yaxis=FROM_ZERO,
+        y=describe_curve(data.criterion, average=average).label,
+        yaxis=FROM_ZERO if data.criterion.from_zero else {},
     )
 
 
@@ -139,7 +143,13 @@ def _series_chart(data: ChartData, name: str, place: int) -> Chart:
             if series.name == name and agree(series.setting, setting)
         ]
         figures.append(
-            make_figure(traces, x="round", y=words.label, showlegend=True, yaxis=FROM_ZERO)
+            make_figure(
+                traces,
+                x="round",
+                y=words.label,
+                showlegend=True,
+                yaxis={} if name == "reward" else FROM_ZERO,
+            )
         )
     return Chart(f"series-{place}", words.title, words.caption, figures, by="setting")
 
@@ -148,21 +158,22 @@ def _series_chart(data: ChartData, name: str, place: int) -> Chart:
 
 
 def cost_charts(data: ChartData) -> list[Chart]:
-    """Return the chart of regret against what was spent, with the Pareto front, if any was.
+    """Return the chart of regret or reward against what was spent, if anything was.
 
     Args:
         data: What it shows.
     """
-    rows = [each for each in data.summaries if isfinite(each.average_regret.mean)]
+    criterion = data.criterion
+    rows = [each for each in data.summaries if isfinite(each.judged.mean)]
     if not any(each.spent.mean > 0 for each in rows):
         return []
     traces: list[PlotlyTrace] = []
-    front = pareto_front([(each.spent.mean, each.average_regret.mean) for each in rows])
+    front = pareto_front([(each.spent.mean, each.loss) for each in rows])
     ends = [rows[i] for i in front]
     traces.append(
         {
             "x": round_digits(each.spent.mean for each in ends),
-            "y": round_digits(each.average_regret.mean for each in ends),
+            "y": round_digits(each.judged.mean for each in ends),
             "mode": "lines",
             "line": {"color": "--muted", "width": 1.2, "shape": "hv"},
             "name": "Pareto front",
@@ -175,9 +186,9 @@ def cost_charts(data: ChartData) -> list[Chart]:
         traces.append(
             {
                 "x": round_digits(each.spent.mean for each in own),
-                "y": round_digits(each.average_regret.mean for each in own),
+                "y": round_digits(each.judged.mean for each in own),
                 "error_x": error_bars([each.spent for each in own], line["color"]),
-                "error_y": error_bars([each.average_regret for each in own], line["color"]),
+                "error_y": error_bars([each.judged for each in own], line["color"]),
                 "text": [escape_text(format_setting(each.setting)) for each in own],
                 "mode": "markers",
                 "marker": {"color": line["color"], "size": 9},
@@ -189,12 +200,14 @@ def cost_charts(data: ChartData) -> list[Chart]:
     figure = make_figure(
         traces,
         x="spent per play",
-        y="average regret",
+        y=criterion.label,
         hovermode="closest",
-        yaxis=FROM_ZERO,
+        yaxis=FROM_ZERO if criterion.from_zero else {},
     )
+    word = criterion.word
     caption = (
-        "Each point is an optimizer in one setting; bars are 95 % intervals. On the front, less "
-        "regret costs more."
+        "Each point is an optimizer in one setting; bars are 95 % intervals. On the front, "
+        f"{criterion.comparative} {word} costs more."
     )
-    return [Chart("plane", "Regret and cost", caption, [figure], regret=True)]
+    title = f"{word[:1].upper()}{word[1:]} and cost"
+    return [Chart("plane", title, caption, [figure], regret=criterion.from_zero)]

@@ -116,6 +116,8 @@ def describe(report: ReportData) -> dict[str, Any]:
         "paths": list_paths(each.setting for each in rows),
         "summaries": rows[:_MOST_ROWS],
         "fates": occurring_fates(rows),
+        "criterion": report.charts.criterion,
+        "unobserved": any(each.unobserved > 0 for each in rows),
         "ended_early": any(each.ended_early for each in rows),
         "idle": any(each.idle > 0 for each in rows),
         "retries": any(each.retries_per_round > 0 for each in rows),

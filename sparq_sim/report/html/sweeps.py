@@ -1,4 +1,4 @@
-"""Charts of a page: regret against what is swept."""
+"""Charts of a page: regret or reward against what is swept."""
 
 from __future__ import annotations
 
@@ -32,31 +32,39 @@ _MOST_MAPS = 24
 
 
 def sweep_charts(data: ChartData) -> list[Chart]:
-    """Return charts of regret against each swept parameter, and by each pair of them.
+    """Return charts of regret or reward against each swept parameter, and by each pair of them.
 
     Args:
         data: What they show.
     """
-    paths = data.swept_paths
+    paths, criterion = data.swept_paths, data.criterion
     charts = []
     if paths:
         others = " Where several are swept, means are over the others." if len(paths) > 1 else ""
         charts.append(
             Chart(
                 "swept",
-                "Regret against what is swept",
-                f"Average regret, with its 95 % interval over replications.{others}",
+                f"{_capital(criterion.word)} by what is swept"
+                if not criterion.is_regret
+                else "Regret against what is swept",
+                f"{_capital(criterion.label)}, with its 95 % interval over replications.{others}",
                 [_against(data, path) for path in paths],
-                regret=True,
+                regret=criterion.from_zero,
             )
         )
     pairs = list(combinations(paths, 2))
     for place, (one, other) in enumerate(pairs[: _MOST_MAPS // max(1, len(data.optimizers))]):
         figures = _maps(data, one, other)
         if figures:
-            title = "Regret by {} and {}".format(*shorten_paths([one, other]).values())
-            charts.append(Chart(f"map-{place}", title, "Average regret; bright is good.", figures))
+            names = " and ".join(shorten_paths([one, other]).values())
+            title = f"{_capital(criterion.word)} by {names}"
+            caption = f"{_capital(criterion.label)}; bright is good."
+            charts.append(Chart(f"map-{place}", title, caption, figures))
     return charts
+
+
+def _capital(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}"
 
 
 def _places(values: Sequence[object]) -> tuple[list[Any], dict[str, Any]]:
@@ -71,7 +79,7 @@ def _against(data: ChartData, path: str) -> Figure:
     x, axis = _places(values)
     traces: list[PlotlyTrace] = []
     for name in data.optimizers:
-        spreads = data.pooled_regrets(name, path)
+        spreads = data.pooled(name, path)
         line = line_style(data.optimizers, name)
         traces.append(
             {
@@ -94,7 +102,13 @@ def _against(data: ChartData, path: str) -> Figure:
         for name, heights in levels.items()
         if any(map(isfinite, heights))
     ]
-    return make_figure(traces, x=path, y="average regret", xaxis=axis, yaxis=FROM_ZERO)
+    return make_figure(
+        traces,
+        x=path,
+        y=data.criterion.label,
+        xaxis=axis,
+        yaxis=FROM_ZERO if data.criterion.from_zero else {},
+    )
 
 
 def _maps(data: ChartData, one: str, other: str) -> list[Figure]:
@@ -109,13 +123,20 @@ def _maps(data: ChartData, one: str, other: str) -> list[Figure]:
         # Lists that run side by side fill a diagonal only, which is no map.
         if len(cells) > max((len(set(side)) for side in zip(*cells, strict=True)), default=0):
             grids[name] = [
-                [pool(cells.get((canonical(x), canonical(y)), ())).mean for x in columns]
+                [
+                    pool(cells.get((canonical(x), canonical(y)), ()), data.criterion).mean
+                    for x in columns
+                ]
                 for y in rows
             ]
     known = [z for grid in grids.values() for row in grid for z in row if isfinite(z)]
     if not known:
         return []
-    return [_map(name, grid, (one, columns), (other, rows), known) for name, grid in grids.items()]
+    low_is_bright = not data.criterion.more_is_better
+    return [
+        _map(name, grid, (one, columns), (other, rows), known, reversed_scale=low_is_bright)
+        for name, grid in grids.items()
+    ]
 
 
 def _map(
@@ -124,6 +145,8 @@ def _map(
     across: tuple[str, Sequence[object]],
     down: tuple[str, Sequence[object]],
     known: Sequence[float],
+    *,
+    reversed_scale: bool,
 ) -> Figure:
     # As categories: swept values are seldom evenly spaced, and cells are best of one size.
     trace = {
@@ -134,7 +157,7 @@ def _map(
         "zmin": round_digits([min(known)])[0],
         "zmax": round_digits([max(known)])[0],
         "colorscale": REGRETS.capitalize(),
-        "reversescale": True,
+        "reversescale": reversed_scale,
         "texttemplate": "%{z:.3g}",
         "hovertemplate": "%{z:.4g}<extra></extra>",
         "xgap": 2,

@@ -1,4 +1,4 @@
-"""Figures for print: regret and other quantities over the rounds, and regret against cost."""
+"""Figures for print: regret or reward and other quantities over the rounds, and against cost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ import numpy as np
 
 from sparq_sim.analysis.curves import Series
 from sparq_sim.analysis.summary import Spread
-from sparq_sim.report.data import ChartData, curve_name, describe_series, pareto_front
+from sparq_sim.report.data import (
+    ChartData,
+    curve_name,
+    describe_curve,
+    describe_series,
+    pareto_front,
+)
 from sparq_sim.report.palette import INK
 from sparq_sim.report.print.layout import Artists, Panel, setting_titles
 from sparq_sim.report.print.marks import (
@@ -35,19 +41,20 @@ __all__ = ["cost_panel", "regret_panels", "series_panels"]
 
 
 def regret_panels(data: ChartData, lines: Lines, *, average: bool) -> list[Panel]:
-    """Return a panel of regret per setting.
+    """Return a panel of regret, or of mean reward, per setting.
 
     Args:
         data: What is drawn.
         lines: What a user adds.
         average: Whether regret is average or cumulative.
     """
-    label = "average regret" if average else "cumulative regret"
+    label = describe_curve(data.criterion, average=average).label
     return [
         Panel(
             ("round", label),
             partial(_paint_regret, data=data, setting=setting, lines=lines, average=average),
             title,
+            data.criterion.from_zero,
         )
         for setting, title in zip(data.settings, setting_titles(data), strict=True)
     ]
@@ -82,7 +89,7 @@ def series_panels(data: ChartData, name: str, lines: Lines) -> list[Panel]:
         lines: What a user adds.
     """
     shown = [series for series in data.series if series.name == name]
-    from_zero = all((series.means >= 0).all() for series in shown)
+    from_zero = name != "reward" and all((series.means >= 0).all() for series in shown)
     label = describe_series(name).label
     panels = []
     for setting, title in zip(data.settings, setting_titles(data), strict=True):
@@ -107,17 +114,21 @@ def _paint_series(
 
 
 def cost_panel(data: ChartData, lines: Lines) -> Panel:
-    """Return the panel of regret against what was spent, with the Pareto front.
+    """Return the panel of regret or reward against what was spent, with the Pareto front.
 
     Args:
         data: What is drawn.
         lines: What a user adds, as levels.
     """
-    return Panel(("spent per play", "average regret"), partial(_paint_cost, data=data, lines=lines))
+    return Panel(
+        ("spent per play", data.criterion.label),
+        partial(_paint_cost, data=data, lines=lines),
+        from_zero=data.criterion.from_zero,
+    )
 
 
 def _paint_cost(axes: Axes, *, data: ChartData, lines: Lines) -> Artists:
-    rows = [each for each in data.summaries if isfinite(each.average_regret.mean)]
+    rows = [each for each in data.summaries if isfinite(each.judged.mean)]
     artists: Artists = {}
     for name in data.optimizers:
         own = [each for each in rows if each.optimizer == name]
@@ -125,18 +136,18 @@ def _paint_cost(axes: Axes, *, data: ChartData, lines: Lines) -> Artists:
             style = {**find_look(data, name), "linestyle": "", "elinewidth": 0.6}
             artists[name] = axes.errorbar(
                 [each.spent.mean for each in own],
-                [each.average_regret.mean for each in own],
+                [each.judged.mean for each in own],
                 xerr=_reaches([each.spent for each in own]),
-                yerr=_reaches([each.average_regret for each in own]),
+                yerr=_reaches([each.judged for each in own]),
                 label=literal(name),
                 **style,
             )
     most = max(each.spent.mean for each in rows)
-    front = [rows[i] for i in pareto_front([(e.spent.mean, e.average_regret.mean) for e in rows])]
+    front = [rows[i] for i in pareto_front([(e.spent.mean, e.loss) for e in rows])]
     name = "Pareto front"
     (artists[name],) = axes.step(
         [*(each.spent.mean for each in front), most],
-        [*(each.average_regret.mean for each in front), front[-1].average_regret.mean],
+        [*(each.judged.mean for each in front), front[-1].judged.mean],
         where="post",
         label=name,
         color=INK,

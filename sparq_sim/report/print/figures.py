@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sparq_sim.analysis.criteria import Criterion
 from sparq_sim.errors import SparqError, did_you_mean
-from sparq_sim.report.data import ChartData
+from sparq_sim.report.data import ChartData, kind_of_curve
 from sparq_sim.report.gather import gather
 from sparq_sim.report.network import NetworkData, read_stored_networks
 from sparq_sim.report.print.curves import cost_panel, regret_panels, series_panels
@@ -34,9 +35,11 @@ __all__ = ["COLUMN", "KINDS", "SUFFIXES", "LevelOrCurve", "draw", "kinds", "save
 KINDS = {
     "average-regret": "R_t / t over the rounds, with bands over replications",
     "cumulative-regret": "R_t over the rounds, with bands over replications",
-    "cost": "average regret against what was spent, with the Pareto front",
-    "sweep": "average regret against each swept parameter",
-    "heat-map": "average regret by two swept parameters",
+    "mean-reward": "mean of the rewards so far over the rounds, where the best is not known",
+    "reward": "observed reward of each round, where the best is not known",
+    "cost": "average regret, or mean reward, against what was spent, with the Pareto front",
+    "sweep": "average regret, or mean reward, against each swept parameter",
+    "heat-map": "average regret, or mean reward, by two swept parameters",
     "spent": "what had been spent by each round",
     "asked": "points asked of experts per round",
     "retries": "points asked again per round, after a failure",
@@ -45,7 +48,8 @@ KINDS = {
     "network": "map, batteries and energy of a network, in the first play of an optimizer",
 }
 """What can be drawn of a study; besides these, whatever was noted each round, by its name, and
-`by-` with the name of a meter: average regret against what the meter showed in the end."""
+`by-` with the name of a meter: average regret, or mean reward, against what the meter showed in
+the end."""
 SUFFIXES = (".pdf", ".svg", ".png")
 """The endings of files that figures can be saved to."""
 COLUMN = 3.4
@@ -64,6 +68,7 @@ def save(
     lines: Mapping[str, LevelOrCurve] | None = None,
     where: Setting | None = None,
     optimizer: str | None = None,
+    best_seen: bool = False,
 ) -> Path:
     """Draw a figure to a file; the same figure has the same bytes every time.
 
@@ -75,6 +80,7 @@ def save(
         lines: Drawn besides, under their names, as by `draw`.
         where: Values of swept parameters to look at; by default, all.
         optimizer: Whose network is drawn, as by `draw`.
+        best_seen: Whether regret is against the best seen, as by `draw`.
 
     Returns:
         The file.
@@ -88,7 +94,15 @@ def save(
         raise SparqError(f"cannot draw to {to.name!r}; end it in {', '.join(SUFFIXES)}")
     if not to.parent.is_dir():
         raise SparqError(f"cannot draw to {str(to)!r}: there is no folder {str(to.parent)!r}")
-    figure = draw(study, kind, width=width, lines=lines, where=where, optimizer=optimizer)
+    figure = draw(
+        study,
+        kind,
+        width=width,
+        lines=lines,
+        where=where,
+        optimizer=optimizer,
+        best_seen=best_seen,
+    )
     content = BytesIO()
     with apply_style():
         figure.savefig(content, format=suffix[1:], metadata=UNDATED[suffix])
@@ -104,6 +118,7 @@ def draw(
     lines: Mapping[str, LevelOrCurve] | None = None,
     where: Setting | None = None,
     optimizer: str | None = None,
+    best_seen: bool = False,
 ) -> Figure:
     """Return a figure of a study, drawn by matplotlib.
 
@@ -116,6 +131,8 @@ def draw(
         where: Values of swept parameters to look at, by path or its last word; by default, all.
         optimizer: Whose network is drawn; by default, that of the first optimizer that has one.
             Other kinds of figures show all optimizers.
+        best_seen: Whether regret is against the best reward seen in each play, where the best
+            reward is not known; what was gathered of a study says so itself.
 
     Raises:
         SparqError: There is nothing to draw, or an argument is not as described.
@@ -123,17 +140,18 @@ def draw(
     need_matplotlib()
     if not 1 <= width <= 30:
         raise SparqError(f"a figure must be from 1 to 30 inches wide, not {width!r}")
-    data = _chart_data(study)
+    data = _chart_data(study, best_seen=best_seen)
     if kind not in (known := {*KINDS, *_series_by_kind(data), *_meters_by_kind(data)}):
         if kind.startswith(BY) and is_constant(data, kind.removeprefix(BY)):
             raise SparqError(
                 f"{kind.removeprefix(BY)} is the same for all optimizers and settings, so that "
-                "regret cannot be drawn against it; compare more of them"
+                f"{data.criterion.word} cannot be drawn against it; compare more of them"
             )
         alike = {each for each in known if each.startswith(BY) == kind.startswith(BY)}
         raise SparqError(f"no kind of figure is called {kind!r}: {did_you_mean(kind, alike)}")
     if not data.found:
         raise SparqError("there is no finished play to draw; run the study first")
+    _check_criterion(data.criterion, kind)
     if optimizer is not None and kind != "network":
         raise SparqError(f"a figure {kind!r} shows all optimizers; leave out {optimizer!r}")
     chosen = _choose(data, where or {})
@@ -144,8 +162,10 @@ def draw(
         return draw_network(_find_network(study, data, fixed, optimizer), width=width)
     with apply_style():
         match kind:
-            case "average-regret" | "cumulative-regret":
-                average = kind == "average-regret"
+            case "average-regret" | "cumulative-regret" | "mean-reward" if not chosen.bands:
+                raise SparqError("no reward was observed, so that there is nothing to draw")
+            case "average-regret" | "cumulative-regret" | "mean-reward":
+                average = kind != "cumulative-regret"
                 return lay_out(regret_panels(chosen, more, average=average), width)
             case "cost" | "spent" if not chosen.spends:
                 raise SparqError(f"nothing was spent in this study, so it has no figure {kind!r}")
@@ -165,17 +185,17 @@ def draw(
     )
 
 
-def kinds(study: Results | ChartData) -> list[str]:
+def kinds(study: Results | ChartData, *, best_seen: bool = False) -> list[str]:
     """Return the kinds of figures for which a study has data.
 
     Args:
         study: A study, or what was gathered of it.
+        best_seen: Whether regret is against the best seen, as by `draw`.
     """
-    data = _chart_data(study)
+    data = _chart_data(study, best_seen=best_seen)
     varied = len(data.varied_paths)
     there = {
-        "average-regret": bool(data.bands),
-        "cumulative-regret": bool(data.bands),
+        **{kind_of_curve(data.criterion, average=each): bool(data.bands) for each in (True, False)},
         "cost": data.spends,
         "sweep": varied > 0,
         "heat-map": varied > 1,
@@ -187,8 +207,24 @@ def kinds(study: Results | ChartData) -> list[str]:
     return found
 
 
-def _chart_data(study: Results | ChartData) -> ChartData:
-    return study if isinstance(study, ChartData) else gather(study, replays=False).charts
+def _chart_data(study: Results | ChartData, *, best_seen: bool) -> ChartData:
+    if isinstance(study, ChartData):
+        return study
+    return gather(study, replays=False, best_seen=best_seen).charts
+
+
+def _check_criterion(criterion: Criterion, kind: str) -> None:
+    """Refuse regret where the best reward is not known, and observed rewards where it is."""
+    if kind in ("average-regret", "cumulative-regret") and criterion.more_is_better:
+        raise SparqError(
+            f"the best reward is not known here, so there is no {kind.replace('-', ' ')}; draw "
+            "mean-reward or reward, or regret against the best seen: --against best-seen"
+        )
+    if kind == "mean-reward" and not criterion.more_is_better:
+        other = "the best reward is known here" if criterion.is_regret else "against the best seen"
+        raise SparqError(f"{other}: draw average-regret in place of mean-reward")
+    if kind == "reward" and criterion.is_regret:
+        raise SparqError("the best reward is known here: draw average-regret in place of reward")
 
 
 def _find_network(

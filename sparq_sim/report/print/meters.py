@@ -1,4 +1,4 @@
-"""Figures for print: regret against what the meters of experts showed, with the Pareto front."""
+"""Figures for print: regret or reward against meters of experts, with the Pareto front."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def is_constant(data: ChartData, name: str) -> bool:
 
 
 def meter_panel(data: ChartData, meter: str, lines: Lines) -> Panel:
-    """Return the panel of regret against a meter, with the Pareto front.
+    """Return the panel of regret or reward against a meter, with the Pareto front.
 
     Where fields are unset in some settings, the settings with them and those without are two lines.
     Otherwise the field with the most values is swept along a line, and the others make lines. Each
@@ -77,7 +77,7 @@ def meter_panel(data: ChartData, meter: str, lines: Lines) -> Panel:
     """
     label = _OTHERS.get(meter) or meter.replace("_", ", ", 1)
     paint = partial(_paint_meter, data=data, meter=meter, lines=lines)
-    return Panel((label, "average regret"), paint)
+    return Panel((label, data.criterion.label), paint, from_zero=data.criterion.from_zero)
 
 
 def _read(row: Summary, meter: str) -> Spread:
@@ -90,7 +90,7 @@ def _paint_meter(axes: Axes, *, data: ChartData, meter: str, lines: Lines) -> Ar
     rows = [
         each
         for each in data.summaries
-        if isfinite(each.average_regret.mean) and isfinite(_read(each, meter).mean)
+        if isfinite(each.judged.mean) and isfinite(_read(each, meter).mean)
     ]
     places = [_read(each, meter).mean for each in rows]
     low, high = min(places), max(places)
@@ -102,7 +102,7 @@ def _paint_meter(axes: Axes, *, data: ChartData, meter: str, lines: Lines) -> Ar
         _, look = place_of(name, list(groups))
         colour = SERIES[look]
         along = sorted(own, key=lambda row: _read(row, meter).mean)
-        x, y = [_read(each, meter) for each in along], [each.average_regret for each in along]
+        x, y = [_read(each, meter) for each in along], [each.judged for each in along]
         artists[name] = axes.errorbar(
             [each.mean for each in x],
             [each.mean for each in y],
@@ -119,7 +119,7 @@ def _paint_meter(axes: Axes, *, data: ChartData, meter: str, lines: Lines) -> Ar
         for rank, (row, text) in enumerate(zip(along, _tell_apart(data, along), strict=True)):
             axes.annotate(
                 literal(text),
-                (_read(row, meter).mean, row.average_regret.mean),
+                (_read(row, meter).mean, row.judged.mean),
                 xytext=(4, _HEIGHTS[(rank + place) % len(_HEIGHTS)]),
                 textcoords="offset points",
                 fontsize=6,
@@ -128,18 +128,19 @@ def _paint_meter(axes: Axes, *, data: ChartData, meter: str, lines: Lines) -> Ar
     artists["Pareto front"] = _draw_front(axes, rows, meter)
     for name, level in data.levels_in({}):
         artists[name] = draw_reference(axes, name, [low, high], [level, level])
-    axes.set_ylim(0.0)
+    if data.criterion.from_zero:
+        axes.set_ylim(0.0)
     return artists | draw_lines(axes, lines, (low, high))
 
 
 def _draw_front(axes: Axes, rows: Sequence[Summary], meter: str) -> object:
-    """Join the points with less regret than any other that costs no more."""
+    """Join the points that are better than any other that costs no more."""
     sign = -1.0 if meter.rpartition("_")[2] in _MORE_IS_BETTER else 1.0
-    costs = [(sign * _read(each, meter).mean, each.average_regret.mean) for each in rows]
+    costs = [(sign * _read(each, meter).mean, each.loss) for each in rows]
     front = [rows[place] for place in pareto_front(costs)]
     (line,) = axes.plot(
         [_read(each, meter).mean for each in front],
-        [each.average_regret.mean for each in front],
+        [each.judged.mean for each in front],
         label="Pareto front",
         color=INK,
         linewidth=3.0,

@@ -1,4 +1,4 @@
-"""Figures for print: regret against what is swept."""
+"""Figures for print: regret or reward against what is swept."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["draw_heat_maps", "sweep_panels"]
 
 
 def sweep_panels(data: ChartData, lines: Lines) -> list[Panel]:
-    """Return a panel of regret against each swept parameter.
+    """Return a panel of regret or reward against each swept parameter.
 
     Args:
         data: What is drawn.
@@ -42,8 +42,9 @@ def sweep_panels(data: ChartData, lines: Lines) -> list[Panel]:
         raise SparqError("nothing is swept in this study; a scenario's [sweep] says what is")
     return [
         Panel(
-            (name, "average regret"),
+            (name, data.criterion.label),
             partial(_paint_sweep, data=data, path=path, lines=lines),
+            from_zero=data.criterion.from_zero,
         )
         for path, name in names.items()
     ]
@@ -54,7 +55,7 @@ def _paint_sweep(axes: Axes, *, data: ChartData, path: str, lines: Lines) -> Art
     x = _along(axes, values)
     artists: Artists = {}
     for name in data.optimizers:
-        spreads = data.pooled_regrets(name, path)
+        spreads = data.pooled(name, path)
         if any(each.count for each in spreads):
             style = find_look(data, name)
             means = [each.mean for each in spreads]
@@ -80,7 +81,7 @@ def _along(axes: Axes, values: Sequence[Any]) -> list[float]:
 
 
 def draw_heat_maps(data: ChartData, width: float) -> Figure:
-    """Return a figure of regret by each pair of swept parameters, a panel per optimizer.
+    """Return a figure of regret or reward by each pair of swept parameters, a panel per optimizer.
 
     Args:
         data: What is drawn.
@@ -102,7 +103,10 @@ def draw_heat_maps(data: ChartData, width: float) -> Figure:
     if not grids:
         raise SparqError("a heat map needs a study that sweeps two parameters; try 'sweep'")
     known = np.concatenate([grid[np.isfinite(grid)] for _, _, grid in grids])
-    colours = ScalarMappable(Normalize(known.min(), known.max()), f"{REGRETS}_r")
+    # What is good is bright, be it a low regret or a high reward.
+    bright_is_low = not data.criterion.more_is_better
+    scale = f"{REGRETS}_r" if bright_is_low else REGRETS
+    colours = ScalarMappable(Normalize(known.min(), known.max()), scale)
     panels = [
         Panel(
             (paths[pair[0]], paths[pair[1]]),
@@ -111,23 +115,26 @@ def draw_heat_maps(data: ChartData, width: float) -> Figure:
                 grid=grid,
                 values=(data.values(pair[0]), data.values(pair[1])),
                 colours=colours,
+                bright_is_low=bright_is_low,
             ),
             name,
         )
         for name, pair, grid in grids
     ]
     figure = lay_out(panels, width, alike=False)
-    figure.colorbar(colours, ax=figure.axes, label="average regret", aspect=30, pad=0.02)
+    figure.colorbar(colours, ax=figure.axes, label=data.criterion.label, aspect=30, pad=0.02)
     return figure
 
 
 def _grid(data: ChartData, optimizer: str, pair: tuple[str, str]) -> NDArray[np.float64]:
-    """Compute the average regret by the values of two parameters: (second, first)."""
+    """Compute the mean of the criterion by the values of two parameters: (second, first)."""
     own = [f for f in data.found if f.optimizer == optimizer and {*pair} <= f.setting.keys()]
     return np.array(
         [
             [
-                pool(f for f in own if agree(f.setting, {pair[0]: x, pair[1]: y})).mean
+                pool(
+                    (f for f in own if agree(f.setting, {pair[0]: x, pair[1]: y})), data.criterion
+                ).mean
                 for x in data.values(pair[0])
             ]
             for y in data.values(pair[1])
@@ -141,6 +148,7 @@ def _paint_map(
     grid: NDArray[np.float64],
     values: tuple[Sequence[object], Sequence[object]],
     colours: Any,
+    bright_is_low: bool,
 ) -> Artists:
     known = np.ma.masked_invalid(grid)
     axes.pcolormesh(known, cmap=colours.cmap, norm=colours.norm, edgecolors="white", linewidth=0.8)
@@ -150,13 +158,14 @@ def _paint_map(
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     if max(grid.shape) <= 6:  # Of more, the numbers would not fit.
-        for (row, column), regret in np.ndenumerate(grid):
-            if isfinite(regret):
-                ink = "white" if colours.norm(regret) > 0.5 else INK
+        for (row, column), number in np.ndenumerate(grid):
+            if isfinite(number):
+                is_dark = (colours.norm(number) > 0.5) == bright_is_low
+                ink = "white" if is_dark else INK
                 axes.text(
                     column + 0.5,
                     row + 0.5,
-                    f"{regret:.2g}",
+                    f"{number:.2g}",
                     color=ink,
                     fontsize=6.5,
                     ha="center",

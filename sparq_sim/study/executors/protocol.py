@@ -84,6 +84,8 @@ class Outcome:
     """How long it took."""
     average_regret: float | None = None
     """Of the play; None where it is not finite, or not known."""
+    mean_reward: float | None = None
+    """Of a play that does not know the best reward, and so no regret; otherwise None."""
     message: str = ""
     """Why it is not done."""
     warnings: tuple[str, ...] = ()

@@ -95,6 +95,7 @@ def compute(task: Task, home: FolderStore | None) -> Outcome:
             play,
             "done",
             average_regret=found.measures["average_regret"],
+            mean_reward=found.reward_without_best,
             warnings=tuple(found.warnings),
         )
     began = perf_counter()
@@ -137,6 +138,7 @@ def compute(task: Task, home: FolderStore | None) -> Outcome:
         "done",
         perf_counter() - began,
         average_regret=provenance.summary.measures["average_regret"],
+        mean_reward=provenance.summary.reward_without_best,
         warnings=tuple(warned),
         files=None if home else files,
     )

@@ -37,6 +37,8 @@ class StoredSummary:
     meters: Mapping[str, float | None] = field(default_factory=dict)
     """What the meters of experts showed in the last round, by `<expert>_<name>`; None for what is
     not finite."""
+    knows_best: bool = True
+    """Whether the best reward is known, and so regret."""
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> StoredSummary:
@@ -59,6 +61,7 @@ class StoredSummary:
             rounds_planned=data.get("rounds_planned"),
             warnings=data.get("warnings", ()),
             meters=data.get("meters", {}),
+            knows_best=data.get("knows_best", True),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -74,6 +77,7 @@ class StoredSummary:
             "rounds_planned": self.rounds_planned,
             "warnings": list(self.warnings),
             **({"meters": dict(self.meters)} if self.meters else {}),
+            **({} if self.knows_best else {"knows_best": False}),
         }
 
     @property
@@ -105,6 +109,11 @@ class StoredSummary:
     def label(self) -> Label:
         """The row of a table that the play belongs to."""
         return self.play.label
+
+    @property
+    def reward_without_best(self) -> float | None:
+        """The mean reward of a play that does not know the best; None if it does, or none came."""
+        return None if self.knows_best else self.measures.get("mean_reward")
 
     @property
     def ended_early(self) -> bool:
