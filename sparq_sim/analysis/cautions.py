@@ -40,7 +40,7 @@ _MIXED = (
     "noise where the best is known, else as observed, with its noise."
 )
 _BEST_SEEN = (
-    "The best reward is not known here: regret is against the best seen, the highest reward "
+    "The best reward is not known {where}: regret is against the best seen, the highest reward "
     "observed in the same play."
 )
 
@@ -84,7 +84,7 @@ def describe_criterion(criterion: Criterion) -> str:
     if criterion.is_regret:
         return ""
     if not criterion.more_is_better:
-        return _BEST_SEEN
+        return _BEST_SEEN.format(where="in all plays" if criterion.mixed else "here")
     return _MIXED if criterion.mixed else NO_REGRET
 
 

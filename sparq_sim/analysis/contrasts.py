@@ -157,7 +157,7 @@ def compare_values(
             paired.
     """
     _check_price(price)
-    criterion = choose_criterion(found, best_seen=best_seen)
+    criterion = _choose_criterion(found, best_seen=best_seen)
     path = find_path(path, list_paths(play.setting for play in found))
     values = list_values((play.setting for play in found), path)
     if len(values) < 2:
@@ -270,7 +270,7 @@ def compare_at_price(
             f"--price alone compares two or more optimizers, and the study has {has}; "
             "use it with --between FIELD or --without EXPERT"
         )
-    criterion = choose_criterion(found, best_seen=best_seen)
+    criterion = _choose_criterion(found, best_seen=best_seen)
     reference = find_cheapest(found, best_seen=best_seen)[0] if against is None else against
     rows = list(group(found).values())
     return _with_pairs(
@@ -294,7 +294,7 @@ def find_cheapest(found: Sequence[StoredSummary], *, best_seen: bool = False) ->
         Their names, the one with least regret, or most reward, first; several where they spend the
         same.
     """
-    criterion = choose_criterion(found, best_seen=best_seen)
+    criterion = _choose_criterion(found, best_seen=best_seen)
     numbers: dict[str, list[tuple[float, float]]] = {}
     for play in found:
         if (told := _numbers(play, criterion)) is not None:
@@ -334,7 +334,7 @@ def compare_without(
         AnalysisError: No two replications can be paired.
     """
     _check_price(price)
-    criterion = choose_criterion([*found, *without], best_seen=best_seen)
+    criterion = _choose_criterion([*found, *without], best_seen=best_seen)
     others = list(group(without).values())
     return _with_pairs(
         contrast(row, other, against=f"without {expert}", price=price, criterion=criterion)
@@ -425,6 +425,14 @@ def _numbers(play: StoredSummary, criterion: Criterion) -> tuple[float, float] |
     if number is None or spent is None or not rounds:
         return None
     return criterion.to_loss(number), spent / rounds
+
+
+def _choose_criterion(found: Sequence[StoredSummary], *, best_seen: bool) -> Criterion:
+    """Choose what is compared; refuse where no play has a reward."""
+    criterion = choose_criterion(found, best_seen=best_seen)
+    if not criterion.is_regret and all(criterion.of(play) is None for play in found):
+        raise AnalysisError("no reward was observed in any play: there is nothing to compare")
+    return criterion
 
 
 def _check_price(price: float) -> None:

@@ -116,7 +116,7 @@ REWARD = Criterion("mean_reward", "mean reward", "mean reward", "reward", more_i
 BEST_SEEN = Criterion(
     "regret_to_best_seen",
     "average regret against the best seen",
-    "to best seen",
+    "regret against\nthe best seen",
     "regret against the best seen",
 )
 """Where it is not, and it is wished for."""

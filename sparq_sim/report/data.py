@@ -85,6 +85,12 @@ class ChartData:
         return any(each.spent.mean > 0 for each in self.summaries)
 
     @property
+    def has_nothing_to_judge(self) -> bool:
+        """Whether no reward was observed, where rewards are all that is known."""
+        judged = (self.criterion.of(play) for play in self.found)
+        return not self.criterion.is_regret and all(number is None for number in judged)
+
+    @property
     def swept_paths(self) -> list[str]:
         """Paths of all swept parameters."""
         return list_paths(play.setting for play in self.found)

@@ -109,7 +109,12 @@ def gather(
         headline=words.headline(winners)
         if winners or not summaries
         else words.no_winner(curves.criterion),
-        paragraphs=words.describe_scenario(firsts, _swept_values(plays), allow_import=allow_import),
+        paragraphs=words.describe_scenario(
+            firsts,
+            _swept_values(plays),
+            allow_import=allow_import,
+            knows_best=curves.criterion.is_regret,
+        ),
         winners=winners,
         charts=charts,
         record="full" if any(each.record == "full" for each in found) else "rounds",

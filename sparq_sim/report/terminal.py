@@ -240,11 +240,12 @@ def legend(table: Table, *, replications: int, marked: bool) -> str:
         marked: Whether a number is marked as impossible.
     """
     names = [str(column.header) for column in table.columns if column.header in _MEANINGS]
-    width = max(map(len, names), default=0) + 2
+    shown = {name: name.replace("\n", " ") for name in names}
+    width = max(map(len, shown.values()), default=0) + 2
     lines = [
         f"{replications} replication{'' if replications == 1 else 's'}: "
         "mean ± half the width of its 95 % interval",
-        *(f"{name:{width}}{_MEANINGS[name]}" for name in names),
+        *(f"{shown[name]:{width}}{_MEANINGS[name]}" for name in names),
     ]
     if marked:
         lines.append(f"{_MARK.strip():{width}}regret below 0, which is impossible: see the notes")
@@ -285,7 +286,7 @@ def _contrast_table(
     narrow = _ROOM in without
     letters = _letters([names[path] for path in varied]) if narrow else {}
     headings = {
-        "here": criterion.with_price if priced else criterion.label,
+        "here": criterion.with_price if priced else criterion.heading,
         "there": "against",
         "difference": "difference",
         "verdict": "verdict",

@@ -1,4 +1,7 @@
-"""Words: a scenario and its outcome in plain sentences."""
+"""Words: a scenario and its outcome in plain sentences.
+
+Long because each part of a scenario has a sentence of its own.
+"""
 
 from __future__ import annotations
 
@@ -50,6 +53,7 @@ def describe_scenario(
     sweep: Mapping[str, Sequence[object]],
     *,
     allow_import: bool = False,
+    knows_best: bool = True,
 ) -> list[Paragraph]:
     """Describe what drifts, who answers, how fast and at which cost, and who plays.
 
@@ -57,6 +61,8 @@ def describe_scenario(
         plays: The first play of each optimizer, as `Scenario.fingerprint` writes it.
         sweep: Swept values, by path.
         allow_import: Whether plug-ins may be named as `module:Class`.
+        knows_best: Whether the best reward is known; where it is not, rewards have a noise of
+            their own.
 
     Returns:
         A paragraph per part; none where there is no play.
@@ -74,7 +80,9 @@ def describe_scenario(
         Paragraph("What drifts", plugin("environment", environment)),
         Paragraph("Rules", _rules(first)),
         Paragraph(
-            "Observations", f"The reward is observed {_channel(_table(first.get('feedback')))}"
+            "Observations",
+            f"The reward is observed {_channel(_table(first.get('feedback')))}"
+            + (" What is steered may add noise of its own." * (not knows_best)),
         ),
     ]
     for name, expert in experts.items():

@@ -188,8 +188,9 @@ def poisoned(thing: Any, words: Iterator[str]) -> Any:
                 return type(thing)(inner(each) for each in thing)
         if is_dataclass(thing) and not isinstance(thing, type):
             values = {field.name: getattr(thing, field.name) for field in fields_of(thing)}
-            # The names of measures are the store's own.
-            new = {name: v if name == "measures" else inner(v) for name, v in values.items()}
+            # The names of measures are the store's own, and those of criteria ours.
+            own = ("measures", "criterion")
+            new = {name: v if name in own else inner(v) for name, v in values.items()}
             return type(thing)(**new)
         return thing
 

@@ -120,7 +120,8 @@ def regret(material: ChartData, optimizer: str, setting: Mapping[str, object]) -
 # What is drawn
 
 RARE = ("retries", "pushed")
-ORDINARY = [kind for kind in KINDS if kind not in (*RARE, "network")]
+WITHOUT_BEST = ("mean-reward", "reward")
+ORDINARY = [kind for kind in KINDS if kind not in (*RARE, *WITHOUT_BEST, "network")]
 
 
 def test_a_study_has_all_kinds_and_what_was_noted(material: ChartData) -> None:

@@ -62,7 +62,8 @@ def test_a_narrow_terminal_does_without_some_columns_but_not_without_settings(
     sweep = {"feedback.noise": [0.125, 0.25]}
     study = finished(tmp_path, optimizers={"uniform": Uniform()}, sweep=sweep)
     wide, narrow = shown(study, 200), shown(study, 40)
-    assert all(column in wide for column in OPTIONAL if column not in ("pushed", "retries"))
+    rare = ("pushed", "retries", "staleness")
+    assert all(column in wide for column in OPTIONAL if column not in rare)
     assert "wall" not in narrow
     for text in ("noise", "0.125", "0.25", "average regret"):
         assert text in wide

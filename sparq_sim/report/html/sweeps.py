@@ -37,6 +37,8 @@ def sweep_charts(data: ChartData) -> list[Chart]:
     Args:
         data: What they show.
     """
+    if data.has_nothing_to_judge:
+        return []
     paths, criterion = data.swept_paths, data.criterion
     charts = []
     if paths:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sparq_sim.analysis.criteria import Criterion
 from sparq_sim.errors import SparqError, did_you_mean
 from sparq_sim.report.data import ChartData, kind_of_curve
 from sparq_sim.report.gather import gather
@@ -50,6 +49,11 @@ KINDS = {
 """What can be drawn of a study; besides these, whatever was noted each round, by its name, and
 `by-` with the name of a meter: average regret, or mean reward, against what the meter showed in
 the end."""
+_JUDGED = (
+    *("average-regret", "cumulative-regret", "mean-reward", "reward"),
+    *("cost", "sweep", "heat-map"),
+)
+"""The kinds of figures that show what plays are compared by."""
 SUFFIXES = (".pdf", ".svg", ".png")
 """The endings of files that figures can be saved to."""
 COLUMN = 3.4
@@ -151,7 +155,7 @@ def draw(
         raise SparqError(f"no kind of figure is called {kind!r}: {did_you_mean(kind, alike)}")
     if not data.found:
         raise SparqError("there is no finished play to draw; run the study first")
-    _check_criterion(data.criterion, kind)
+    _check_criterion(data, kind)
     if optimizer is not None and kind != "network":
         raise SparqError(f"a figure {kind!r} shows all optimizers; leave out {optimizer!r}")
     chosen = _choose(data, where or {})
@@ -162,8 +166,6 @@ def draw(
         return draw_network(_find_network(study, data, fixed, optimizer), width=width)
     with apply_style():
         match kind:
-            case "average-regret" | "cumulative-regret" | "mean-reward" if not chosen.bands:
-                raise SparqError("no reward was observed, so that there is nothing to draw")
             case "average-regret" | "cumulative-regret" | "mean-reward":
                 average = kind != "cumulative-regret"
                 return lay_out(regret_panels(chosen, more, average=average), width)
@@ -193,15 +195,15 @@ def kinds(study: Results | ChartData, *, best_seen: bool = False) -> list[str]:
         best_seen: Whether regret is against the best seen, as by `draw`.
     """
     data = _chart_data(study, best_seen=best_seen)
-    varied = len(data.varied_paths)
+    varied, judged = len(data.varied_paths), not data.has_nothing_to_judge
     there = {
         **{kind_of_curve(data.criterion, average=each): bool(data.bands) for each in (True, False)},
-        "cost": data.spends,
-        "sweep": varied > 0,
-        "heat-map": varied > 1,
+        "cost": data.spends and judged,
+        "sweep": varied > 0 and judged,
+        "heat-map": varied > 1 and judged,
     }
     found = [*(kind for kind, is_there in there.items() if is_there), *_series_by_kind(data)]
-    found += _meters_by_kind(data)
+    found += _meters_by_kind(data) if judged else ()
     if isinstance(study, Results) and read_stored_networks(study)[0]:
         found.append("network")
     return found
@@ -213,8 +215,11 @@ def _chart_data(study: Results | ChartData, *, best_seen: bool) -> ChartData:
     return gather(study, replays=False, best_seen=best_seen).charts
 
 
-def _check_criterion(criterion: Criterion, kind: str) -> None:
+def _check_criterion(data: ChartData, kind: str) -> None:
     """Refuse regret where the best reward is not known, and observed rewards where it is."""
+    criterion = data.criterion
+    if data.has_nothing_to_judge and (kind in _JUDGED or kind.startswith(BY)):
+        raise SparqError(f"no reward was observed in any play, so that there is no figure {kind!r}")
     if kind in ("average-regret", "cumulative-regret") and criterion.more_is_better:
         raise SparqError(
             f"the best reward is not known here, so there is no {kind.replace('-', ' ')}; draw "
