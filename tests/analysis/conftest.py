@@ -9,6 +9,7 @@ import pytest
 from sparq_sim.study.executors import InProcess
 from sparq_sim.study.results import Results
 from sparq_sim.study.study import Study
+from tests.plants import Plant, steer
 from tests.study.plays import scenario
 
 
@@ -18,6 +19,13 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Results:
     played = scenario(replications=4, sweep={"feedback.noise": [0.1, 0.3]})
     Study(played, folder).run(InProcess())
     return Results.open(folder)
+
+
+@pytest.fixture(scope="session")
+def steered(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Plays that do not know the best reward, in some rounds not even their own."""
+    sweep = {"environment.opening": [0.3, 0.6]}
+    return steer(tmp_path_factory.mktemp("steered"), environment=Plant(silent=0.3), sweep=sweep)
 
 
 def traces(optimizer: str, noise: float = 0.1) -> list[Any]:

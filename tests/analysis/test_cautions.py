@@ -10,7 +10,7 @@ from numpy.random import Generator
 from typer.testing import CliRunner
 
 from sparq_sim import Environment, Estimate, Expert, Query, World
-from sparq_sim.analysis.cautions import Caution, cautions
+from sparq_sim.analysis.cautions import NO_REGRET, Caution, cautions
 from sparq_sim.analysis.summary import summary
 from sparq_sim.arrays import Point
 from sparq_sim.cli.main import app
@@ -21,6 +21,7 @@ from sparq_sim.report.terminal import legend, summary_table
 from sparq_sim.study.results import Results
 from sparq_sim.testing import Asker, Slope
 from tests.commands import run
+from tests.plants import steer_and_simulate
 from tests.report.test_terminal import finished
 
 ASKER = {"asker": Asker(batch=1)}
@@ -278,3 +279,24 @@ def test_the_json_of_a_comparison_has_the_notes_of_each_row(tmp_path: Path) -> N
     printed = run("-m", "sparq_sim", "compare", "--json", str(tmp_path / "made"), cwd=tmp_path)
     (row,) = json.loads(printed[: printed.rindex("]") + 1])
     assert "answered less than half" in row["notes"][0]
+
+
+def test_where_the_best_is_not_known_it_is_said(steered: Results) -> None:
+    told = {caution.topic: caution.text for caution in cautions(steered)}
+    assert told.keys() == {"no regret", "no levels", "unobserved"}
+    assert told["no regret"] == NO_REGRET
+    rounds = sum(play.measures["unobserved_rounds"] or 0 for play in steered.finished())
+    assert f"no reward was observed in {rounds:g} of 288 rounds" in told["unobserved"]
+
+
+def test_what_regret_against_the_best_seen_is_worth_is_said(steered: Results) -> None:
+    told = {caution.topic: caution.text for caution in cautions(steered, best_seen=True)}
+    assert "the highest reward observed in the same play" in told["no regret"]
+    assert "bounds regret from neither side" in told["best seen"]
+
+
+def test_plays_that_know_the_best_among_others_are_named(tmp_path: Path) -> None:
+    mixed = steer_and_simulate(tmp_path, replications=2)
+    told = {caution.topic: caution.text for caution in cautions(mixed)}
+    assert "all are compared by their mean reward" in told["no regret"]
+    assert told["mixed"] == "the best reward is known in 2 of 4 plays, those of simulated"

@@ -502,3 +502,43 @@ def test_questions_that_make_no_sense_are_refused_plainly(
         main(["compare", str(study.folder), *arguments])
     assert end.value.code == 2
     assert words in capsys.readouterr().err
+
+
+# Where the best reward is not known
+
+
+def without_best(play: StoredSummary) -> StoredSummary:
+    """Return the play as if only its rewards were known; the best reward was 2 throughout."""
+    regret = play.measures["average_regret"] or 0.0
+    known = {**play.measures, "average_regret": None, "mean_reward": 2.0 - regret}
+    return replace(play, knows_best=False, measures=known)
+
+
+@pytest.mark.parametrize("price", [0.0, 0.3])
+def test_rewards_tell_what_regrets_tell(study: Results, price: float) -> None:
+    found = study.finished()
+    blind = [without_best(play) for play in found]
+    for one, other in (
+        (compare_at_price(found, price), compare_at_price(blind, price)),
+        (
+            compare_values(found, NOISE, price=price),
+            compare_values(blind, NOISE, price=price),
+        ),
+    ):
+        for regrets, rewards in zip(one, other, strict=True):
+            assert rewards.verdict == regrets.verdict
+            assert rewards.better == regrets.better
+            assert rewards.here == pytest.approx(2.0 - regrets.here)
+            assert rewards.difference.mean == pytest.approx(-regrets.difference.mean)
+            assert rewards.break_even.price == pytest.approx(regrets.break_even.price)
+            assert rewards.flat()["criterion"] == "mean_reward"
+            assert "criterion" not in regrets.flat()
+
+
+def test_without_any_reward_there_is_nothing_to_compare(study: Results) -> None:
+    blind = [
+        replace(play, knows_best=False, measures={**play.measures, "mean_reward": None})
+        for play in study.finished()
+    ]
+    with pytest.raises(AnalysisError, match="no reward was observed"):
+        compare_at_price(blind, 0.1)

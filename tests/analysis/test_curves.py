@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from sparq_sim.analysis.criteria import REWARD
 from sparq_sim.analysis.curves import _bin, _thin, bands, read_curves
 from sparq_sim.analysis.summary import AnalysisError
 from sparq_sim.simulation import measures
@@ -92,3 +93,28 @@ def test_meters_are_series(tmp_path: Path) -> None:
     used = found["asker", "meter battery_energy_used"]
     assert used.means.tolist() == [0.0, 1.0, 3.0, 5.0, 7.0, 9.0]
     assert found["uniform", "meter battery_left"].means.tolist() == [100.0] * 6
+
+
+def test_where_the_best_is_not_known_curves_are_of_rewards(steered: Results) -> None:
+    curves = read_curves(steered, most_points=1000)
+    assert curves.criterion == REWARD
+    rewards = {play.key: steered.read(play.key).trace.rounds["reward"] for play in curves.found}
+    for band in curves.bands:
+        own = [
+            rewards[play.key]
+            for play in curves.found
+            if (play.optimizer, play.setting) == (band.optimizer, band.setting)
+        ]
+        last = np.mean([np.nanmean(each) for each in own])
+        assert band.mean[-1] / band.rounds[-1] == pytest.approx(last)
+    assert "reward" in {series.name for series in curves.series}
+    assert not any(np.isnan(series.means).any() for series in curves.series)
+
+
+def test_where_it_is_known_rewards_are_no_series(study: Results) -> None:
+    assert "reward" not in {series.name for series in read_curves(study, most_points=9).series}
+
+
+def test_bands_of_rewards_can_be_asked_for(steered: Results) -> None:
+    for name in ("average_reward", "reward"):
+        assert all(np.isfinite(band.mean[-1]) for band in bands(steered, name))  # type: ignore[arg-type] # a name of a curve

@@ -67,3 +67,26 @@ def test_what_an_expert_leaves_is_exported_by_its_name(tmp_path: Path) -> None:
 def test_an_unknown_table_is_refused_with_those_there_are(study: Results, tmp_path: Path) -> None:
     with pytest.raises(AnalysisError, match=r"'round'; choose summary, rounds or replies"):
         export(study, tmp_path / "out.csv", "round")
+
+
+def test_rounds_without_a_known_best_have_no_columns_of_regret(
+    steered: Results, tmp_path: Path
+) -> None:
+    export(steered, tmp_path / "rounds.csv", "rounds")
+    text = (tmp_path / "rounds.csv").read_text()
+    assert not {"regret", "best"} & {name.strip('"') for name in text.splitlines()[0].split(",")}
+    assert "nan" not in text
+
+
+def test_regret_against_the_best_seen_is_exported_on_request(
+    steered: Results, tmp_path: Path
+) -> None:
+    export(steered, tmp_path / "rounds.json", "rounds", best_seen=True)
+    rows = json.loads((tmp_path / "rounds.json").read_text())
+    seen = [row for row in rows if row["reward"] is not None]
+    assert len(seen) < len(rows)
+    for row in seen:
+        assert row["regret_to_best_seen"] == pytest.approx(row["best_seen"] - row["reward"])
+    assert min(row["regret_to_best_seen"] for row in seen) == 0
+    export(steered, tmp_path / "summary.json", best_seen=True)
+    assert "regret_to_best_seen" in json.loads((tmp_path / "summary.json").read_text())[0]

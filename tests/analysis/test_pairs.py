@@ -45,3 +45,26 @@ def test_what_is_not_swept_for_one_is_compared_with_each_of_the_other(tmp_path: 
 def test_an_unknown_optimizer_is_refused_with_a_hint(study: Results) -> None:
     with pytest.raises(AnalysisError, match="did you mean 'uniform'"):
         compare_optimizers(study, "unifrom", "sparq-gp-ucb")
+
+
+def test_where_the_best_is_not_known_the_one_with_more_reward_is_better(steered: Results) -> None:
+    for each in compare_optimizers(steered, "careless", "curious"):
+        own = [
+            {
+                play.replication: play.measures["mean_reward"] or 0.0
+                for play in steered.finished()
+                if play.optimizer == name and play.setting == each.setting
+            }
+            for name in ("careless", "curious")
+        ]
+        gaps = [own[0][k] - own[1][k] for k in own[0]]
+        assert each.criterion.name == "mean_reward"
+        assert each.difference.mean == pytest.approx(np.mean(gaps))
+        assert each.gain == each.difference
+        assert each.better == np.mean(np.array(gaps) > 0)
+
+
+def test_on_request_they_are_compared_by_regret_against_the_best_seen(steered: Results) -> None:
+    (each, _) = compare_optimizers(steered, "careless", "curious", best_seen=True)
+    assert each.criterion.name == "regret_to_best_seen"
+    assert each.gain.mean == -each.difference.mean

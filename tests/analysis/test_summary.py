@@ -75,3 +75,28 @@ def test_plays_without_meters_have_no_columns_of_them(study: Results) -> None:
     for row in summary(study):
         assert row.meters == {}
         assert not [name for name in row.flat() if name.startswith("meter")]
+
+
+def test_rows_of_plays_that_know_the_best_have_no_columns_of_rewards(study: Results) -> None:
+    for row in summary(study):
+        assert row.judged == row.average_regret
+        assert not row.flat().keys() & {"mean_reward", "knows_best", "unobserved", "criterion"}
+
+
+def test_rows_of_plays_that_do_not_have_rewards_in_place_of_regret(steered: Results) -> None:
+    for row in summary(steered):
+        told = row.flat()
+        assert row.judged == row.mean_reward
+        assert row.loss == -row.mean_reward.mean
+        assert told["average_regret"] is None
+        assert told["knows_best"] is False
+        assert told["criterion"] == "mean_reward"
+        assert told["mean_reward_low"] < told["mean_reward"] < told["mean_reward_high"]  # type: ignore[operator] # numbers
+        assert 0 < row.unobserved < 1
+        assert "regret_to_best_seen" not in told
+
+
+def test_regret_against_the_best_seen_is_in_the_rows_on_request(steered: Results) -> None:
+    for row in summary(steered, best_seen=True):
+        assert row.judged.mean == row.flat()["regret_to_best_seen"]
+        assert row.judged.mean > 0
