@@ -171,7 +171,7 @@ class BrokerLink:
             options["username"] = read_secret(address.username_env)
         if address.password_env:
             options["password"] = read_secret(address.password_env)
-        self.secrets = tuple(options[name] for name in ("username", "password") if name in options)
+            self.secrets = (options["password"],)
         if address.tls:
             try:
                 context = ssl.create_default_context(cafile=address.ca_file)

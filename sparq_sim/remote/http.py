@@ -7,7 +7,6 @@ import ssl
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
@@ -16,7 +15,7 @@ from pydantic import Field, model_validator
 
 from sparq_sim.errors import PeerError, SparqError
 from sparq_sim.remote.peer import Address, Peer, check_reply
-from sparq_sim.remote.secrets import read_secret, redact, redact_message
+from sparq_sim.remote.secrets import is_loopback, read_secret, redact, redact_message
 from sparq_sim.remote.wire import (
     SHOWN,
     CollectMessage,
@@ -76,7 +75,7 @@ class HttpAddress(Address):
             )
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"url {self.url!r} must begin with http:// or https://, and a host")
-        is_open = parts.scheme == "http" and not _is_loopback(parts.hostname)
+        is_open = parts.scheme == "http" and not is_loopback(parts.hostname)
         if is_open and (self.token_env or self.headers_env) and not self.insecure:
             raise ValueError(
                 f"url {self.url!r} would send secrets unencrypted to another machine; use "
@@ -140,15 +139,6 @@ _HEADERS = {
     "Accept-Encoding": "identity",  # A small compressed body could become a huge one.
     "User-Agent": "sparq-sim",
 }
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _import_httpx() -> Any:

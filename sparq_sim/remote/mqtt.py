@@ -20,6 +20,7 @@ from pydantic import Field, PositiveInt, model_validator
 from sparq_sim.errors import PeerError
 from sparq_sim.remote.broker_link import BrokerLink, correlation_of
 from sparq_sim.remote.peer import Address, Exchanges, Peer
+from sparq_sim.remote.secrets import is_loopback
 from sparq_sim.remote.wire import decode, encode
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ class MqttAddress(Address):
     """Whether the connection is encrypted, and the certificate of the broker checked."""
     ca_file: Path | None = None
     """A file of certificates (PEM) that vouch for the broker, in place of those of the system."""
+    insecure: bool = False
+    """Whether a password may be sent unencrypted to another machine, where others can read it."""
     qos: Literal[0, 1, 2] = 1
     """How delivery is assured: at most once (0), at least once (1) or exactly once (2)."""
     keepalive: PositiveInt = 60
@@ -74,6 +77,12 @@ class MqttAddress(Address):
             raise ValueError("password_env needs username_env: MQTT has no password without a user")
         if self.ca_file is not None and not self.tls:
             raise ValueError("ca_file needs tls = true")
+        is_open = not (self.tls or self.insecure or is_loopback(self.host))
+        if self.password_env and is_open:
+            raise ValueError(
+                f"the password would be sent unencrypted to {self.host!r}; set tls = true, or "
+                "insecure = true if nobody else can read it"
+            )
         return self
 
     @property

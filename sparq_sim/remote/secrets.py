@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from ipaddress import ip_address
 from typing import Any
 
 from sparq_sim.errors import SparqError
 
-__all__ = ["HIDDEN", "read_secret", "redact", "redact_message"]
+__all__ = ["HIDDEN", "is_loopback", "read_secret", "redact", "redact_message"]
 
 HIDDEN = "[secret]"
 """What is shown in the place of a secret."""
@@ -63,3 +64,17 @@ def redact_message(message: Mapping[str, Any], secrets: Iterable[str]) -> dict[s
         key: redact(value, hidden) if isinstance(value, str) and key != "id" else value
         for key, value in message.items()
     }
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine itself, so that nobody else reads what is sent to it.
+
+    Args:
+        host: By name or number.
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -333,6 +333,10 @@ async def test_a_source_of_readings_only_cannot_be_asked(any_broker: Broker) -> 
         ({}, "give a topic to ask"),
         ({"topic": "lab/#"}, "without the wildcards"),
         ({"topic": "lab", "password_env": "WORD"}, "needs username_env"),
+        (
+            {"topic": "lab", "host": "b.example", "username_env": "U", "password_env": "WORD"},
+            "sent unencrypted to 'b.example'",
+        ),
         ({"topic": "lab", "ca_file": "ca.pem"}, "needs tls = true"),
         ({"topic": "lab", "port": 0}, "port"),
         ({"topic": "lab", "version": "4"}, "version"),

@@ -1,0 +1,1 @@
+"""Servers: what answers questions, such as an expert, behind HTTP, MQTT or pipes."""

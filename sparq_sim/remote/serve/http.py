@@ -1,0 +1,158 @@
+"""An HTTP server for what answers questions: one message is the body of one POST."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, TypeAlias
+
+from sparq_sim.errors import SparqError
+from sparq_sim.remote.serve.responder import Answerer, Responder
+from sparq_sim.remote.wire import encode
+
+__all__ = ["make_app", "serve_http"]
+
+PATIENCE = 10.0
+"""Seconds that an asker waits for an answer; then a reply says when to collect it."""
+
+_Scope: TypeAlias = MutableMapping[str, Any]
+_Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+_Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App: TypeAlias = Callable[[_Scope, _Receive, _Send], Awaitable[None]]
+"""An ASGI application."""
+
+
+def make_app(responder: Responder, *, token: str = "") -> App:
+    """Return an ASGI application that answers each POST, whatever its path.
+
+    A reply has the status 200, also if it is a failure; 400 if the message is wrong, 401 without
+    the token, 405 for another method, and 413 for a message that is too large.
+
+    Args:
+        responder: What answers.
+        token: What askers must have as `Authorization: Bearer ...`; empty for nothing.
+    """
+    expected = f"Bearer {token}".encode()
+
+    async def app(scope: _Scope, receive: _Receive, send: _Send) -> None:
+        if scope["type"] != "http":
+            return
+        headers = dict(scope["headers"])
+        if token and not hmac.compare_digest(headers.get(b"authorization", b""), expected):
+            await _reply(send, 401, _fail("a bearer token is needed, and this is another or none"))
+        elif scope["method"] != "POST":
+            await _reply(send, 405, _fail(f"{scope['method']} is not answered; POST a message"))
+        elif (body := await _read(receive, responder.largest)) is None:
+            await _reply(send, 413, _fail(f"at most {responder.largest} bytes are read"))
+        else:
+            response = await responder.respond(body, within=PATIENCE)
+            await _reply(send, 400 if response.is_refusal else 200, response.payload)
+
+    return app
+
+
+async def _read(receive: _Receive, largest: int) -> bytes | None:
+    """Return the body of a request; None if it is too large or cut off."""
+    body = bytearray()
+    while True:
+        event = await receive()
+        if event["type"] != "http.request":
+            return bytes(body)
+        body += event.get("body", b"")
+        if len(body) > largest:
+            return None
+        if not event.get("more_body", False):
+            return bytes(body)
+
+
+async def _reply(send: _Send, status: int, payload: bytes) -> None:
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(payload))]
+    if status in (401, 413):
+        headers.append((b"connection", b"close"))  # What is left of the body is not read.
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": payload})
+
+
+def _fail(reason: str) -> bytes:
+    return encode({"sparq": 1, "type": "failure", "reason": reason})
+
+
+@asynccontextmanager
+async def serve_http(
+    answer: Answerer,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    token: str = "",
+    largest: int = 1_000_000,
+) -> AsyncIterator[str]:
+    """Serve over HTTP during the `async with` block.
+
+    Args:
+        answer: Who answers.
+        host: The address to listen on; by default only this machine is answered.
+        port: The port to listen on; 0 for any free one.
+        token: What askers must have as `Authorization: Bearer ...`; empty for nothing.
+        largest: The largest message that is read, in bytes.
+
+    Yields:
+        The URL to which messages are posted.
+
+    Raises:
+        SparqError: The port cannot be had, or the library uvicorn is not installed.
+    """
+    try:
+        import uvicorn
+    except ImportError as error:
+        raise SparqError(
+            f"HTTP needs the library uvicorn ({error}): pip install 'sparq-sim[live]'"
+        ) from error
+
+    class Server(uvicorn.Server):
+        @contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            """Leave signals to whoever serves."""
+            yield
+
+    with _listen(host, port) as listening:
+        async with Responder(answer, largest=largest) as responder:
+            config = uvicorn.Config(
+                make_app(responder, token=token),
+                log_config=None,
+                log_level="critical",
+                access_log=False,
+                lifespan="off",
+                ws="none",
+                server_header=False,
+                timeout_graceful_shutdown=1,
+            )
+            server = Server(config)
+            serving = asyncio.create_task(server.serve(sockets=[listening]))
+            try:
+                while not server.started and not serving.done():
+                    await asyncio.sleep(0.005)
+                shown = f"[{host}]" if ":" in host else host
+                yield f"http://{shown}:{listening.getsockname()[1]}/"
+            finally:
+                await responder.close()
+                server.should_exit = True
+                await serving
+
+
+@contextmanager
+def _listen(host: str, port: int) -> Iterator[socket.socket]:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((host, port))
+        except OSError as error:
+            raise SparqError(
+                f"cannot listen on {host}, port {port}: {error.strerror or error}; choose another "
+                "port, or 0 for any free one"
+            ) from error
+        listening.set_inheritable(True)
+        yield listening
