@@ -62,7 +62,9 @@ class PastBuilder:
             for ask, rows in _gather(group)
         ]
         if self._spent is None:
-            past.spent = float(self._paid + sum(Fraction(ask.cost) for ask in past.open))
+            known = float(self._paid + sum(Fraction(ask.cost) for ask in past.open))
+            # A reading that was under way, unasked, may have cost something too.
+            past.spent = max([known, *(turn.spent for turn in past.turns[-1:])])
         else:
             past.spent = self._spent
         return past
