@@ -17,6 +17,7 @@ from sparq_sim.cli.output import say
 from sparq_sim.cli.plays import diff, reproduce
 from sparq_sim.cli.report import compact, export, plot, report
 from sparq_sim.cli.run import run
+from sparq_sim.cli.serve import serve_expert
 from sparq_sim.cli.watch import watch
 from sparq_sim.errors import SparqError
 from sparq_sim.plugin.frames import describe_error, locate_error
@@ -45,6 +46,7 @@ app.command(rich_help_panel=_CATALOGUE)(schema)
 app.command(rich_help_panel=_PLAYS)(reproduce)
 app.command(rich_help_panel=_PLAYS)(diff)
 app.command(rich_help_panel=_LIVE)(watch)
+app.command("serve-expert", rich_help_panel=_LIVE)(serve_expert)
 
 
 def _print_version(wanted: bool) -> None:

@@ -9,12 +9,13 @@ from pydantic import BaseModel, ValidationError
 
 from sparq_sim.errors import ScenarioError
 from sparq_sim.plugin.environment import Environment
+from sparq_sim.plugin.expert import Expert
 from sparq_sim.plugin.registry import load
 from sparq_sim.scenario.files import read_overrides
 from sparq_sim.scenario.layers import Layer, Layers
 from sparq_sim.scenario.problems import Problems
 
-__all__ = ["make_environment", "validate_layers"]
+__all__ = ["make_environment", "make_expert", "validate_layers"]
 
 _MOST_LOOKS = 4
 
@@ -76,3 +77,24 @@ def make_environment(
     own = Layer(f"environment {kind} (fields are set by --set FIELD=VALUE)", {})
     layers = Layers([*read_overrides(overrides).layers, own])
     return validate_layers(model, layers, whole="environment")
+
+
+def make_expert(kind: str, overrides: Sequence[str] = (), *, allow_import: bool = False) -> Expert:
+    """Make an expert of a *kind*.
+
+    Args:
+        kind: The name of the expert, or with *allow_import* `module:Class`.
+        overrides: Fields to set, each FIELD=VALUE.
+        allow_import: Whether the kind may name code to import.
+
+    Returns:
+        The expert, with defaults for all other fields.
+
+    Raises:
+        PluginError: There is no such expert.
+        ScenarioError: Its fields are not valid; all that is wrong is listed.
+    """
+    model = load("expert", kind, allow_import=allow_import)
+    own = Layer(f"expert {kind} (fields are set by --set FIELD=VALUE)", {})
+    layers = Layers([*read_overrides(overrides).layers, own])
+    return validate_layers(model, layers, whole="expert")
