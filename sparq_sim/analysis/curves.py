@@ -19,7 +19,7 @@ from sparq_sim.study.results import Results
 from sparq_sim.study.settings import Setting
 from sparq_sim.study.store import Label, Provenance, StoredSummary, StoreError
 
-__all__ = ["Band", "Curve", "CurveSums", "Curves", "Series", "bands", "read_curves"]
+__all__ = ["Band", "Curve", "CurveSums", "Curves", "Series", "bands", "read_curves", "read_series"]
 
 Curve: TypeAlias = Literal[
     "average_regret", "cumulative_regret", "regret", "spent", "average_reward", "reward"
@@ -151,6 +151,21 @@ def read_curves(study: Results, *, most_points: int, best_seen: bool = False) ->
     return made
 
 
+def read_series(trace: Trace, *, optimizer: str, most_points: int) -> list[Series]:
+    """Return what is known of each round of one play, but for rewards and regrets.
+
+    Args:
+        trace: What happened, be it not to the end.
+        optimizer: What the series are called after.
+        most_points: How many points a curve may have, as for `read_curves`.
+    """
+    quantities: dict[str, _Means] = {}
+    for name, values in _quantities(trace):
+        if name != "reward":
+            quantities.setdefault(name, _Means()).add(values)
+    return list(_series(optimizer, {}, quantities, most_points))
+
+
 class CurveSums:
     """Sums of what is known of each round, for curves of plays that come one by one."""
 
@@ -197,7 +212,9 @@ class CurveSums:
         return [
             series
             for each in self._groups.values()
-            for series in _series(each.first, each.quantities, most_points)
+            for series in _series(
+                each.first.optimizer, each.first.setting, each.quantities, most_points
+            )
             if series.name != "reward" or not criterion.is_regret
         ]
 
@@ -220,12 +237,12 @@ class _Sums:
 
 
 def _series(
-    play: StoredSummary, quantities: dict[str, _Means], most_points: int
+    optimizer: str, setting: Setting, quantities: dict[str, _Means], most_points: int
 ) -> Iterable[Series]:
     for name, means in quantities.items():
         rounds, values = _bin(means.means, most_points)
         if len(rounds) and (name != "spent" or values.any()):
-            yield Series(name, play.optimizer, play.setting, rounds, values)
+            yield Series(name, optimizer, setting, rounds, values)
 
 
 class _Running:

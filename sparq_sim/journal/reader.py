@@ -93,7 +93,9 @@ def read_journal(path: Path | str) -> Journal:
             line; the message names the line.
     """
     tail = JournalTail(path)
-    entries = tail.poll()
+    entries: list[Entry] = []
+    while more := tail.poll():
+        entries += more
     if tail.header is None:
         raise JournalError(
             f"{tail.path} has no whole first line, so that no play can have begun; delete it"
@@ -123,15 +125,21 @@ class JournalTail:
         """Return the entries that were written since the last call; a line not whole is left.
 
         Raises:
-            JournalError: The file cannot be read, or is damaged; the message names the line.
+            JournalError: The file cannot be read, or is damaged; the message names the line. The
+                entries before it were returned by the call before.
         """
         data = self._read_rest()
         whole, _, rest = data.rpartition(b"\n")
         entries: list[Entry] = []
         if len(rest) < len(data):
             for line in whole.split(b"\n"):
-                with _placed(self.path, self._lines + 1):
-                    self._take(line, entries)
+                try:
+                    with _placed(self.path, self._lines + 1):
+                        self._take(line, entries)
+                except JournalError:
+                    if entries:
+                        return entries  # What is whole comes first; the next call raises.
+                    raise
                 self._lines += 1
                 self.whole_bytes += len(line) + 1
         self.cut_bytes = len(rest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sparq_sim.domain import Domain
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from sparq_sim.simulation.play import Played
 
 __all__ = [
+    "brief_agent",
     "check_landscape",
     "connect_sources",
     "make_briefing",
@@ -115,17 +117,31 @@ def make_briefing(
         reward: What is observed for a design, if the rules have one.
         channels: The channel to each expert, by name.
     """
-    rules, feedback = played.rules, played.feedback
+    design = played.rules.design
+    return replace(
+        brief_agent(played, context.landscape.domain, channels),
+        design=_observe_design(design, context, reward, played.feedback) if design else None,
+    )
+
+
+def brief_agent(played: Played, domain: Domain, channels: Mapping[str, Channel]) -> Briefing:
+    """Return what a play tells its agent beforehand, without the observations of a design.
+
+    Args:
+        played: What is played.
+        domain: Where points may lie.
+        channels: The channel to each expert, by name.
+    """
+    rules = played.rules
     return Briefing(
-        domain=context.landscape.domain,
-        observation=feedback.terms,
+        domain=domain,
+        observation=played.feedback.terms,
         experts={name: channel.terms for name, channel in channels.items()},
         period=rules.period,
         rounds=rules.most_rounds,
         budget=rules.budget,
         budget_per_round=rules.budget_per_round,
         access=rules.access,
-        design=_observe_design(rules.design, context, reward, feedback) if rules.design else None,
     )
 
 

@@ -41,7 +41,10 @@ def agree(one: Setting, other: Setting) -> bool:
         one: A setting.
         other: Another.
     """
-    return all(canonical(one[path]) == canonical(other[path]) for path in one.keys() & other.keys())
+    return all(
+        one[path] is other[path] or canonical(one[path]) == canonical(other[path])
+        for path in one.keys() & other.keys()
+    )
 
 
 def keep_fullest(settings: Iterable[Setting]) -> list[Setting]:

@@ -35,6 +35,8 @@ class Look:
     """When something happened last, in seconds of the Unix epoch; None if nothing has."""
     quiet: float = 30.0
     """Seconds after which the reader is told that there is no news."""
+    hurries: bool = False
+    """Whether the rest is to be asked for soon."""
     trouble: str = ""
     """Why what is shown may not be all there is."""
 
@@ -137,7 +139,7 @@ class Screen:
             **look.context,
             **dress(scripts, styles, more=more),
             look=look,
-            every=self._every,
+            every=min(self._every, 0.2) if look.hurries else self._every,
         )
         # What no page can hold, such as half a character, is replaced.
         return text.encode("utf-8", "replace")

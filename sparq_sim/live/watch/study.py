@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from time import monotonic
 
 from sparq_sim.live.watch.folder import WatchedFolder
 from sparq_sim.live.watch.screen import Look, Mood
@@ -18,6 +19,9 @@ __all__ = ["WatchedStudy", "is_study"]
 
 _READING = 0.4
 """Seconds of each refresh that may be spent on reading files."""
+_REST = 4.0
+"""How many times as long as it takes to make a page, nothing is made: large studies leave the
+machine to those who play."""
 _MARK = "run"
 """The name of the file by which workers know a folder: it is there while a study runs."""
 
@@ -43,15 +47,19 @@ class WatchedStudy:
         """
         self._folder = WatchedFolder(folder)
         self._allow_import = allow_import
+        self._changed = False
+        self._rests_until = 0.0
         self._look: Look | None = None
         self._report: ReportData | None = None
 
     def refresh(self) -> Look:
-        changed = self._folder.refresh(_READING)
+        self._changed |= self._folder.refresh(_READING)
         runs = bool(list_writers(self._folder.folder, _MARK))
-        if changed or self._report is None:
+        began = monotonic()
+        if self._report is None or (self._changed and began >= self._rests_until):
             self._report = self._gather()
-            self._look = None
+            self._look, self._changed = None, False
+            self._rests_until = began + _REST * (monotonic() - began)
         state, mood = self._state(self._report, runs=runs)
         if self._look is None or self._look.state != state:
             self._look = self._describe(self._report, state, mood)
@@ -83,6 +91,8 @@ class WatchedStudy:
             return "Finished", "ended"
         if runs:
             return "Running", "running"
+        if self._changed:
+            return "Reading", "running"
         return ("Not running", "ended") if report.finished else ("Not begun", "waiting")
 
     def _describe(self, report: ReportData, state: str, mood: Mood) -> Look:
@@ -99,6 +109,7 @@ class WatchedStudy:
             state=state,
             mood=mood,
             news_at=newest[-1] if newest else None,
+            hurries=bool(self._folder.unread),
         )
 
 

@@ -102,13 +102,17 @@ class PlayId:
         return self.optimizer, canonical(self.setting)
 
 
+# Made once: to make it takes longer than to write a setting by it.
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
 def canonical(thing: object) -> str:
     """Return a thing as JSON, written in the one way that equal things share.
 
     Args:
         thing: Anything that JSON can write.
     """
-    return json.dumps(thing, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return _ENCODER.encode(thing)
 
 
 def hash_json(thing: object) -> str:
