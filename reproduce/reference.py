@@ -47,6 +47,7 @@ INNER = (
     "sparq_sim.journal.codec",
     "sparq_sim.journal.durable_file",
     "sparq_sim.journal.rebuilding",
+    "sparq_sim.live.watch",
     "sparq_sim.plugin.briefing",
     "sparq_sim.plugin.environment",
     "sparq_sim.plugin.expert",

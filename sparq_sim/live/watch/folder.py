@@ -104,9 +104,13 @@ class WatchedFolder(FolderStore):
         Args:
             most_points: How many points a curve may have.
         """
-        criterion = choose_criterion(self._found.values())
+        families = self._described[1]
+        found = [
+            each for each in self._found.values() if not families or each.play.family in families
+        ]
+        criterion = choose_criterion(found)
         return Curves(
-            found=list(self._found.values()),
+            found=found,
             provenances=list(self._provenances.values()),
             bands=self._sums.bands(most_points, criterion),
             series=self._sums.series(most_points, criterion),

@@ -132,6 +132,7 @@ class WatchedJournal:
             "budget": _read_budget(header.scenario.get("budget")),
             "flights": state.flights(),
             "in_flight": len(past.open),
+            "points_in_flight": sum(len(ask.rows) for ask in past.open),
             "answers": state.answers(),
             "fates": dict(state.fates),
             "events": list(reversed(state.events)),

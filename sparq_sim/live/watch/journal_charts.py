@@ -215,8 +215,14 @@ def _curve(view: View, domain: Domain, marks: Marks, axis: int) -> Figure:
                 "hoverinfo": "x+name",
             }
         )
+    ends = {"range": round_digits(points[[0, -1], axis]), "zeroline": False}
     return make_figure(
-        traces, x=domain.names[axis], y="reward", hovermode="closest", showlegend=axis == 0
+        traces,
+        x=domain.names[axis],
+        y="reward",
+        hovermode="closest",
+        showlegend=axis == 0,
+        xaxis=ends,
     )
 
 

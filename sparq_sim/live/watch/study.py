@@ -22,6 +22,8 @@ _READING = 0.4
 _REST = 4.0
 """How many times as long as it takes to make a page, nothing is made: large studies leave the
 machine to those who play."""
+_SHORT = 0.2
+"""Seconds that a page may take without a rest after it."""
 _MARK = "run"
 """The name of the file by which workers know a folder: it is there while a study runs."""
 
@@ -59,7 +61,8 @@ class WatchedStudy:
         if self._report is None or (self._changed and began >= self._rests_until):
             self._report = self._gather()
             self._look, self._changed = None, False
-            self._rests_until = began + _REST * (monotonic() - began)
+            took = monotonic() - began
+            self._rests_until = began + (_REST * took if took > _SHORT else 0.0)
         state, mood = self._state(self._report, runs=runs)
         if self._look is None or self._look.state != state:
             self._look = self._describe(self._report, state, mood)
