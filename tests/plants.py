@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.random import Generator
 
+from sparq_sim.arrays import Points, Values
 from sparq_sim.domain import Box
 from sparq_sim.errors import Unavailable
 from sparq_sim.messages import Estimate, Query
@@ -38,7 +40,7 @@ class _Driver:
         noise, luck = 0.05 * self._rng.standard_normal(), self._rng.random()
         if luck < self._silent:
             raise Unavailable("the meter said nothing")
-        return Estimate([_yield(query.points[0, 0], self._opening) + noise], stds=0.05)
+        return Estimate(_yields(query.points, self._opening) + noise, stds=0.05)
 
     async def make_safe(self, moment: SafeMoment) -> None:
         pass
@@ -47,15 +49,15 @@ class _Driver:
         return "hold"
 
 
-def _yield(x: float, opening: float) -> float:
-    return float(-1.0 - (x - opening) ** 2)
+def _yields(points: Points, opening: float) -> Values:
+    return np.asarray(-1.0 - (points[:, 0] - opening) ** 2)
 
 
 class Hint(Expert):
     """Knows the yield as it was planned."""
 
     async def answer(self, query: Query, world: World) -> Estimate:
-        return Estimate([_yield(x, 0.35) for x in query.points[:, 0]], stds=0.1)
+        return Estimate(_yields(query.points, 0.35), stds=0.1)
 
 
 def plan(**fields: Any) -> Scenario:

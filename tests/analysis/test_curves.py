@@ -117,4 +117,4 @@ def test_where_it_is_known_rewards_are_no_series(study: Results) -> None:
 
 def test_bands_of_rewards_can_be_asked_for(steered: Results) -> None:
     for name in ("average_reward", "reward"):
-        assert all(np.isfinite(band.mean[-1]) for band in bands(steered, name))  # type: ignore[arg-type] # a name of a curve
+        assert all(np.isfinite(band.mean[-1]) for band in bands(steered, name))

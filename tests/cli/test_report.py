@@ -8,6 +8,7 @@ import pytest
 
 from sparq_sim.cli.main import app
 from tests.cli.invoking import ends_with, runner, said
+from tests.plants import steer
 
 
 def test_a_report_is_written_where_it_is_asked_for(folder: Path, tmp_path: Path) -> None:
@@ -55,3 +56,26 @@ def test_a_study_is_exported(study: Path, tmp_path: Path, ending: str) -> None:
 def test_an_export_to_no_folder_is_refused(study: Path, tmp_path: Path) -> None:
     file = str(tmp_path / "none" / "a.csv")
     assert f"cannot write {file}: No such file" in ends_with(2, "export", str(study), file)
+
+
+def test_files_of_a_study_without_a_known_best_say_so(tmp_path: Path) -> None:
+    folder, out = tmp_path / "study", tmp_path / "out"
+    steer(folder, replications=2)
+    out.mkdir()
+    for asked, words in (([], "so there is no regret"), (["--against", "best-seen"], "best seen")):
+        for command in (
+            ["plot", str(folder), "cost", "-o", str(out / "cost.svg")],
+            ["export", str(folder), str(out / "rounds.csv"), "--what", "rounds"],
+        ):
+            told = runner.invoke(app, [*command, *asked])
+            assert told.exit_code == 0, told.output
+            assert words in told.output
+        made = runner.invoke(app, ["report", str(folder), "-o", str(out / "x.html"), *asked])
+        assert made.exit_code == 0
+        assert words in (out / "x.html").read_text()
+    assert "regret_to_best_seen" in (out / "rounds.csv").read_text()
+
+
+def test_another_word_than_best_seen_is_refused(study: Path) -> None:
+    told = runner.invoke(app, ["report", str(study), "--against", "worst"])
+    assert "expected best-seen" in str(told.exception)

@@ -20,6 +20,7 @@ from sparq_sim.study.executors import InProcess
 from sparq_sim.study.results import Results
 from sparq_sim.study.study import Study
 from tests.conftest import PATIENCE
+from tests.plants import Plant, steer
 
 
 class Browser:
@@ -137,6 +138,14 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Results:
 def told(study: Results) -> ReportData:
     """What the page of that study tells, but for replays."""
     return gather(study, replays=False)
+
+
+@pytest.fixture(scope="session")
+def steered(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Plays that do not know the best reward, in four settings; not to be changed."""
+    sweep = {"experts.hint.channel.cost": [0.1, 0.4], "environment.opening": [0.3, 0.6]}
+    plant = Plant(silent=0.2)
+    return steer(tmp_path_factory.mktemp("steered"), environment=plant, sweep=sweep)
 
 
 # Hostile text

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from math import inf, nan
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,11 @@ import pytest
 from sparq_sim.analysis.curves import bands
 from sparq_sim.analysis.summary import summary
 from sparq_sim.report.data import ChartData, ReportData
+from sparq_sim.report.gather import gather
 from sparq_sim.report.html.charts import all_charts, cost_charts, series_charts
 from sparq_sim.report.html.figure import Chart, escape_text, line_style, round_digits
 from sparq_sim.study.results import Results
+from tests.plants import Plant, steer
 
 
 def chart(told: ReportData, name: str) -> Chart:
@@ -126,3 +129,45 @@ def test_what_is_recorded_a_round_has_charts_of_its_own(told: ReportData) -> Non
 
 def test_tags_in_names_are_shown_not_obeyed() -> None:
     assert escape_text("<b>&amp;\u202e") == "&lt;b&gt;&amp;amp;\ufffd"
+
+
+# Where the best reward is not known
+
+
+def test_rewards_are_charted_in_place_of_regret(steered: Results) -> None:
+    charts = all_charts(gather(steered, replays=False).charts)
+    assert [chart.name for chart in charts["regret"]] == ["mean-reward"]
+    assert charts["series"][0].title == "Reward"
+    assert "more reward costs more" in charts["cost"][0].caption
+    assert not any(chart.regret for section in charts.values() for chart in section)
+    for section in charts.values():
+        for chart in section:
+            for figure in chart.figures:
+                assert figure["data"], chart.name
+                assert "regret" not in str(figure["layout"]["yaxis"]["title"])
+                assert all(any(each["y"]) for each in figure["data"] if each.get("name"))
+
+
+def test_bright_is_a_high_reward(steered: Results) -> None:
+    charts = all_charts(gather(steered, replays=False).charts)
+    (chart,) = [chart for chart in charts["sweep"] if chart.name == "map-0"]
+    assert not any(figure["data"][0]["reversescale"] for figure in chart.figures)
+
+
+def test_regret_against_the_best_seen_is_charted_on_request(steered: Results) -> None:
+    charts = all_charts(gather(steered, replays=False, best_seen=True).charts)
+    assert [chart.title for chart in charts["regret"]] == [
+        "Average regret against the best seen",
+        "Cumulative regret against the best seen",
+    ]
+    assert "highest reward observed in the whole play" in charts["regret"][0].caption
+
+
+def test_without_any_reward_no_chart_is_empty(tmp_path: Path) -> None:
+    sweep = {"environment.opening": [0.3, 0.6]}
+    silent = steer(tmp_path, environment=Plant(silent=2.0), replications=1, sweep=sweep)
+    charts = all_charts(gather(silent, replays=False).charts)
+    assert not charts["regret"]
+    assert not charts["cost"]
+    assert not charts["sweep"]
+    assert "Reward" not in {chart.title for chart in charts["series"]}

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.plugin.contract import Expert, World
 from sparq_sim.report.gather import _choose, gather
+from sparq_sim.scenario.model import Scenario
 from sparq_sim.study.results import Results
 from sparq_sim.study.store.layout import SCENARIO
 from tests.report.conftest import played
@@ -77,3 +79,19 @@ def test_plays_of_unequal_length_share_a_band(tmp_path: Path) -> None:
 def test_of_too_many_settings_some_are_chosen_evenly() -> None:
     many = [{"a": i} for i in range(101)]
     assert [each["a"] for each in _choose(many, 5)] == [0, 25, 50, 75, 100]
+
+
+def test_where_the_best_is_not_known_there_are_no_levels(steered: Results) -> None:
+    def find(scenario: Scenario) -> Any:
+        raise AssertionError("nobody may start what is steered")
+
+    told = gather(steered, levels=find)
+    assert not told.charts.levels
+    assert any("reference levels are left out" in note for note in told.notes)
+    assert all("no landscape to show" in replay.missing for replay in told.replays)
+    assert len(told.commands) == 1
+
+
+def test_the_command_of_a_report_asks_for_the_best_seen_as_well(steered: Results) -> None:
+    told = gather(steered, replays=False, best_seen=True)
+    assert told.commands[0].endswith("--against best-seen")

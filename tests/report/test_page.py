@@ -243,3 +243,17 @@ def test_meters_have_a_table_and_charts(tmp_path: Path) -> None:
 
 def test_a_page_without_meters_has_no_table_of_them() -> None:
     assert "Meters, in the last" not in render(ReportData(title="t"))
+
+
+@pytest.mark.parametrize("best_seen", [False, True])
+def test_a_page_without_a_known_best_shows_no_number_that_is_none(
+    steered: Results, best_seen: bool
+) -> None:
+    html = render(gather(steered, replays=False, best_seen=best_seen))
+    text = re.sub(r"<(script|style).*?</\1>", "", html, flags=re.DOTALL)
+    assert not re.search(r"\bnan\b", text, re.IGNORECASE)
+    assert "exponent</th>" not in text
+    assert "mean reward</th>" in text
+    assert ("average regret against the best seen</th>" in text) == best_seen
+    assert "The best reward is not known here" in text
+    assert "without a reward</th>" in text

@@ -38,6 +38,7 @@ from sparq_sim.study.store import StoredSummary
 from sparq_sim.study.study import Study
 from sparq_sim.testing import Asker
 from tests.analysis.test_cautions import Beacon
+from tests.plants import Plant, steer
 from tests.report.conftest import played, scenario
 
 LOSS, NOISE = "experts.sage.channel.loss", "feedback.noise"
@@ -533,3 +534,46 @@ def test_without_matplotlib_the_extra_is_named(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(SparqError, match=r"pip install 'sparq-sim\[plots\]'"):
         draw(plain, "average-regret")
+
+
+# Where the best reward is not known
+
+
+@pytest.mark.parametrize("kind", ["mean-reward", "reward", "cost", "sweep", "heat-map", "spent"])
+def test_rewards_are_drawn_in_place_of_regret(steered: Results, kind: str) -> None:
+    data = gather(steered, replays=False).charts
+    assert kind in kinds(data)
+    figure = draw(data, kind, width=7)
+    labels = {axes.get_ylabel() for axes in figure.axes}
+    assert not any("regret" in label for label in labels)
+    if kind not in ("heat-map", "spent"):
+        assert figure.axes[0].get_ylim()[0] < -1  # The yield of the plant is negative.
+
+
+def test_kinds_of_regret_are_refused_with_a_remedy(steered: Results) -> None:
+    data = gather(steered, replays=False).charts
+    assert "average-regret" not in kinds(data)
+    with pytest.raises(SparqError, match="draw mean-reward or reward"):
+        draw(data, "average-regret")
+
+
+@pytest.mark.parametrize("kind", WITHOUT_BEST)
+def test_kinds_of_rewards_are_refused_where_the_best_is_known(
+    material: ChartData, kind: str
+) -> None:
+    with pytest.raises(SparqError, match="the best reward is known here"):
+        draw(material, kind)
+
+
+def test_regret_against_the_best_seen_is_drawn_on_request(steered: Results) -> None:
+    figure = draw(steered, "average-regret", best_seen=True)
+    assert figure.axes[0].get_ylabel() == "average regret against the best seen"
+    assert "cumulative-regret" in kinds(steered, best_seen=True)
+
+
+def test_without_any_reward_there_is_no_figure_of_it(tmp_path: Path) -> None:
+    silent = steer(tmp_path, environment=Plant(silent=2.0), replications=1)
+    assert kinds(silent)[0] == "spent"
+    for kind in ("mean-reward", "reward", "cost", "sweep"):
+        with pytest.raises(SparqError, match="no reward was observed"):
+            draw(silent, kind)

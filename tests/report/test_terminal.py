@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from sparq_sim import Estimate, Expert, Query, World
-from sparq_sim.analysis.cautions import cautions
-from sparq_sim.analysis.contrasts import Contrast
+from sparq_sim.analysis.cautions import NO_REGRET, cautions
+from sparq_sim.analysis.contrasts import Contrast, compare_without
 from sparq_sim.analysis.prices import BreakEven
 from sparq_sim.analysis.summary import Spread, summary
 from sparq_sim.optimizers.uniform import Uniform
@@ -19,6 +19,7 @@ from sparq_sim.report.terminal import (
     OPTIONAL,
     contrast_table,
     expert_in_words,
+    legend,
     meter_tables,
     summary_table,
 )
@@ -28,6 +29,7 @@ from sparq_sim.study.store import StoreError
 from sparq_sim.study.study import Study
 from sparq_sim.testing import Asker
 from tests.bookkeeping import run_metered
+from tests.plants import Plant, steer
 from tests.study.plays import scenario
 
 
@@ -231,3 +233,49 @@ def test_large_meters_are_written_in_full(tmp_path: Path) -> None:
 
 def test_a_study_without_meters_has_no_table_of_them(tmp_path: Path) -> None:
     assert shown_meters(finished(tmp_path, optimizers={"uniform": Uniform()}), 100) == []
+
+
+# Where the best reward is not known
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_table_of_rewards_says_that_the_best_is_not_known(steered: Results, width: int) -> None:
+    text = shown(steered, width)
+    assert "mean reward" in text
+    assert "unobserved" in text
+    assert "average regret" not in text
+    assert "exponent" not in text
+    assert "nan" not in text
+    assert " ".join(NO_REGRET.split()) in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= width
+
+
+def test_regret_against_the_best_seen_is_called_so(steered: Results) -> None:
+    rows = summary(steered, best_seen=True)
+    table = summary_table("A study", rows)
+    text = drawn(table, 120)
+    assert "regret against" in text
+    assert "the best seen" in text
+    assert "mean reward" in text
+    assert "regret against the best seen  highest reward" in legend(
+        table, replications=3, marked=False
+    )
+
+
+def test_an_expert_that_raises_the_reward_helps(steered: Results) -> None:
+    found = steered.finished()
+    without = [
+        replace(play, measures={**play.measures, "mean_reward": -5.0 - play.replication / 100})
+        for play in found
+    ]
+    (first, *_) = compare_without(found, without, "hint")
+    (told,) = expert_in_words("hint", [first])
+    assert "The expert 'hint' helps" in told
+    assert "with it, mean reward is" in told
+    assert "higher" in told
+
+
+def test_where_no_reward_was_observed_none_is_shown(tmp_path: Path) -> None:
+    text = shown(steer(tmp_path, environment=Plant(silent=2.0), replications=1), 80)
+    assert "none" in text
+    assert "nan" not in text

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 from math import nan
+from pathlib import Path
 
 import pytest
 
 from sparq_sim.analysis.pairs import Difference
 from sparq_sim.analysis.summary import Spread, Summary
 from sparq_sim.report.data import ReportData
+from sparq_sim.report.gather import gather
 from sparq_sim.report.words import Winner, _count, describe_scenario, format_number, headline
+from sparq_sim.study.results import Results
+from tests.plants import Plant, steer
 from tests.report.conftest import scenario as made
 
 
@@ -233,3 +237,28 @@ def test_one_is_singular_and_all_else_plural() -> None:
 
 def test_numbers_are_written_as_in_print() -> None:
     assert [format_number(n) for n in (-0.12345, 12.0, nan)] == ["\u22120.123", "12", "\u2013"]
+
+
+def test_of_rewards_the_highest_is_the_best(steered: Results) -> None:
+    told = gather(steered, replays=False)
+    assert "highest mean reward" in told.headline
+    for winner in told.winners:
+        assert winner.next is not None
+        assert winner.best.mean_reward.mean >= winner.next.mean_reward.mean
+        assert winner.difference is not None
+        assert winner.difference.gain.mean >= 0
+
+
+def test_regret_against_the_best_seen_is_named_in_the_headline(steered: Results) -> None:
+    told = gather(steered, replays=False, best_seen=True)
+    assert "lowest average regret against the best seen" in told.headline
+
+
+def test_what_is_steered_may_be_noisy(steered: Results) -> None:
+    observed = [each.text for each in gather(steered, replays=False).paragraphs]
+    assert any("may add noise of its own" in text for text in observed)
+
+
+def test_without_any_reward_nobody_is_best(tmp_path: Path) -> None:
+    silent = steer(tmp_path, environment=Plant(silent=2.0), replications=1)
+    assert "no reward was observed" in gather(silent, replays=False).headline

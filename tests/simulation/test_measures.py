@@ -16,15 +16,19 @@ from sparq_sim.simulation.channel.policy import Policy
 from sparq_sim.simulation.measures import (
     Tally,
     average_regret,
+    average_reward,
+    best_seen,
     count_by_expert,
     cumulative_regret,
     exponent,
     impossible_rounds,
     last_meters,
     regret,
+    regret_to_best_seen,
     spent,
     staleness,
     tally,
+    unobserved_rounds,
 )
 from sparq_sim.simulation.records import UNASKED, Fate
 from sparq_sim.simulation.trace import Trace
@@ -263,3 +267,38 @@ def test_the_last_meters_are_those_of_the_last_round() -> None:
     assert list(found) == ["net_left", "net_late"]
     assert found["net_left"] == 1.0
     assert math.isnan(found["net_late"])
+
+
+# Rewards
+
+
+def with_rewards(*rewards: float) -> Trace:
+    unknown = np.full(len(rewards), math.nan)
+    rounds = {**trace(rewards).rounds, "reward": np.array(rewards)}
+    return replace(trace(rewards), rounds={**rounds, "best": unknown, "regret": unknown})
+
+
+def test_means_of_rewards_are_over_those_observed() -> None:
+    seen = with_rewards(math.nan, 2.0, math.nan, 4.0)
+    assert np.array_equal(average_reward(seen), [math.nan, 2.0, 2.0, 3.0], equal_nan=True)
+    assert unobserved_rounds(seen) == 2
+
+
+def test_the_best_seen_is_the_highest_reward_of_the_whole_play() -> None:
+    seen = with_rewards(1.0, math.nan, 4.0)
+    assert best_seen(seen) == 4.0
+    assert np.array_equal(regret_to_best_seen(seen), [3.0, math.nan, 0.0], equal_nan=True)
+
+
+def test_without_an_observed_reward_there_is_no_best_seen() -> None:
+    nothing = with_rewards(math.nan, math.nan)
+    assert math.isnan(best_seen(nothing))
+    assert np.isnan(average_reward(nothing)).all()
+
+
+def test_a_trace_knows_the_best_where_it_has_one_and_where_it_has_no_rounds() -> None:
+    played = play(Asker(), Slope(), rules=Rules(rounds=2))
+    assert played.knows_best
+    nothing = {name: column[:0] for name, column in played.rounds.items()}
+    assert replace(played, rounds=nothing).knows_best
+    assert not with_rewards(1.0, 2.0).knows_best

@@ -226,10 +226,10 @@ def _check_criterion(data: ChartData, kind: str) -> None:
             "mean-reward or reward, or regret against the best seen: --against best-seen"
         )
     if kind == "mean-reward" and not criterion.more_is_better:
-        other = "the best reward is known here" if criterion.is_regret else "against the best seen"
-        raise SparqError(f"{other}: draw average-regret in place of mean-reward")
+        other = "the best reward is known here" if criterion.is_regret else "with best-seen"
+        raise SparqError(f"{other}, draw average-regret in place of mean-reward")
     if kind == "reward" and criterion.is_regret:
-        raise SparqError("the best reward is known here: draw average-regret in place of reward")
+        raise SparqError("the best reward is known here, draw average-regret in place of reward")
 
 
 def _find_network(

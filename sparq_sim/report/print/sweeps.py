@@ -165,7 +165,8 @@ def _paint_map(
                 axes.text(
                     column + 0.5,
                     row + 0.5,
-                    f"{number:.2g}",
+                    # Rewards need not begin at 0, and may differ little.
+                    f"{number:.2g}" if bright_is_low else f"{number:.3g}",
                     color=ink,
                     fontsize=6.5,
                     ha="center",
