@@ -60,6 +60,8 @@ INNER = (
     "sparq_sim.plugin.result_checks",
     "sparq_sim.plugin.sources",
     "sparq_sim.pytest_plugin",
+    "sparq_sim.remote.broker_link",
+    "sparq_sim.remote.serve.asking",
     "sparq_sim.report.data",
     "sparq_sim.report.environment.",
     "sparq_sim.report.gather",
