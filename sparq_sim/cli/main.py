@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 import sparq_sim
+from sparq_sim.cli.calibrate import calibrate
 from sparq_sim.cli.catalogue import list_installed, show
 from sparq_sim.cli.compare import compare
 from sparq_sim.cli.files import check, new, schema
@@ -47,6 +48,7 @@ app.command(rich_help_panel=_PLAYS)(reproduce)
 app.command(rich_help_panel=_PLAYS)(diff)
 app.command(rich_help_panel=_LIVE)(watch)
 app.command("serve-expert", rich_help_panel=_LIVE)(serve_expert)
+app.command(rich_help_panel=_LIVE)(calibrate)
 
 
 def _print_version(wanted: bool) -> None:

@@ -13,7 +13,7 @@ from sparq_sim.errors import SparqError
 if TYPE_CHECKING:
     from sparq_sim.study.store import StoredPlay
 
-__all__ = ["diff", "reproduce"]
+__all__ = ["diff", "read_stored", "reproduce"]
 
 PlayFile = Annotated[
     Path, typer.Argument(help="A stored play: a file in the rounds folder of a study.")
@@ -27,7 +27,7 @@ def reproduce(file: PlayFile, allow_import: AllowImport = False) -> None:
     """
     from sparq_sim.scenario.model import Scenario
 
-    stored = _read_play(file).provenance
+    stored = read_stored(file).provenance
     if "live" in stored.further:
         raise SparqError(
             f"{file}: it was played in real time, which never comes out twice the same; the "
@@ -51,13 +51,21 @@ def diff(a: PlayFile, b: PlayFile) -> None:
     """
     from sparq_sim.simulation.trace import first_difference
 
-    difference = first_difference(_read_play(a).trace, _read_play(b).trace)
+    difference = first_difference(read_stored(a).trace, read_stored(b).trace)
     typer.echo(difference or "identical")
     if difference:
         raise typer.Exit(1)
 
 
-def _read_play(file: Path) -> StoredPlay:
+def read_stored(file: Path) -> StoredPlay:
+    """Read a stored play.
+
+    Args:
+        file: A file in the folder `rounds` of a study.
+
+    Raises:
+        SparqError: It is no such file.
+    """
     from sparq_sim.study.store import FolderStore
     from sparq_sim.study.store.protocol import read_play
 
