@@ -6,7 +6,9 @@
   extends another: it must load, fit the schema that editors check by, and play. Or it is a part of
   a pyproject.toml: the plug-ins that it announces must be classes of the page, under names that
   are free, and scenarios of the page may use them.
+- A scenario with something real in it is not played.
 - A TOML block that opens with `toml refused` must be refused.
+- A block that opens with `json message` must be a message of the wire format.
 
 The reference must list every public name. The first failure of a page is told with its line, and
 the exit code is 1.
@@ -49,6 +51,7 @@ from reproduce import DOCS, ROOT, reference
 from sparq_sim import Scenario
 from sparq_sim.errors import SparqError
 from sparq_sim.plugin.registry import GROUPS, AnyKind, find_family, kind_of, load
+from sparq_sim.remote.wire import MESSAGES, decode, read_message, wire_schema
 from sparq_sim.scenario.schema import build_schema
 from sparq_sim.testing import WaitlessLoop
 
@@ -141,6 +144,8 @@ class Page:
                 self._see_refused(block)
             case "toml":
                 self._read(block)
+            case "json" if block.mark == "message":
+                self._read_message(block)
             case "output":
                 self._compare(block, printed)
             case _:
@@ -188,6 +193,17 @@ class Page:
         if printed.rstrip() != block.text.rstrip():
             raise WrongError(block.line, f"the block before printed\n{printed}")
 
+    # JSON
+
+    def _read_message(self, block: Block) -> None:
+        try:
+            message = decode(block.text.encode())
+            read_message(message, *MESSAGES)
+        except SparqError as error:
+            raise WrongError(block.line, f"it {error}") from error
+        for wrong in Draft202012Validator(wire_schema()).iter_errors(message):
+            raise WrongError(block.line, f"the schema refuses {wrong.json_path}: {wrong.message}")
+
     # TOML
 
     def _read(self, block: Block) -> None:
@@ -216,6 +232,10 @@ class Page:
         Scenario.load(file).settings()
         self._fit(block, tomllib.loads(file.read_text(encoding="utf-8")))
         _, setting = Scenario.load(file, overrides=["rounds=6"]).settings()[-1]
+        if setting.environment.is_real or any(
+            each.expert.is_real for each in setting.experts.values()
+        ):
+            return
         for optimizer in setting.optimizers:
             setting.play(optimizer)
 

@@ -17,6 +17,7 @@ from sparq_sim.fields import Amount, Positive
 from sparq_sim.plugin.model import Model
 
 __all__ = [
+    "MESSAGES",
     "SHOWN",
     "WIRE_VERSION",
     "AnswerMessage",
@@ -199,7 +200,7 @@ def _check_stds(values: tuple[float | None, ...], stds: float | tuple[float | No
             raise ValueError("a std is null where there is a value")
 
 
-_MESSAGES: tuple[type[Message], ...] = (
+MESSAGES: tuple[type[Message], ...] = (
     AskMessage,
     ApplyMessage,
     CollectMessage,
@@ -208,8 +209,9 @@ _MESSAGES: tuple[type[Message], ...] = (
     LaterMessage,
     ReadingMessage,
 )
+"""The classes of all messages."""
 _BY_TYPE: Mapping[str, type[Message]] = {
-    each.model_fields["type"].default: each for each in _MESSAGES
+    each.model_fields["type"].default: each for each in MESSAGES
 }
 
 M = TypeVar("M", bound=Message)
@@ -347,15 +349,15 @@ def _explain(error: ValidationError, model: type[Message]) -> str:
 def wire_schema() -> dict[str, Any]:
     """Return the JSON Schema of all messages: a message is one of the `$defs`, by its `type`."""
     keys, whole = models_json_schema(
-        [(each, "validation") for each in _MESSAGES], ref_template="#/$defs/{model}"
+        [(each, "validation") for each in MESSAGES], ref_template="#/$defs/{model}"
     )
     definitions = whole["$defs"]
-    for each in _MESSAGES:
+    for each in MESSAGES:
         definition = definitions[each.__name__]
         definition["required"] = sorted({*definition.get("required", ()), "type"})
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Messages between sparq-sim and real things, version 1",
-        "oneOf": [keys[each, "validation"] for each in _MESSAGES],
+        "oneOf": [keys[each, "validation"] for each in MESSAGES],
         "$defs": definitions,
     }

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from sparq_sim.cli.main import app
+from sparq_sim.remote.wire import wire_schema
 from tests.cli.invoking import ends_with, runner
 
 
@@ -43,6 +44,10 @@ def test_code_that_a_file_names_is_checked_and_shown_where_allowed(tmp_path: Pat
 
 def test_the_schema_is_json() -> None:
     assert "environment" in json.loads(runner.invoke(app, ["schema"]).output)["properties"]
+
+
+def test_the_schema_of_messages_is_json() -> None:
+    assert json.loads(runner.invoke(app, ["schema", "--wire"]).output) == wire_schema()
 
 
 def test_a_new_expert_is_made_installed_and_played_in_three_commands(tmp_path: Path) -> None:

@@ -56,8 +56,10 @@ def found(folder: Path, *blocks: tuple[str, str]) -> tuple[int, str | None]:
         [("toml", "[experts.sensor.channel]\ntransit = 2.0")],
         [("toml", "[sweep]\n'experts.sensor.channel.loss' = [0.0, 0.5]")],
         [("toml", '[environment]\nkind = "recorded"\nfiles = ["data/ad_viz_*.csv"]')],
+        [("toml", "[experts.lab]\nkind = 'http'\nurl = 'https://lab.example/'")],
         [("toml refused", WHOLE.replace("5", "-5"))],
         [("toml refused", "rounds = = 5")],
+        [("json message", '{"type": "later", "id": "a", "seconds": 5}')],
     ],
 )
 def test_a_scenario_or_a_part_of_one_that_plays_is_right(
@@ -76,6 +78,8 @@ def test_a_scenario_or_a_part_of_one_that_plays_is_right(
         ("toml", '[environment]\nkind = "recorded"\nfiles = ["else/*.csv"]', "no file matches"),
         ("toml", "rounds = = 5", "Invalid value"),
         ("toml refused", WHOLE, "is marked 'refused', and is not refused"),
+        ("json message", '{"type": "later", "id": "a"}', "it sent a later without seconds"),
+        ("json message", "later", "it sent no JSON"),
         ("toml refuted", WHOLE, "no block is marked 'refuted', only 'refused'"),
     ],
 )
