@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from math import inf
 
-from sparq_sim.errors import HookError, LiveOnlyError
+from sparq_sim.errors import HookError, JournalError, LiveOnlyError
 from sparq_sim.messages import Query
 from sparq_sim.plugin.expert import Answering, World
 from sparq_sim.simulation.channel.channel import Channel
@@ -78,7 +78,7 @@ class Service:
                     self._answer, drawn.subquery, world, deadline=deadline
                 )
             given = await clock.watch(answering, self._who)
-        except (LiveOnlyError, HookError):
+        except (LiveOnlyError, HookError, JournalError):
             raise
         except Exception as error:
             if isinstance(error, RuntimeError) and "no running event loop" in str(error):
