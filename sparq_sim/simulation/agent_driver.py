@@ -97,8 +97,8 @@ class AgentDriver:
         for thought in past.thoughts:
             rehearsal.take(thought)
             self._moves.check(thought.move, thought.now)
-        if past.bounds is not None:
-            self.restrict(past.bounds)
+        rehearsal.restrict(past.bounds)
+        self._moves.bounds = past.bounds
         known = {record for thought in past.thoughts for record in thought.heard}
         known |= past.superseded
         self._inbox = [

@@ -18,7 +18,7 @@ from numpy.random import Generator
 from sparq_sim.errors import LiveOnlyError, PluginError
 from sparq_sim.plugin.environment import Environment, Landscape
 from sparq_sim.plugin.frames import describe_error
-from sparq_sim.plugin.steered import Steered
+from sparq_sim.plugin.steered import SteeredEnvironment
 from sparq_sim.simulation.blas import one_thread
 from sparq_sim.simulation.randomness import Streams
 
@@ -123,7 +123,7 @@ class Resources:
         with one_thread(), note_failed_start(who):
             started = environment.start(rng)
             # What is only simulated is entered at once; what is real may have to connect.
-            may_await = isinstance(started, Steered)
+            may_await = isinstance(environment, SteeredEnvironment)
             landscape: Landscape = await self.enter(who, started, may_await=may_await)
         return landscape
 

@@ -45,7 +45,7 @@ class Rehearsal:
         Raises:
             RehearsalError: The agent now does something else.
         """
-        self._restrict(thought.bounds)
+        self.restrict(thought.bounds)
         for record in thought.heard:
             self._agent.tell(record.reply)
         move = self._agent.ask(thought.now)
@@ -57,8 +57,13 @@ class Rehearsal:
                 "the optimizer have changed, so this play cannot go on: start a new one"
             )
 
-    def _restrict(self, bounds: Box | None) -> None:
-        if bounds is not None and repr(bounds) != repr(self._bounds):
+    def restrict(self, bounds: Box | None) -> None:
+        """Have the agent play within some *bounds*, as often as it was told to.
+
+        Args:
+            bounds: One object for each time that they were changed; None where they never were.
+        """
+        if bounds is not None and bounds is not self._bounds:
             self._bounds = bounds
             if isinstance(self._agent, Restrictable):
                 self._agent.restrict(bounds)
