@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sparq_sim.simulation.play import refuse_real
 from sparq_sim.study.executors import (
     Batch,
     InProcess,
@@ -130,7 +131,10 @@ class Study:
             StoreError: The folder holds another scenario, or cannot be written.
             ExecutorError: Plays cannot be computed where they were sent.
             ScenarioError: Data that the scenario names cannot be played.
+            LiveOnlyError: Something real takes part; nothing is played.
         """
+        for recipe in self._plan.recipes.values():
+            refuse_real(recipe.scenario.prepare(recipe.optimizer))
         if self._scenario is not None:
             self._scenario.check_data()
         if isinstance(self.store, FolderStore):

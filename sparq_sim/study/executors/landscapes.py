@@ -14,6 +14,7 @@ from sparq_sim.arrays import Point
 from sparq_sim.errors import PluginError
 from sparq_sim.plugin.environment import Environment, Landscape
 from sparq_sim.plugin.hooks import LANDSCAPE_HOOKS
+from sparq_sim.plugin.steered import SteeredEnvironment
 from sparq_sim.simulation.lifetime import Resources, run_at_once
 from sparq_sim.simulation.randomness import Streams
 
@@ -98,14 +99,20 @@ class _Memory(threading.local):
 _memory = _Memory()
 
 
-def share_landscape(environment: Environment, seed: int, replication: int) -> Landscape:
+def share_landscape(environment: Environment, seed: int, replication: int) -> Landscape | None:
     """Return the landscape of an environment, seed and replication, started once in this thread.
 
     Args:
         environment: Equal ones have one landscape.
         seed: Of the scenario.
         replication: From 0.
+
+    Returns:
+        The landscape; None for a system that can only be tried, since what one play does to it
+        another would meet.
     """
+    if isinstance(environment, SteeredEnvironment):
+        return None
     known = _memory.landscapes
     for kept in known:
         same = (seed, replication) == (kept.seed, kept.replication)
