@@ -38,14 +38,11 @@ class LiveFolder:
         """Where the journal is, or will be."""
         return self.path / JOURNAL
 
-    def begin(self, header: Header) -> JournalWriter:
-        """Begin the journal of a new play.
-
-        Args:
-            header: Its first line.
+    def refuse_used(self) -> None:
+        """Refuse a folder that cannot take a new play.
 
         Raises:
-            SparqError: The folder has a journal, or plays of a study, or cannot be written.
+            SparqError: The folder has a journal, or plays of a study.
         """
         if self.journal.exists():
             raise SparqError(
@@ -56,6 +53,17 @@ class LiveFolder:
             raise SparqError(
                 f"{self.path} is the folder of a study; give another one to a live play, by --out"
             )
+
+    def begin(self, header: Header) -> JournalWriter:
+        """Begin the journal of a new play.
+
+        Args:
+            header: Its first line.
+
+        Raises:
+            SparqError: The folder has a journal, or plays of a study, or cannot be written.
+        """
+        self.refuse_used()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:

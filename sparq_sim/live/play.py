@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from sparq_sim.errors import ScenarioError, SparqError
+from sparq_sim.errors import JournalError, ScenarioError, SparqError
 from sparq_sim.journal.header import make_header
 from sparq_sim.journal.reader import Journal
 from sparq_sim.journal.writer import JournalWriter
@@ -24,6 +25,7 @@ from sparq_sim.simulation.clock.realtime import LiveClock
 from sparq_sim.simulation.engine import Engine
 from sparq_sim.simulation.garbage import collect_rarely
 from sparq_sim.simulation.lifetime import Resources
+from sparq_sim.simulation.past import Past
 from sparq_sim.simulation.play import Played
 from sparq_sim.simulation.randomness import Streams
 from sparq_sim.simulation.records import Record, Turn
@@ -39,6 +41,8 @@ SAFE_TRIES = 3
 """How often it is tried to reach a safe state."""
 SAFE_WAIT = 1.0
 """Seconds between two tries."""
+STOPPED, FAILED = "interrupted", "failed: "
+"""How a journal says that a play was cancelled, and how what it says of a failure begins."""
 
 
 class UnsafeError(SparqError):
@@ -88,7 +92,9 @@ async def live(
         raise SparqError(f"a speed must be a number above 0, not {speed!r}")
     home = LiveFolder(folder)
     before = home.read() if resume else None
-    if before is not None:
+    if before is None:
+        home.refuse_used()  # Before anything real is touched.
+    else:
         _check_same(before, scenario, name)
         replication = before.header.replication
     played = replace(scenario.prepare(name, replication), live=True)
@@ -138,10 +144,11 @@ def _choose_optimizer(scenario: Scenario, name: str | None) -> str:
 def _check_same(journal: Journal, scenario: Scenario, optimizer: str) -> None:
     """Refuse to go on with another play than that of the journal, or with one that is over."""
     past, header = journal.past(), journal.header
-    if past.ended in AS_PLANNED or past.ended == "budget":
+    if past.ended is not None and past.ended != STOPPED and not past.ended.startswith(FAILED):
+        told = " as planned" if past.ended in AS_PLANNED else ""
         raise SparqError(
-            f"{journal.path}: the play ended as planned ({past.ended}), so there is nothing to go "
-            "on with; give another folder by --out to play anew"
+            f"{journal.path}: the play ended{told} ({past.ended}), so there is nothing to go on "
+            "with; give another folder by --out to play anew"
         )
     if header.seconds is None:
         raise SparqError(f"{journal.path} is of a play in virtual time; it cannot go on live")
@@ -178,6 +185,7 @@ class _Session:
         self._journal = journal
         self._landscape = landscape
         self._watch = watch
+        self._past = Past()
         self._engine: Engine
         journal.listener = watch
 
@@ -193,9 +201,11 @@ class _Session:
         pauser = None
         if condition is not None:
             pauser = Pauser(condition, clock, domain, self._journal, self._tell)
+        if before is not None:
+            self._past = before.past()
         supervision = Supervision(
             journal=self._journal,
-            past=None if before is None else before.past(),
+            past=None if before is None else self._past,
             before_round=None if pauser is None else pauser.before_round,
             play_id=self._journal.play_id,
         )
@@ -211,24 +221,24 @@ class _Session:
             moment = "end"
         except asyncio.CancelledError:
             moment = "interrupt"
-            self._finish("interrupted")
+            self._finish(STOPPED)
             raise
         except Exception as error:
-            self._finish(f"failed: {describe_error(error)}"[:200])
+            self._finish(f"{FAILED}{describe_error(error)}"[:200])
             raise
         finally:
-            await self._make_safe(moment)
+            await _shield(self._make_safe(moment))
         return replace(self.trace, played=self._played)
 
     async def _start(self, resources: Resources, before: Journal | None) -> None:
+        past = self._past
         if before is not None:
-            past = before.past()
             told = f"resumed after round {past.turns[-1].round if past.turns else 0}"
             self._journal.event("resumed", told, at=past.now, cut_bytes=before.cut_bytes)
             self._tell(told)
         with one_thread():
             await self._engine.start(resources)
-        if before is None:
+        if not past.thoughts:  # Nothing was applied yet.
             await self._make_safe("start")
 
     def _finish(self, ended: str) -> None:
@@ -236,7 +246,7 @@ class _Session:
         if self._clock.has_begun:
             self.trace = self._engine.finish(ended, interrupted=True)
         else:
-            self._journal.end(ended, at=self._clock.now, spent=0.0)
+            self._journal.end(ended, at=self._clock.now, spent=self._past.spent)
         self._tell(ended)
 
     async def _make_safe(self, moment: SafeMoment) -> None:
@@ -245,14 +255,13 @@ class _Session:
         if not isinstance(system, Steered) or (action := system.safe_action(moment)) == "hold":
             return
         at = self._clock.now
-        self._journal.event("safe", f"{moment}: {action}", at=at, moment=moment)
-        self._journal.sync()
+        self._write("safe", f"{moment}: {action}", at=at, moment=moment)
         for attempt in range(1, SAFE_TRIES + 1):
             try:
                 await system.make_safe(moment)
             except Exception as error:
                 told = f"the safe state ({action}) was not reached: {describe_error(error)}"
-                self._journal.event("unsafe", told, at=at, attempt=attempt)
+                self._write("unsafe", told, at=at, attempt=attempt)
                 self._tell(told)
                 if attempt == SAFE_TRIES:
                     raise UnsafeError(
@@ -263,6 +272,29 @@ class _Session:
                 self._tell(f"safe state ({moment}): {action}")
                 return
 
+    def _write(self, what: str, text: str, *, at: float, **numbers: object) -> None:
+        """Write down what is done for safety; it is also done where that cannot be written."""
+        try:
+            self._journal.event(what, text, at=at, **numbers)
+            self._journal.sync()
+        except JournalError as error:
+            self._tell(str(error))
+
     def _tell(self, text: str) -> None:
         if self._watch is not None:
-            self._watch(text)
+            with suppress(Exception):  # A terminal that was closed must not keep from safety.
+                self._watch(text)
+
+
+async def _shield(work: Coroutine[Any, Any, None]) -> None:
+    """Do some work to its end; a cancellation meanwhile is heeded afterwards."""
+    task = asyncio.ensure_future(work)
+    stopped: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            stopped = error
+    task.result()
+    if stopped is not None:
+        raise stopped
