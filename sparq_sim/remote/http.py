@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
@@ -103,18 +103,19 @@ class HttpAddress(Address):
         secrets = {name: read_secret(variable) for name, variable in self.headers_env.items()}
         if self.token_env:
             secrets["Authorization"] = f"Bearer {read_secret(self.token_env)}"
-        client = httpx.AsyncClient(
+        tls, one = self._make_tls(), httpx.Limits(max_connections=1)
+        # Transports, as a client adds cookies, redirects and passwords of .netrc. One for each
+        # connection, as the time that a pool takes for a request grows with its connections.
+        peer = _HttpPeer(
+            self,
+            lambda: httpx.AsyncHTTPTransport(verify=tls, limits=one, trust_env=False),
             headers=self.headers | secrets | _HEADERS,
-            verify=self._make_tls(),
-            limits=httpx.Limits(
-                max_connections=_MOST_CONNECTIONS, max_keepalive_connections=_MOST_CONNECTIONS
-            ),
-            timeout=None,  # The whole exchange has one, which a slow drip cannot prolong.
-            follow_redirects=False,
-            trust_env=False,
+            secrets=[each.removeprefix("Bearer ") for each in secrets.values()],
         )
-        async with client:
-            yield _HttpPeer(self, client, [s.removeprefix("Bearer ") for s in secrets.values()])
+        try:
+            yield peer
+        finally:
+            await peer.close()
 
     def _make_tls(self) -> ssl.SSLContext | bool:
         if not self.url.startswith("https:"):
@@ -153,10 +154,41 @@ def _import_httpx() -> Any:
 
 class _HttpPeer:
     def __init__(
-        self, address: HttpAddress, client: httpx.AsyncClient, secrets: Sequence[str]
+        self,
+        address: HttpAddress,
+        connect: Callable[[], httpx.AsyncHTTPTransport],
+        *,
+        headers: Mapping[str, str],
+        secrets: Sequence[str],
     ) -> None:
-        self._address, self._client, self._secrets = address, client, secrets
+        import httpx
+
+        self._address, self._connect, self._secrets = address, connect, secrets
+        self._url = httpx.URL(address.url)
+        self._headers = [*headers.items()]
+        self._free: list[httpx.AsyncHTTPTransport] = []
+        self._made: list[httpx.AsyncHTTPTransport] = []
+        self._slots = asyncio.Semaphore(_MOST_CONNECTIONS)
         self.dropped: Counter[str] = Counter()  # A reply that nobody awaits is not even read.
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for each in self._made:
+            await each.aclose()
+
+    @asynccontextmanager
+    async def _transport(self) -> AsyncIterator[httpx.AsyncHTTPTransport]:
+        """Lend a transport that nobody else uses."""
+        async with self._slots:
+            if not self._free:
+                made = self._connect()
+                self._made.append(made)
+                self._free.append(made)
+            transport = self._free.pop()
+            try:
+                yield transport
+            finally:
+                self._free.append(transport)
 
     async def exchange(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
         key = str(message["id"])
@@ -181,19 +213,15 @@ class _HttpPeer:
         import httpx
 
         address = self._address
+        headers = [*self._headers, ("Idempotency-Key", key)]
+        request = httpx.Request("POST", self._url, headers=headers, content=encode(message))
         try:
-            async with (
-                asyncio.timeout(address.timeout),
-                self._client.stream(
-                    "POST",
-                    address.url,
-                    content=encode(message),
-                    headers={"Idempotency-Key": key},
-                ) as response,
-            ):
-                if response.status_code // 100 == 2:
-                    return await self._read(response)
-                raise PeerError(await self._describe(response))
+            async with asyncio.timeout(address.timeout), self._transport() as transport:
+                response = await transport.handle_async_request(request)
+                async with aclosing(response):
+                    if response.status_code // 100 == 2:
+                        return await self._read(response)
+                    raise PeerError(await self._describe(response))
         except TimeoutError:
             raise PeerError(f"did not reply within {address.timeout:g} s") from None
         except httpx.ConnectError as error:
