@@ -308,7 +308,7 @@ def _plugins(provenances: Sequence[Provenance]) -> list[str]:
 
 def _commands(study: Results, found: Sequence[StoredSummary], *, best_seen: bool) -> list[str]:
     """Return how this report, and a play of each optimizer, are made again."""
-    # What was steered is not there to be played again.
+    # What was steered may not be there to be played again.
     firsts = {play.optimizer: play.key for play in reversed(found) if play.knows_best}
     against = ["--against", "best-seen"] * best_seen
     files = [study.folder / "rounds" / f"{key}.parquet" for key in firsts.values()]
