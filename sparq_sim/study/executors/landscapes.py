@@ -14,7 +14,7 @@ from sparq_sim.arrays import Point
 from sparq_sim.errors import PluginError
 from sparq_sim.plugin.environment import Environment, Landscape
 from sparq_sim.plugin.hooks import LANDSCAPE_HOOKS
-from sparq_sim.plugin.steered import Steered, SteeredEnvironment
+from sparq_sim.plugin.steered import SteeredEnvironment
 from sparq_sim.simulation.lifetime import Resources, run_at_once
 from sparq_sim.simulation.randomness import Streams
 
@@ -122,9 +122,6 @@ def share_landscape(environment: Environment, seed: int, replication: int) -> La
         known.popleft().close()
     resources = Resources()
     started = run_at_once(resources.start_landscape(environment, Streams(seed, replication)))
-    if isinstance(started, Steered):
-        run_at_once(resources.close())
-        return None
     # What is no landscape is for the play to refuse, by name.
     shared = SharedLandscape(started) if isinstance(started, Landscape) else started
     known.append(_Kept(environment, seed, replication, shared, resources))

@@ -3,21 +3,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from numpy.random import Generator
 
 from sparq_sim.arrays import Point
-from sparq_sim.plugin.environment import Environment, Landscape
 from sparq_sim.study.executors import landscapes
 from sparq_sim.study.executors.landscapes import SharedLandscape, share_landscape
 from tests.gappy import GappyLandscape
 from tests.plants import Plant, plan, steer
-
-
-class Disguised(Environment):
-    """A plant that is no steered environment by name."""
-
-    def start(self, rng: Generator) -> Landscape:
-        return Plant().start(rng)
 
 
 def test_a_shared_landscape_has_all_that_the_landscape_has() -> None:
@@ -45,7 +36,6 @@ def test_of_too_many_times_the_first_are_forgotten(monkeypatch: pytest.MonkeyPat
 
 def test_what_is_steered_is_shared_by_no_plays(tmp_path: Path) -> None:
     assert share_landscape(Plant(), 0, 0) is None
-    assert share_landscape(Disguised(), 0, 0) is None
     study = steer(tmp_path, replications=1)
     for play in study.plays():
         assert study.read(play).trace.digest() == plan().play(play.optimizer, 0).digest()
