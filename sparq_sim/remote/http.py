@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from pydantic import Field, model_validator
 
@@ -73,6 +73,8 @@ class HttpAddress(Address):
                 "url must not hold a user or password, which would be shown; put a token into an "
                 "environment variable, and its name into token_env"
             )
+        if not self.url.isprintable() or " " in self.url:
+            raise ValueError(f"url {self.url!r} must have no spaces and no control characters")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"url {self.url!r} must begin with http:// or https://, and a host")
         is_open = parts.scheme == "http" and not is_loopback(parts.hostname)
@@ -100,9 +102,9 @@ class HttpAddress(Address):
     @asynccontextmanager
     async def _opened(self) -> AsyncIterator[Peer]:
         httpx = _import_httpx()
-        secrets = {name: read_secret(variable) for name, variable in self.headers_env.items()}
+        secrets = {name: _read_header(variable) for name, variable in self.headers_env.items()}
         if self.token_env:
-            secrets["Authorization"] = f"Bearer {read_secret(self.token_env)}"
+            secrets["Authorization"] = f"Bearer {_read_header(self.token_env)}"
         tls, one = self._make_tls(), httpx.Limits(max_connections=1)
         # Transports, as a client adds cookies, redirects and passwords of .netrc. One for each
         # connection, as the time that a pool takes for a request grows with its connections.
@@ -140,6 +142,17 @@ _HEADERS = {
     "Accept-Encoding": "identity",  # A small compressed body could become a huge one.
     "User-Agent": "sparq-sim",
 }
+
+
+def _read_header(variable: str) -> str:
+    """Return a secret that can be the value of a header."""
+    secret = read_secret(variable)
+    if not secret.isascii():
+        raise SparqError(
+            f"the environment variable {variable} holds letters that a header cannot have; "
+            "it must be ASCII"
+        )
+    return secret
 
 
 def _import_httpx() -> Any:
@@ -213,7 +226,8 @@ class _HttpPeer:
         import httpx
 
         address = self._address
-        headers = [*self._headers, ("Idempotency-Key", key)]
+        # A source may have any name, and a header only ASCII.
+        headers = [*self._headers, ("Idempotency-Key", quote(key))]
         request = httpx.Request("POST", self._url, headers=headers, content=encode(message))
         try:
             async with asyncio.timeout(address.timeout), self._transport() as transport:

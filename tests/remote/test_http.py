@@ -89,6 +89,14 @@ async def test_an_answer_that_is_not_ready_is_collected_later() -> None:
     assert seen == [ASK, collect, collect]
 
 
+async def test_a_source_may_have_any_name() -> None:
+    key = "play/Messgerät 7/1/0"
+    async with serve(reply(web.answer)) as served:
+        async with HttpAddress(url=served.url).open() as peer:
+            assert (await peer.exchange(ASK | {"id": key}))["id"] == key
+        assert served.requests[0].headers["idempotency-key"] == "play/Messger%C3%A4t%207/1/0"
+
+
 # Misbehaviours
 
 
@@ -244,6 +252,14 @@ async def test_a_token_that_is_not_set_is_an_error_when_the_door_opens(
             raise AssertionError("it opened")
 
 
+async def test_a_token_that_no_header_can_have_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAB_TOKEN", "schlüssel")
+    with pytest.raises(SparqError, match="LAB_TOKEN holds letters that a header cannot") as caught:
+        async with HttpAddress(url="https://lab.example/", token_env="LAB_TOKEN").open():
+            raise AssertionError("it opened")
+    assert "schl" not in str(caught.value)
+
+
 async def test_a_certificate_that_nobody_vouches_for_is_refused_unless_it_is_given(
     tmp_path: Path,
 ) -> None:
@@ -261,6 +277,7 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused_unless_it_is_giv
     [
         ({"url": "https://me:pw@lab.example/"}, "must not hold a user or password"),
         ({"url": "ftp://lab.example/"}, "must begin with http:// or https://"),
+        ({"url": "https://lab.example/a b"}, "must have no spaces"),
         ({"url": "lab.example"}, "must begin with http:// or https://"),
         ({"url": "http://lab.example:99999/"}, "is none: Port out of range"),
         ({"url": "http://lab.example/", "token_env": "T"}, "would send secrets unencrypted"),
