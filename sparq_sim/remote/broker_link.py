@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -163,6 +164,8 @@ class BrokerLink:
             "timeout": _ANSWERS_WITHIN,
             "max_inflight_messages": 1000,
             "logger": _quiet,
+            # A small message must not wait until the one before is confirmed.
+            "socket_options": [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)],
             "protocol": aiomqtt.ProtocolVersion.V5
             if address.version == "5"
             else aiomqtt.ProtocolVersion.V311,

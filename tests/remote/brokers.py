@@ -30,6 +30,7 @@ plugins:
 """
 _MOSQUITTO = """\
 user root
+set_tcp_nodelay true
 listener {port} 127.0.0.1
 allow_anonymous {anonymous}
 """
