@@ -30,8 +30,10 @@ class Browser:
         self.driver = driver
         driver.set_script_timeout(PATIENCE)
 
-    def open(self, page: Path, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
-        """Open a file in a window of that size, under a light or a dark system."""
+    def open(
+        self, page: Path | str, *, width: int = 1280, height: int = 900, dark: bool = False
+    ) -> None:
+        """Open a file, or an address, in a window of that size, under a light or a dark system."""
         self.command(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -42,7 +44,7 @@ class Browser:
         theme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.command("Emulation.setEmulatedMedia", features=[theme])
         self.complaints(), self.fetched()  # What an earlier page has left.
-        self.driver.get(page.absolute().as_uri())
+        self.driver.get(page if isinstance(page, str) else page.absolute().as_uri())
 
     def command(self, name: str, **arguments: Any) -> dict[str, Any]:
         """Send a command of the DevTools protocol."""

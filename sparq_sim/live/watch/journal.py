@@ -20,6 +20,7 @@ from sparq_sim.report.html.charts import series_charts
 from sparq_sim.report.html.embed import embed
 from sparq_sim.report.html.figure import Chart
 from sparq_sim.report.html.page import describe_charts
+from sparq_sim.simulation.records import Fate
 from sparq_sim.simulation.trace import AS_PLANNED
 
 __all__ = ["WatchedJournal"]
@@ -134,7 +135,10 @@ class WatchedJournal:
             "in_flight": len(past.open),
             "points_in_flight": sum(len(ask.rows) for ask in past.open),
             "answers": state.answers(),
-            "fates": dict(state.fates),
+            "answered": state.fates[Fate.ANSWERED],
+            "other_fates": {
+                fate: count for fate, count in state.fates.items() if fate != Fate.ANSWERED
+            },
             "events": list(reversed(state.events)),
             "end": state.end,
             "unit": state.unit,

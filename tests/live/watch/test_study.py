@@ -50,7 +50,7 @@ def test_plays_are_counted_while_a_study_runs(tmp_path: Path) -> None:
 
         Study(small(replications=4), tmp_path).run(InProcess(), watch=look)
         _, last = ask(server)
-    assert seen == ["Running"] * 4 + ["Finished"]
+    assert seen == ["Not begun", "Running", "Running", "Running", "Finished"]
     assert "calm" in last
     assert 'id="average-regret"' in last
 
