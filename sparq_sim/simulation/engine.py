@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine"]
 
-LATE = 0.01
+LATE = 0.05
 """A round that begins later than this share of its period is noted to be late."""
 MOST_ASKS = 10_000
 """An agent that is asked more often than this in one round will never play."""
