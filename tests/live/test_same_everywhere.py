@@ -6,7 +6,7 @@ import asyncio
 import sys
 from math import floor
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -20,14 +20,14 @@ from sparq_sim.optimizers.shared.acquisition import Acquisition
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.plugin.briefing import Briefing
 from sparq_sim.plugin.environment import Landscape
-from sparq_sim.plugin.optimizer import Agent
 from sparq_sim.remote.serve.hosting import HostedExpert
 from sparq_sim.remote.serve.http import serve_http
 from sparq_sim.remote.serve.mqtt import serve_mqtt
+from sparq_sim.remote.source import RemoteSource
 from sparq_sim.simulation.play import play_live
 from sparq_sim.simulation.trace import Trace
 from sparq_sim.testing import WaitlessLoop
-from tests.conftest import wait_until
+from tests.conftest import PATIENCE
 from tests.remote.brokers import Broker, any_broker, broker
 from tests.remote.children import compile_lab
 
@@ -80,9 +80,9 @@ def simulated() -> Trace:
     return play(OPTIMIZER, Stepping(), RULES, experts={"lab": (Lab(), ROAD)})
 
 
-async def played_live(expert: Expert, optimizer: SparQGPUCB = OPTIMIZER) -> Trace:
+async def played_live(expert: Expert) -> Trace:
     return await play_live(
-        optimizer, Stepping(), RULES, experts={"lab": (expert, ROAD)}, seconds=SECONDS
+        OPTIMIZER, Stepping(), RULES, experts={"lab": (expert, ROAD)}, seconds=SECONDS
     )
 
 
@@ -143,21 +143,27 @@ asyncio.run(main())
 """
 
 
-class Patient(SparQGPUCB):
+class Patient(Program):
     """Begins when the child is ready, which imports for longer than a round lasts."""
 
-    ready: str
+    def start(self, briefing: Briefing) -> PatientSource:
+        return PatientSource(self, briefing.domain.names)
 
-    def start(self, briefing: Briefing, rng: np.random.Generator) -> Agent:
-        wait_until(Path(self.ready).exists)
-        return super().start(briefing, rng)
+
+class PatientSource(RemoteSource):
+    async def __aenter__(self) -> Self:
+        await super().__aenter__()
+        assert isinstance(self._address, Patient)
+        ready = Path(self._address.command[-1])
+        async with asyncio.timeout(PATIENCE):
+            while not ready.exists():
+                await asyncio.sleep(0.02)
+        return self
 
 
 def test_as_a_program_in_python(tmp_path: Path) -> None:
-    ready = str(tmp_path / "ready")
-    program = Program(command=(sys.executable, "-c", SERVING, ready), folder=HOME)
-    fields = {name: getattr(OPTIMIZER, name) for name in OPTIMIZER.model_fields_set}
-    assert_same(asyncio.run(played_live(program, Patient(**fields, ready=ready))))
+    command = (sys.executable, "-c", SERVING, str(tmp_path / "ready"))
+    assert_same(asyncio.run(played_live(Patient(command=command, folder=HOME))))
 
 
 def test_behind_a_broker(broker: Broker) -> None:
