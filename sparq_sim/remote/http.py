@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote, urlsplit
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from sparq_sim.errors import PeerError, SparqError
 from sparq_sim.remote.peer import Address, Peer, check_reply
-from sparq_sim.remote.secrets import is_loopback, read_secret, redact, redact_message
+from sparq_sim.remote.secrets import HIDDEN, is_loopback, read_secret, redact, redact_message
 from sparq_sim.remote.wire import (
     SHOWN,
     CollectMessage,
@@ -61,23 +62,17 @@ class HttpAddress(Address):
     insecure: bool = False
     """Whether secrets may be sent over `http://` to other machines, where others can read them."""
 
+    @field_validator("url", mode="before")
+    @classmethod
+    def _is_a_url(cls, given: Any) -> Any:
+        if isinstance(given, str):
+            _check_url(given)
+        return given
+
     @model_validator(mode="after")
-    def _has_a_safe_url(self) -> Self:
-        try:
-            parts = urlsplit(self.url)
-            parts.port  # noqa: B018 - reading it checks it
-        except ValueError as error:
-            raise ValueError(f"url {self.url!r} is none: {error}") from None
-        if parts.username is not None or parts.password is not None:
-            raise ValueError(
-                "url must not hold a user or password, which would be shown; put a token into an "
-                "environment variable, and its name into token_env"
-            )
-        if not self.url.isprintable() or " " in self.url:
-            raise ValueError(f"url {self.url!r} must have no spaces and no control characters")
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"url {self.url!r} must begin with http:// or https://, and a host")
-        is_open = parts.scheme == "http" and not is_loopback(parts.hostname)
+    def _keeps_secrets(self) -> Self:
+        parts = urlsplit(self.url)
+        is_open = parts.scheme == "http" and not is_loopback(parts.hostname or "")
         if is_open and (self.token_env or self.headers_env) and not self.insecure:
             raise ValueError(
                 f"url {self.url!r} would send secrets unencrypted to another machine; use "
@@ -135,6 +130,26 @@ class HttpAddress(Address):
                 "files, and a key without a passphrase"
             ) from None
         return tls
+
+
+def _check_url(url: str) -> None:
+    """Raise an error unless *url* is one; what might be a password is not shown."""
+    if "@" in url.partition("?")[0].partition("#")[0]:
+        reason = (
+            "must not hold a user or password, which would be shown; put a token into an "
+            "environment variable, and its name into token_env"
+        )
+        error = PydanticCustomError("secret", "{reason}", {"reason": reason})
+        raise ValidationError.from_exception_data("url", [{"type": error, "input": HIDDEN}])
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018 - reading it checks it
+    except ValueError as error:
+        raise ValueError(f"is no URL: {error}") from None
+    if not url.isprintable() or " " in url:
+        raise ValueError("must have no spaces and no control characters")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("must begin with http:// or https://, and a host")
 
 
 _HEADERS = {

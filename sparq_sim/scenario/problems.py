@@ -114,7 +114,9 @@ class Problems:
         given: Any = self._values
         for key in keys:
             given = get_entry(given, key)
-        value = () if given is ABSENT or not keys else (format_value(given),)
+        # A field that refuses a secret in it says so by the type of its error.
+        is_shown = given is not ABSENT and bool(keys) and detail["type"] != "secret"
+        value = (format_value(given),) if is_shown else ()
         return ": ".join((join_path(keys) or self._whole, *value, self._explain(detail, keys)))
 
     def _explain(self, detail: ErrorDetails, keys: Keys) -> str:

@@ -62,3 +62,10 @@ def test_an_error_names_the_line_and_the_field(tmp_path: Path) -> None:
     wrong = SCENARIO.replace("https://lab", "http://lab")
     with pytest.raises(ScenarioError, match=r"live\.toml:\d+: experts\.lab.*would send secrets un"):
         load(tmp_path, wrong)
+
+
+def test_a_password_in_a_url_is_refused_and_not_shown(tmp_path: Path) -> None:
+    wrong = SCENARIO.replace("https://lab", "https://me:pw@lab")
+    with pytest.raises(ScenarioError, match=r"experts\.lab\.url.*must not hold a user") as caught:
+        load(tmp_path, wrong)
+    assert "pw" not in str(caught.value)

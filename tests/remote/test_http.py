@@ -279,7 +279,7 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused_unless_it_is_giv
         ({"url": "ftp://lab.example/"}, "must begin with http:// or https://"),
         ({"url": "https://lab.example/a b"}, "must have no spaces"),
         ({"url": "lab.example"}, "must begin with http:// or https://"),
-        ({"url": "http://lab.example:99999/"}, "is none: Port out of range"),
+        ({"url": "http://lab.example:99999/"}, "is no URL: Port out of range"),
         ({"url": "http://lab.example/", "token_env": "T"}, "would send secrets unencrypted"),
         ({"url": "http://lab.example/", "headers_env": {"K": "T"}}, "would send secrets"),
         ({"url": "https://lab.example/", "headers": {"X": "a\nb"}}, "must be one line"),
@@ -292,7 +292,7 @@ async def test_a_wrong_address_is_refused_when_it_is_written(
 ) -> None:
     with pytest.raises(ValidationError, match=told) as caught:
         HttpAddress(**fields)
-    assert ":pw@" not in caught.value.errors(include_input=False)[0]["msg"]
+    assert ":pw@" not in str(caught.value) + repr(caught.value.errors())
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.2", "[::1]"])
