@@ -76,7 +76,7 @@ def _table(study: Results, what: str, *, best_seen: bool) -> pa.Table:
 
 
 def _rounds(study: Results, *, best_seen: bool) -> pa.Table:
-    """Return the rounds of all plays; what is not known of rewards and regrets is null."""
+    """Return the rounds of all plays; where the best is not known, nulls stand for NaN."""
     import pyarrow as pa
     from pyarrow import compute
 
@@ -85,12 +85,13 @@ def _rounds(study: Results, *, best_seen: bool) -> pa.Table:
     table = study.table("rounds")
     if criterion.is_regret:
         return table
-    for name in ("reward", "best", "regret"):
+    for place, name in enumerate(table.column_names):
         column = table[name]
-        known = compute.if_else(compute.is_nan(column), pa.scalar(None, column.type), column)
-        table = table.set_column(table.schema.get_field_index(name), name, known)
-        if known.null_count == len(known):
-            table = table.drop_columns([name])
+        if pa.types.is_floating(column.type):
+            known = compute.if_else(compute.is_nan(column), pa.scalar(None, column.type), column)
+            table = table.set_column(place, name, known)
+    unknown = [name for name in ("best", "regret") if table[name].null_count == len(table)]
+    table = table.drop_columns(unknown)
     if not best_seen:
         return table
     # The rounds of each play follow each other, in the order of the plays.
