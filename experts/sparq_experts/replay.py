@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from json import dumps
 from math import isfinite, nan
 from pathlib import Path
+from typing import Self
 
 import numpy as np
-from pydantic import FiniteFloat
+from pydantic import FiniteFloat, model_validator
 
 from sparq_sim.arrays import Points, Values
+from sparq_sim.domain import Domain
 from sparq_sim.errors import SparqError, Unavailable
 from sparq_sim.fields import Amount
+from sparq_sim.journal.cassette import SUFFIX, Cassette, read_cassette
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.plugin.contract import Answering, Briefing, Expert, World
 from sparq_sim.simulation.records import Fate
@@ -24,7 +27,7 @@ __all__ = ["Replay"]
 
 
 class Replay(Expert):
-    """Answers from a recorded table, or from the replies of an earlier study.
+    """Answers from a recorded table, from the replies of an earlier study, or from a journal.
 
     The table has the columns `time` and `value`, a column for each coordinate by its name, and
     may have `std`. A table of replies, which has a column `fate`, is dated by `measured_at`; only
@@ -32,12 +35,23 @@ class Replay(Expert):
     latest value at the nearest place within *reach* that has a value by now, with its date; if
     there is none, the point fails. A query has one date, that of its oldest value; over a channel
     with `split` each point has its own date.
+
+    A journal (.jsonl) of a live or simulated play is a cassette of one *source* in it. The answer
+    for a point is the one that the question about the same point had whose asking moment is
+    nearest; it comes as long after the question as then, and is dated as long after. What failed
+    fails again, what was lost is lost, and readings that nobody asked for are sent again. What was
+    not asked within *reach* fails as "not in the journal". Of the channel only costs and splitting
+    apply, because all else was recorded.
     """
 
     file: Path
-    """A .csv or .parquet file, or the folder of a study that recorded its replies. A relative path
-    starts from the working directory or, in a scenario file, from the folder of that file; `~` is
-    the home directory."""
+    """A .csv or .parquet file, the folder of a study that recorded its replies, or a .jsonl file,
+    which is a journal. A relative path starts from the working directory or, in a scenario file,
+    from the folder of that file; `~` is the home directory."""
+    source: str = ""
+    """Of a journal: whose answers, by the name there; by default those of its only expert."""
+    latency: bool = True
+    """Of a journal: whether answers come as late as then, and not at once."""
     where: tuple[tuple[str, str | int | float], ...] = ()
     """Which rows of the table count: pairs of a column and the value that a row must have there,
     such as `[["source", "lab"]]`."""
@@ -46,6 +60,20 @@ class Replay(Expert):
     same point."""
     begins_at: FiniteFloat = 0.0
     """The time of the table at which the play begins, in clock units; earlier rows are left out."""
+
+    @model_validator(mode="after")
+    def _fits_its_file(self) -> Self:
+        if self.is_recording() and self.where:
+            raise ValueError("where chooses rows of a table; of a journal, choose a source")
+        if not self.is_recording() and (self.source or not self.latency):
+            raise ValueError(
+                f"source and latency are for a journal ({SUFFIX}); of a table, choose rows: "
+                'where = [["source", "lab"]]'
+            )
+        return self
+
+    def is_recording(self) -> bool:
+        return self.file.suffix == SUFFIX
 
     def check_play(self, until: float) -> None:
         """Check that the table can be read and begins before the play ends.
@@ -56,6 +84,9 @@ class Replay(Expert):
         Raises:
             SparqError: The table is missing, cannot be read, or begins later.
         """
+        if self.is_recording():
+            self._read_journal(None)
+            return
         table, times = self._read()
         first = times[times >= 0].min()
         if first > until:
@@ -66,10 +97,23 @@ class Replay(Expert):
         table.values_and_stds()
 
     def start(self, briefing: Briefing) -> Answering:
+        if self.is_recording():
+            return self._read_journal(briefing.domain)
         table, times = self._read()
         points = np.stack([table.numbers(name) for name in briefing.domain.names], axis=1)
         columns = (points, times, *table.values_and_stds())
         return _ReplayAtWork(self.reach, *(column[times >= 0] for column in columns))
+
+    def _read_journal(self, domain: Domain | None) -> Cassette:
+        cassette, _ = read_cassette(
+            self.file.expanduser(),
+            self.source,
+            domain=domain,
+            reach=self.reach,
+            begins_at=self.begins_at,
+            latency=self.latency,
+        )
+        return cassette
 
     def _read(self) -> tuple[_Table, Values]:
         """Return the rows that count, and the time of the play at which each was measured."""
@@ -201,7 +245,10 @@ def _read_table(file: Path) -> _Table:
 
         return _from_arrow(file, Results.open(file).table("replies").to_pydict())
     if file.suffix not in (".csv", ".parquet"):
-        raise SparqError(f"{file}: expected a .csv or .parquet file, or the folder of a study")
+        raise SparqError(
+            f"{file}: expected a .csv or .parquet file, a journal ({SUFFIX}), or the folder of a "
+            "study"
+        )
     with _report_unreadable(file):
         return _read_csv(file) if file.suffix == ".csv" else _read_parquet(file)
 

@@ -160,6 +160,13 @@ class Environment(Model):
     level_evaluations: ClassVar[int] = 10_000
     """How many points reference levels may evaluate; more, where a point costs next to nothing."""
 
+    def is_recording(self) -> bool:
+        """Return whether its rewards were recorded, with all delays, noise and failures.
+
+        If so, of its channel only costs and splitting apply; optimizers are told of all of it.
+        """
+        return False
+
     def check_play(self, until: float) -> None:
         """Raise an error if the environment cannot be played until then; by default, never.
 

@@ -336,6 +336,13 @@ class Expert(Model):
         """
         return False
 
+    def is_recording(self) -> bool:
+        """Return whether its answers were recorded, with all delays, noise and failures.
+
+        If so, of its channel only costs and splitting apply; optimizers are told of all of it.
+        """
+        return False
+
     def check_play(self, until: float) -> None:
         """Raise an error if the expert cannot answer until then; by default, never.
 

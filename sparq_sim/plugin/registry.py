@@ -19,6 +19,7 @@ from sparq_sim.plugin.frames import describe_error
 from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.optimizer import Optimizer
 from sparq_sim.plugin.origins import qualified_name
+from sparq_sim.plugin.steered import SteeredEnvironment
 
 __all__ = [
     "GROUPS",
@@ -124,7 +125,9 @@ def list_installed(kind: AnyKind) -> list[str]:
 
 
 def list_simulated(kind: Kind) -> list[str]:
-    """Return the names of the plug-ins of a kind that virtual time can reach: all but real ones.
+    """Return the names of the plug-ins of a kind that are simulated, so that all is known of them.
+
+    Those are all but real ones, and environments that can only be tried.
 
     Args:
         kind: As "expert".
@@ -132,7 +135,11 @@ def list_simulated(kind: Kind) -> list[str]:
     Raises:
         PluginError: There is no such kind, or one of them cannot be loaded.
     """
-    return [name for name in list_names(kind) if not getattr(load(kind, name), "is_real", False)]
+    return [name for name in list_names(kind) if not _is_only_tried(load(kind, name))]
+
+
+def _is_only_tried(plugin: type[Model]) -> bool:
+    return getattr(plugin, "is_real", False) or issubclass(plugin, SteeredEnvironment)
 
 
 @overload

@@ -95,11 +95,15 @@ def pair_experts(played: Played) -> dict[str, tuple[Expert, Channel]]:
 def reduce_if_real(played: Played, plugin: Expert | Environment, channel: Channel) -> Channel:
     """Return the *channel* to a source; of that to a real one, only what a play decides.
 
+    A recorded source has the delays and failures of then, and its channel adds none.
+
     Args:
         played: What is played.
         plugin: The source.
         channel: As it was declared; optimizers are told what it leads them to expect.
     """
+    if plugin.is_recording():
+        return channel.to_recorded_source()
     return channel.to_real_source() if played.live and plugin.is_real else channel
 
 

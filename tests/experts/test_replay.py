@@ -1,17 +1,36 @@
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
+from math import nan
 from pathlib import Path
 
+import numpy as np
 import pytest
 from pyarrow import csv as pyarrow_csv
 from pyarrow import parquet
+from pydantic import ValidationError
 
 from sparq_environments.moving_peaks import MovingPeaks
 from sparq_experts.replay import Replay
 from sparq_experts.truth import Truth
-from sparq_sim import Channel, Results, Rules, Scenario, SparqError, Study, play
+from sparq_sim import (
+    Box,
+    Channel,
+    Failure,
+    Query,
+    Results,
+    Rules,
+    Scenario,
+    SparqError,
+    Study,
+    play,
+)
 from sparq_sim.analysis.export import export
+from sparq_sim.arrays import all_rows
+from sparq_sim.journal.entries import Header
+from sparq_sim.journal.writer import JournalWriter
 from sparq_sim.scenario.plugins import ExpertEntry
+from sparq_sim.simulation.records import Fate, Record
 from sparq_sim.study.executors import InProcess
 from sparq_sim.testing import Asker, Slope, check_expert
 from tests.experts import consult
@@ -255,3 +274,145 @@ def test_a_tilde_is_home(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(table.parent))
     (answer,) = consult(Replay(file=Path("~/table.csv")), [0.5], [0.2]).answers
     assert answer.values.tolist() == [10.0]
+
+
+# Journals.
+
+
+def heard_at(asked_at: float, value: float, *, number: int = 1, place: float = 0.5) -> Record:
+    """A reply to a question about a place: measured after 0.5, and there after 1.5."""
+    query = Query(number, "lab", np.array([[place]]), asked_at)
+    answer = query.answer([value], stds=0.1, measured_at=asked_at + 0.5, arrived_at=asked_at + 1.5)
+    return Record(answer, Fate.ANSWERED, True, 1, "agent", asked_at, asked_at)
+
+
+def failed_at(asked_at: float, place: float, fate: Fate = Fate.LATE, *, number: int = 9) -> Record:
+    query = Query(number, "lab", np.array([[place]]), asked_at)
+    failure = Failure(query, all_rows(1), f"it was {fate}", asked_at, asked_at + 2.0)
+    return Record(failure, fate, fate != Fate.LOST, 1, "agent", nan, nan)
+
+
+def told_at(moment: float, value: float) -> Record:
+    query = Query(-1, "lab", np.array([[0.5]]), moment)
+    return Record(query.answer([value]), Fate.ANSWERED, True, 1, "lab", moment, moment)
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Callable[..., Path]:
+    def write(*records: Record, superseded: Collection[Record] = ()) -> Path:
+        file = tmp_path / "play.jsonl"
+        header = Header(
+            play="0" * 32,
+            unix=0.0,
+            seconds=None,
+            optimizer="uniform",
+            seed=0,
+            replication=0,
+            period=1.0,
+            rounds=9,
+            domain=Box(0.0, 1.0),
+        )
+        with JournalWriter.create(file, header) as writer:
+            for record in records:
+                is_superseded = record in superseded
+                writer.reply(record, superseded=is_superseded, at=record.reply.arrived_at)
+        return file
+
+    return write
+
+
+def test_of_a_journal_the_answer_asked_for_at_the_nearest_moment_counts(
+    journal: Callable[..., Path],
+) -> None:
+    file = journal(heard_at(2.0, 20.0), heard_at(4.0, 40.0, number=2))
+    answers = consult(Replay(file=file), [0.5, 2.9, 3.1, 9.0]).answers
+    assert [answer.values[0] for answer in answers] == [20, 20, 40, 40]
+    assert {answer.stds[0] for answer in answers} == {0.1}
+
+
+def test_of_a_journal_answers_come_as_late_and_are_dated_as_then(
+    journal: Callable[..., Path],
+) -> None:
+    file = journal(heard_at(2.0, 20.0))
+    (answer,) = consult(Replay(file=file), [5.0]).answers
+    assert (answer.arrived_at, answer.measured_at) == (6.5, 5.5)
+    (prompt,) = consult(Replay(file=file, latency=False), [5.0]).answers
+    assert (prompt.arrived_at, prompt.measured_at) == (5.0, 5.0)
+
+
+def test_of_a_journal_answers_asked_for_at_one_moment_take_turns(
+    journal: Callable[..., Path],
+) -> None:
+    file = journal(heard_at(2.0, 21.0), heard_at(2.0, 22.0, number=2))
+    answers = consult(Replay(file=file), [2.0, 2.0, 2.0]).answers
+    assert [answer.values[0] for answer in answers] == [21, 22, 21]
+
+
+def test_of_a_journal_what_failed_fails_again_and_what_was_lost_is_lost(
+    journal: Callable[..., Path],
+) -> None:
+    file = journal(
+        heard_at(2.0, 20.0),
+        failed_at(2.0, 0.3),
+        failed_at(2.0, 0.4, Fate.LOST, number=8),
+    )
+    late, *_ = consult(Replay(file=file), [3.0], [0.3]).failures
+    assert (late.reason, late.arrived_at) == ("it was late", 5.0)
+    assert not consult(Replay(file=file), [3.0], [0.4]).records
+    # A point of a query fails alone.
+    some = consult(Replay(file=file), [3.0], [0.5, 0.3])
+    assert some.answers[0].rows.tolist() == [0]
+    assert some.failures[0].reason == "it was late"
+
+
+def test_of_a_journal_an_attempt_that_another_followed_does_not_count(
+    journal: Callable[..., Path],
+) -> None:
+    first = failed_at(2.0, 0.5)
+    answer = heard_at(2.0, 20.0, number=9)
+    (heard,) = consult(Replay(file=journal(first, answer, superseded=[first])), [2.0]).answers
+    assert heard.values[0] == 20.0
+
+
+def test_what_was_not_asked_within_reach_is_not_in_the_journal(
+    journal: Callable[..., Path],
+) -> None:
+    file = journal(heard_at(2.0, 20.0))
+    (failure,) = consult(Replay(file=file), [2.0], [0.6]).failures
+    assert (failure.reason, failure.arrived_at) == ("not in the journal", 2.0)
+    (answer,) = consult(Replay(file=file, reach=0.2), [2.0], [0.6]).answers
+    assert answer.values[0] == 20.0
+    both = consult(Replay(file=file), [2.0], [0.5, 0.6])
+    assert both.failures[0].reason == "not in the journal"
+
+
+def test_of_a_journal_readings_that_nobody_asked_for_are_sent_again(
+    journal: Callable[..., Path],
+) -> None:
+    file = journal(told_at(2.0, 20.0), told_at(4.5, 40.0))
+    answers = consult(Replay(file=file, begins_at=1.0), []).answers
+    assert [(answer.arrived_at, answer.values[0]) for answer in answers] == [(1, 20), (3.5, 40)]
+
+
+def test_a_play_may_begin_within_a_journal(journal: Callable[..., Path]) -> None:
+    file = journal(heard_at(2.0, 20.0), heard_at(4.0, 40.0, number=2))
+    (answer,) = consult(Replay(file=file, begins_at=3.0), [0.0]).answers
+    assert answer.values[0] == 40.0
+
+
+def test_a_cassette_obeys_the_laws(journal: Callable[..., Path]) -> None:
+    file = journal(heard_at(2.0, 20.0))
+    check_expert(Replay(file=file, reach=1.0))
+
+
+def test_fields_of_tables_and_of_journals_are_not_mixed(tmp_path: Path, table: Path) -> None:
+    with pytest.raises(ValidationError, match="of a journal, choose a source"):
+        Replay(file=tmp_path / "play.jsonl", where=(("source", "lab"),))
+    with pytest.raises(ValidationError, match="source and latency are for a journal"):
+        Replay(file=table, source="lab")
+
+
+def test_a_journal_is_checked_before_the_play(tmp_path: Path, journal: Callable[..., Path]) -> None:
+    with pytest.raises(SparqError, match=r"gone\.jsonl cannot be read: No such file"):
+        Replay(file=tmp_path / "gone.jsonl").check_play(9.0)
+    Replay(file=journal(heard_at(2.0, 20.0))).check_play(9.0)

@@ -143,7 +143,7 @@ for optimizer in list_names("optimizer"):
     print("optimizers", optimizer)
 for kind in ("environment", "expert"):
     for name in sorted({*list_names(kind)} - {*list_simulated(kind)}):
-        assert load(kind, name).is_real  # Loaded, at least: nothing real is here to be played.
+        load(kind, name)  # At least: nothing real is here to be played.
         print(f"{kind}s", name)
 for entry in entry_points(group="sparq_sim.scenarios"):
     folder = Path(entry.load().__file__).parent

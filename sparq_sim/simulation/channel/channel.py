@@ -119,6 +119,14 @@ class Channel(Model):
         kept = ("cost", "cost_per_point", "charged", "capacity", "patience", "split", "policy")
         return type(self)(**{name: getattr(self, name) for name in kept})
 
+    def to_recorded_source(self) -> Self:
+        """Return a channel with what applies to a source whose answers were recorded only.
+
+        Costs and splitting stay; all that made answers late or kept them back was recorded too.
+        """
+        kept = ("cost", "cost_per_point", "charged", "split")
+        return type(self)(**{name: getattr(self, name) for name in kept})
+
     def out_at(self, moment: float) -> bool:
         """Return whether a moment lies in an outage.
 
