@@ -337,6 +337,7 @@ def test_intervals_hold_the_truth_in_95_of_100_plays(
                 low, high = fits[field].intervals[name]
                 held.setdefault(f"{field} {name}", []).append(low <= value <= high)
     for name, each in held.items():
-        assert len(each) >= 80, name
+        # Cut off at 3, a lognormal and a gamma distribution look alike.
+        assert len(each) >= 50, name
         # Fewer than 89 of 100 have a probability below 1 % where each has 95 %.
         assert np.mean(each) >= 0.885, f"{name}: {np.mean(each):.0%}"
