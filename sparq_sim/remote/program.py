@@ -44,7 +44,8 @@ def _resolve_program(given: Any) -> Any:
     """Return a command whose program, if it is a path in a scenario file, starts from there."""
     match given:
         case [ScenarioString() as program, *arguments] if os.sep in program:
-            return [program.path, *arguments]
+            # Absolute, as "./lab" would lose its dot, and be looked for on the PATH.
+            return [os.path.abspath(program.path), *arguments]
     return given
 
 

@@ -35,6 +35,15 @@ def test_a_relative_program_starts_from_the_folder_of_the_scenario(tmp_path: Pat
     assert expert == Program(command=(str(tmp_path / "lab"), "--fast"))
 
 
+def test_so_it_does_where_the_scenario_is_in_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    expert = Scenario.load("live.toml").experts["lab"].expert
+    assert expert == Program(command=(str(tmp_path / "lab"), "--fast"))
+
+
 def test_a_missing_program_is_found_by_the_check_of_a_scenario(tmp_path: Path) -> None:
     scenario = load(tmp_path)
     with pytest.raises(SparqError, match=r"no program '.*lab' is found"):
