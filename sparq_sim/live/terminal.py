@@ -48,20 +48,36 @@ def show_live(console: Console, *, rounds: int, title: str) -> Iterator[LiveWatc
 
 
 def _print_lines(console: Console, rounds: int) -> LiveWatch:
-    """Return what prints a line for each round, and for each piece of news."""
+    """Return what prints a line for each round, and for each piece of news.
+
+    A round is printed when its reward is there, or when the next one is over.
+    """
     observed: dict[int, float] = {}
+    waiting: list[Turn] = []
+
+    def print_round(turn: Turn) -> None:
+        told = observed.pop(turn.round, turn.reward)
+        reward = f"  reward {told:.6g}" if isfinite(told) else "  no reward yet"
+        _print(console, f"round {turn.round} of {rounds}: {_show_point(turn)}{reward}")
+
+    def print_waiting() -> None:
+        while waiting:
+            print_round(waiting.pop(0))
 
     def take(news: Turn | Record | str) -> None:
         match news:
             case str():
+                print_waiting()
                 _print(console, f"Note: {news}")
             case Turn():
-                told = observed.pop(news.round, news.reward)
-                reward = f"  reward {told:.6g}" if isfinite(told) else ""
-                where = _show_point(news)
-                _print(console, f"round {news.round} of {rounds}: {where}{reward}")
+                print_waiting()
+                waiting.append(news)
+                if news.round in observed or isfinite(news.reward) or not news.moved:
+                    print_waiting()
             case Record() if isinstance(news.reply, Answer) and news.reply.query.source == REWARD:
                 observed[news.reply.query.id] = float(news.reply.values[0])
+                if waiting and waiting[0].round in observed:
+                    print_waiting()
 
     return take
 

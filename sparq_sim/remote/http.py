@@ -281,7 +281,12 @@ class _HttpPeer:
             data += chunk
             if len(data) >= 4 * SHOWN:
                 break
-        return f"replied with {told}: {show(data)}" if data else f"replied with {told}"
+        try:
+            reason = decode(data).get("reason")  # As our own server has it.
+        except PeerError:
+            reason = None
+        shown = show(data if reason is None else reason)
+        return f"replied with {told}: {shown}" if data else f"replied with {told}"
 
 
 def _describe_cause(error: Exception) -> str:
