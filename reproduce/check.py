@@ -8,6 +8,8 @@
   are free, and scenarios of the page may use them.
 - A scenario with something real in it is not played.
 - A TOML block that opens with `toml refused` must be refused.
+- A TOML block after a line that ends with the name of a file, as in "`plant.toml`:", may be extended
+  by later ones under that name.
 - A block that opens with `json message` must be a message of the wire format.
 
 The reference must list every public name. The first failure of a page is told with its line, and
@@ -57,6 +59,7 @@ from sparq_sim.testing import WaitlessLoop
 
 PAGE = "documentation_page"
 FENCE = re.compile(r"^```(\S*)[ \t]*(.*?)\s*$")
+NAMED = re.compile(r"`([\w-]+\.\w+)`:$")
 REFUSED = "refused"
 """Marks a block of wrong input."""
 
@@ -102,23 +105,27 @@ class Block:
     line: int
     follows: bool
     """Whether only empty lines part it from the block before."""
+    file: str = ""
+    """What the page calls it: the line before ends with the name of a file and a colon."""
 
 
 def read_blocks(page: Path) -> Iterator[Block]:
     """Return the fenced blocks of a page in order."""
     opening: re.Match[str] | None = None
-    begun, kept, follows = 0, [""], False
+    begun, kept, follows, above = 0, [""], False, ""
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), start=1):
         fence = FENCE.match(line)
         if opening is None and fence:
             opening, begun, kept = fence, number + 1, []
         elif opening is not None and line.rstrip() == "```":
-            yield Block(opening[1], opening[2], "\n".join(kept) + "\n", begun, follows)
+            named = NAMED.search(above)
+            file = named[1] if named and not follows else ""
+            yield Block(opening[1], opening[2], "\n".join(kept) + "\n", begun, follows, file)
             opening, follows = None, True
         elif opening is not None:
             kept.append(line)
         elif line.strip():
-            follows = False
+            follows, above = False, line.rstrip()
 
 
 class Page:
@@ -229,6 +236,8 @@ class Page:
         above = "\n" if whole else 'extends = "base.toml"\n'
         file = Path(f"{self._path.stem}.toml")
         file.write_text("\n" * (block.line - 2) + above + block.text, encoding="utf-8")
+        if block.file:  # Later blocks may extend it.
+            Path(block.file).write_text(block.text, encoding="utf-8")
         Scenario.load(file).settings()
         self._fit(block, tomllib.loads(file.read_text(encoding="utf-8")))
         _, setting = Scenario.load(file, overrides=["rounds=6"]).settings()[-1]
