@@ -313,8 +313,8 @@ class Punctual(Optimizer):
         return _PunctualAgent(briefing.domain.sample(rng, 1)[0])
 
 
-ASKED: list[float] = []
-"""When a `Punctual` agent was asked, by `time.perf_counter`."""
+ASKED: dict[int, float] = {}
+"""When a `Punctual` agent was asked, by the number of the round, by `time.perf_counter`."""
 
 
 class _PunctualAgent:
@@ -323,17 +323,24 @@ class _PunctualAgent:
 
     def ask(self, now: float) -> Move:
         """Note the time."""
-        ASKED.append(time.perf_counter())
+        ASKED[round(now)] = time.perf_counter()
         return Move(self._point)
 
     def tell(self, reply: Reply) -> None:
         """Ignore the reply."""
 
 
-def find_lateness(moments: list[float]) -> float:
-    """Return by how many seconds rounds begin late: the 95th percentile, after the earliest."""
-    late = np.asarray(moments) - np.arange(len(moments)) / ROUND_RATE
-    return float(np.quantile(late - late.min(), 0.95))
+def find_lateness(moments: dict[int, float], rounds: int) -> float:
+    """Return by how many seconds rounds begin late: the 95th percentile, after the earliest.
+
+    A round that did not begin at all counts as late by a whole period. The first is left out, as
+    its move is made before the clock runs.
+    """
+    numbers = range(2, rounds + 1)
+    starts = {n: moments[n] - n / ROUND_RATE for n in numbers if n in moments}
+    earliest = min(starts.values())
+    late = [starts[n] - earliest if n in starts else 1 / ROUND_RATE for n in numbers]
+    return float(np.quantile(late, 0.95))
 
 
 def time_rounds(rounds: int) -> float:
@@ -349,22 +356,21 @@ def time_rounds(rounds: int) -> float:
     ASKED.clear()
     with TemporaryDirectory() as folder:
         asyncio.run(live(scenario, "punctual", folder=Path(folder) / "play", speed=ROUND_RATE))
-    # The first move is made before the clock runs.
-    return find_lateness(ASKED[1:])
+    return find_lateness(ASKED, rounds)
 
 
 def time_bare_rounds(rounds: int) -> float:
     """Return how late a bare loop of asyncio wakes up."""
 
-    async def tick() -> list[float]:
+    async def tick() -> dict[int, float]:
         loop = asyncio.get_running_loop()
-        began, moments = loop.time(), []
-        for number in range(rounds):
+        began, moments = loop.time(), {}
+        for number in range(1, rounds + 1):
             await asyncio.sleep(began + number / ROUND_RATE - loop.time())
-            moments.append(time.perf_counter())
+            moments[number] = time.perf_counter()
         return moments
 
-    return find_lateness(asyncio.run(tick())[1:])
+    return find_lateness(asyncio.run(tick()), rounds)
 
 
 def measure_rounds(rounds: int = ROUNDS) -> list[Row]:
