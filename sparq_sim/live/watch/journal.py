@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import isfinite, nan
 from pathlib import Path
+from time import time
 from typing import Any
 
 import numpy as np
@@ -85,22 +86,21 @@ class WatchedJournal:
     def _describe_state(self, state: JournalState) -> tuple[str, Mood]:
         if state.end is not None:
             return ("Ended" if state.end.ended in AS_PLANNED else "Interrupted"), "ended"
-        if has_writer(self._path) is False:
+        # Not at once: the list of locks does not show writers in other containers.
+        if time() - state.news_at > _find_quiet(state) and has_writer(self._path) is False:
             return "Broken off", "ended"
         return ("Paused", "waiting") if state.paused else ("Running", "running")
 
     def _make_look(
         self, context: dict[str, Any], word: str, mood: Mood, state: JournalState
     ) -> Look:
-        header = state.header
-        round_seconds = header.period * (header.seconds or 0.0)
         return Look(
             template="journal.html.j2",
             context=context,
             state=word,
             mood=mood,
             news_at=state.news_at,
-            quiet=max(_PATIENT_SECONDS, _PATIENT_ROUNDS * round_seconds),
+            quiet=_find_quiet(state),
         )
 
     def _describe(self, state: JournalState, view: View | None, reason: str) -> dict[str, Any]:
@@ -152,6 +152,12 @@ class WatchedJournal:
         series = read_series(state.builder.to_trace(), optimizer=optimizer, most_points=MOST_POINTS)
         data = ChartData(optimizers=[optimizer], series=series_order(series))
         return series_charts(data)
+
+
+def _find_quiet(state: JournalState) -> float:
+    """Return after how many seconds without an entry the reader is told so."""
+    round_seconds = state.header.period * (state.header.seconds or 0.0)
+    return max(_PATIENT_SECONDS, _PATIENT_ROUNDS * round_seconds)
 
 
 def _read_budget(given: object) -> float:

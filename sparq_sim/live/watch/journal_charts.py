@@ -263,7 +263,7 @@ def _map(view: View, domain: Domain, marks: Marks, *, std: bool) -> Figure:
 def _places(marks: Marks, *, legend: bool) -> list[PlotlyTrace]:
     """Mark answers, queries in flight and the point in force in a plane."""
     groups: list[tuple[str, Points, dict[str, Any]]] = [
-        ("answers", marks.points, {"symbol": "circle-open", "size": 7, "color": "#ffffff"}),
+        ("answers", marks.points, {"symbol": "circle", "size": 6, "color": "#ffffff"}),
         ("in flight", marks.open, {"symbol": "triangle-up", "size": 9, "color": "#f2b84b"}),
     ]
     if marks.in_force is not None:
@@ -275,7 +275,7 @@ def _places(marks: Marks, *, legend: bool) -> list[PlotlyTrace]:
             "y": round_digits(points[:, 1]),
             "mode": "markers",
             "name": name,
-            "marker": {**style, "line": {"color": "#ffffff", "width": 1.2}},
+            "marker": {**style, "line": {"color": "#1d2328", "width": 1.2}},
             "showlegend": legend,
         }
         for name, points, style in groups

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -240,5 +239,9 @@ def has_writer(path: Path) -> bool | None:
         locks = Path("/proc/locks").read_text(encoding="ascii")
     except (OSError, UnicodeError):
         return None
-    device = f"{os.major(state.st_dev):02x}:{os.minor(state.st_dev):02x}:{state.st_ino}"
-    return any("FLOCK" in line and device in line.split() for line in locks.splitlines())
+    # By its number alone: file systems with volumes in them name another device here.
+    ending = f":{state.st_ino}"
+    return any(
+        "FLOCK" in line and any(word.endswith(ending) for word in line.split())
+        for line in locks.splitlines()
+    )

@@ -21,6 +21,7 @@ from sparq_sim.live.watch.screen import Screen
 from sparq_sim.simulation.beliefs import replay_beliefs
 from sparq_sim.simulation.lifetime import open_landscape
 from tests.conftest import wait_until
+from tests.journal.samples import HEADER
 from tests.live.watch.conftest import curious, play_live
 from tests.live.watch.pages import ask, small, watching
 
@@ -113,21 +114,29 @@ def state(text: str) -> str:
 def test_a_play_is_running_while_its_journal_is_held(curious_journal: Path, tmp_path: Path) -> None:
     lines = curious_journal.read_bytes().splitlines(keepends=True)
     journal = tmp_path_of(tmp_path / "journal.jsonl", lines[:-1])
-    with shown(journal) as screen:
-        assert state(text_of(screen)) in ("Broken off", "Running")  # As the system tells.
-        with JournalWriter.append_to(read_journal(journal)) as writer:
-            assert state(text_of(screen)) == "Running"
-            writer.event("late", "round 7 began 0.2 s late", at=7.2, round=7)
-            text = text_of(screen)
-            assert "<b>late</b> round 7 began 0.2 s late" in text
-            writer.event("paused", "somebody is at the door", at=7.3)
-            assert state(text_of(screen)) == "Paused"
-            writer.event("continued", "", at=7.3)
-            assert state(text_of(screen)) == "Running"
-            writer.end("interrupted", at=8.0, spent=1.0)
-            assert state(text_of(screen)) == "Interrupted"
+    with shown(journal) as screen, JournalWriter.append_to(read_journal(journal)) as writer:
+        assert state(text_of(screen)) == "Running"
+        writer.event("late", "round 7 began 0.2 s late", at=7.2, round=7)
+        text = text_of(screen)
+        assert "<b>late</b> round 7 began 0.2 s late" in text
+        writer.event("paused", "somebody is at the door", at=7.3)
+        assert state(text_of(screen)) == "Paused"
+        writer.event("continued", "", at=7.3)
+        assert state(text_of(screen)) == "Running"
+        writer.end("interrupted", at=8.0, spent=1.0)
+        assert state(text_of(screen)) == "Interrupted"
     with shown(curious_journal) as screen:
         assert state(text_of(screen)) == "Ended"
+
+
+def test_an_old_journal_that_nobody_holds_is_broken_off(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    with JournalWriter.create(path, HEADER), shown(path) as screen:  # It was made long ago.
+        assert state(text_of(screen)) == "Running"
+    with shown(path) as screen:
+        known = Path("/proc/locks").exists()
+        assert state(text_of(screen)) == ("Broken off" if known else "Running")
+        wait_until(lambda: b"does not tell what was played" in screen.now().body)
 
 
 # Journals in a bad way
