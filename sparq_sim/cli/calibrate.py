@@ -20,8 +20,8 @@ def calibrate(
     journal: Annotated[
         Path,
         typer.Argument(
-            help="A journal of a play; or a stored play with its replies: a trace file, or a file "
-            "in the rounds folder of a study."
+            help="A journal, or the folder of a live play; or a stored play with its replies: a "
+            "trace file, or a file in the rounds folder of a study."
         ),
     ],
 ) -> None:
@@ -43,8 +43,10 @@ def calibrate(
 def _read_trace(file: Path) -> Trace:
     """Read a play from any file that holds one with its replies."""
     from sparq_sim.cli.plays import read_stored
+    from sparq_sim.live.folder import JOURNAL
     from sparq_sim.simulation.trace import Trace
 
+    file = file / JOURNAL if (file / JOURNAL).is_file() else file
     if not file.is_file():
         raise SparqError(f"{file} is not a file; give a journal, as `sparq-sim live` writes it")
     with file.open("rb") as content:

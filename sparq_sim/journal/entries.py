@@ -172,7 +172,7 @@ class AskEntry(_Numbered):
     round: int
     """The number of the round."""
     cost: float
-    """What it costs, in units of the budget, also where that falls due later."""
+    """What was charged when it was sent, in units of the budget."""
     key: str
     """What names the request in all the world."""
 

@@ -156,7 +156,7 @@ class JournalWriter:
                 asker=question.asker,
                 path=question.path,
                 round=request.round,
-                cost=request.cost + request.owed,
+                cost=request.cost,
                 key=key,
             )
         )

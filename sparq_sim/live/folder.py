@@ -60,6 +60,9 @@ class LiveFolder:
         Args:
             header: Its first line.
 
+        Returns:
+            The writer of the journal, to be closed.
+
         Raises:
             SparqError: The folder has a journal, or plays of a study, or cannot be written.
         """
@@ -71,7 +74,7 @@ class LiveFolder:
         return JournalWriter.create(self.journal, header)
 
     def read(self) -> Journal:
-        """Read the journal of a play that was interrupted.
+        """Return the journal of a play that was interrupted.
 
         Raises:
             SparqError: There is none, or it cannot be read.

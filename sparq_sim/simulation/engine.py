@@ -258,6 +258,8 @@ class Engine:
         recorder.superseded |= past.superseded
         costs = [*(record.reply.cost for record in past.records), *(ask.cost for ask in past.open)]
         context.budget.restore(costs)
+        if past.spent > context.budget.spent:  # For what was under way unasked.
+            context.budget.restore([past.spent])
         context.skip_own_queries(past.own_queries)
         number = past.turns[-1].round if past.turns else 0
         for thought in past.thoughts:

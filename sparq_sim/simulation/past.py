@@ -47,7 +47,7 @@ class OpenAsk:
     round: int
     """The round in which it was sent."""
     cost: float
-    """What it costs, in units of the budget."""
+    """What was charged when it was sent, in units of the budget."""
     key: str
     """What names the request in all the world."""
 
