@@ -120,8 +120,10 @@ class BrokerLink:
 
     async def _end(self) -> None:
         if self._keeping is not None:
-            self._keeping.cancel()
-            await asyncio.wait([self._keeping])
+            # Until it ends: before Python 3.12, asyncio.wait_for may swallow a cancellation.
+            while not self._keeping.done():
+                self._keeping.cancel()
+                await asyncio.wait([self._keeping], timeout=1.0)
             if not self._keeping.cancelled() and (error := self._keeping.exception()):
                 raise error
 
