@@ -8,8 +8,8 @@
   are free, and scenarios of the page may use them.
 - A scenario with something real in it is not played.
 - A TOML block that opens with `toml refused` must be refused.
-- A TOML block after a line that ends with the name of a file, as in "`plant.toml`:", may be extended
-  by later ones under that name.
+- A TOML block after a line that ends with the name of a file, as in "`plant.toml`:", may be
+  extended by later ones under that name.
 - A block that opens with `json message` must be a message of the wire format.
 
 The reference must list every public name. The first failure of a page is told with its line, and
