@@ -13,7 +13,7 @@ from numpy.random import Generator
 
 from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Domain
-from sparq_sim.errors import Unavailable
+from sparq_sim.errors import PluginError, Unavailable
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.plugin.environment import Environment, Landscape
 from sparq_sim.plugin.expert import World
@@ -150,6 +150,12 @@ class _TriedLandscape:
         elif hasattr(type(manager), "__enter__"):
             entered = manager.__enter__()
         else:
+            needed = ("domain", "apply", "make_safe", "safe_action")
+            if missing := [name for name in needed if not hasattr(manager, name)]:
+                raise PluginError(
+                    f"connect gives an object of type {type(manager).__name__}, which must have "
+                    f"{', '.join(missing)}"
+                )
             return self
         self._entered = manager
         if entered is not None:

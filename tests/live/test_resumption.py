@@ -41,7 +41,7 @@ def test_a_play_goes_on_from_each_entry_of_its_journal(tmp_path: Path, honours: 
         before = [entry.point for entry in entries(out, MoveEntry)]
         trace = play(scenario, out, resume=True)
         assert before == moves[: len(before)]
-        assert trace.points[: len(before), 0].tolist() == [x for (x,) in moves[: len(before)]]
+        assert trace.points[: len(before)].tolist() == moves[: len(before)]
         assert trace.rounds["round"].tolist() == [1, 2, 3]
         assert trace.spent == trace.replies["cost"].sum()
         assert read_journal(out / "journal.jsonl").to_trace() == trace
@@ -101,7 +101,8 @@ def test_questions_that_were_held_back_fail_as_interrupted(
     play(scenario, tmp_path / "out")
     cut_journal(tmp_path / "out", count_until(tmp_path / "out", "turn", 2))
     trace = play(scenario, tmp_path / "out", resume=True)
-    ends = list(zip(trace.replies["source"], trace.replies["query"], trace.replies["row"]))
+    columns = (trace.replies[name].tolist() for name in ("source", "query", "row"))
+    ends = list(zip(*columns, strict=True))
     assert len(ends) == len(set(ends)) == 12
     if "rate" in policy:
         assert "interrupted" in trace.replies["reason"]
