@@ -7,13 +7,13 @@ both places where that is possible.
 
 from __future__ import annotations
 
-import secrets as random_names
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from uuid import uuid4
 
 from pydantic import Field, PositiveInt, model_validator
 
@@ -107,7 +107,7 @@ class MqttPeer:
 
     def __init__(self, address: MqttAddress) -> None:
         self._address = address
-        name = random_names.token_hex(8)
+        name = uuid4().hex[:16]
         self._reply_topic = address.reply_topic or f"{address.topic}/reply/{name}"
         topics = [address.readings_topic] if address.readings_topic else []
         topics += [self._reply_topic] if address.topic else []

@@ -447,11 +447,11 @@ def test_no_plug_in_that_comes_with_it_has_a_misspelt_hook() -> None:
             agent = model().start(briefing, np.random.default_rng(0))
             assert not list(find_near_misses(agent, AGENT_HOOKS)), name
     sites = Briefing(Sites([[0.0], [1.0]]))  # A sensor network has its nodes there.
-    for name in plugins.list_names("expert"):
+    for name in plugins.list_simulated("expert"):
         expert = plugins.load("expert", name)
         if not any(field.is_required() for field in expert.model_fields.values()):
             assert not list(find_near_misses(expert().start(sites), EXPERT_HOOKS)), name
-    for name in plugins.list_names("environment"):
+    for name in plugins.list_simulated("environment"):
         world = plugins.load("environment", name)
         if not any(field.is_required() for field in world.model_fields.values()):
             landscape = world().start(np.random.default_rng(0))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 
 import numpy as np
+from numpy.random import Generator, Philox
 
 from sparq_sim.arrays import Values
 from sparq_sim.live.calibrate.families import FAMILIES, Amounts, Family, Interval, search_edge
@@ -183,7 +184,7 @@ def _test(best: _Candidate, amounts: Amounts, *, may_be_lost: bool) -> float:
     Parameters are estimated anew from each sample, as they were from the data.
     """
     family = best.family
-    rng = np.random.default_rng(0)
+    rng = Generator(Philox(key=0))
     gap = _gap(family, best.parameters, amounts)
     limits = np.append(amounts.limits, amounts.bounds)
     worse = 0
