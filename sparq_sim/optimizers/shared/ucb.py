@@ -156,7 +156,12 @@ class UCBAgent:
         if self._memory is not None:
             move = self._choose(self._memory, now)
         else:
-            move = Move(self._candidates[self._rng.integers(len(self._candidates))])
+            candidates = self._candidates
+            if self._bounds is not None:
+                inside = candidates[self._bounds.contains(candidates)]
+                # Where bounds lie between candidates, the play brings the point within.
+                candidates = inside if len(inside) else candidates
+            move = Move(candidates[self._rng.integers(len(candidates))])
         if move.point is not None and self._keeps_all:
             self._past.append(move.point)
         return move

@@ -24,6 +24,7 @@ from sparq_sim.optimizers.tv_gp_ucb import TVGPUCB
 from sparq_sim.optimizers.ui_gp_ucb import UIGPUCB
 from sparq_sim.optimizers.ui_tvbo import UITVBO
 from sparq_sim.optimizers.w_gp_ucb import WGPUCB
+from sparq_sim.plugin.optimizer import Restrictable
 from sparq_sim.simulation.measures import average_regret
 from sparq_sim.testing import Slope, Teller, check_optimizer
 
@@ -234,6 +235,26 @@ def test_rounds_are_counted_by_the_clock_not_by_asks() -> None:
     for now in (0.5, 0.51, 1.003, 2.5):  # Jitter, a second ask in a round, two rounds missed.
         width = agent.ask(now).notes["width"]
     assert width == pytest.approx((0.8 * np.log(4 * 5)) ** 0.5)
+
+
+@pytest.mark.parametrize("optimizer", [GPUCB(), TVGPUCB(), SparQGPUCB()], ids=name)
+@pytest.mark.parametrize("domain", [Box(0.0, 1.0), Sites(np.linspace(0.0, 1.0, 21)[:, None])])
+def test_points_lie_within_the_bounds_of_now(optimizer: GPOptimizer, domain: Box | Sites) -> None:
+    agent = optimizer.start(Briefing(domain), _rng())
+    assert isinstance(agent, Restrictable)
+    points = []
+    for t in range(1, 31):
+        if t == 8:  # The top is at 0.2, and out of reach.
+            agent.restrict(Box(0.5, 0.75))
+        if t == 22:
+            agent.restrict(Box(0.0, 1.0))
+        point = agent.ask(float(t)).point
+        assert point is not None
+        points.append(point[0])
+        value = 1 - (point[0] - 0.2) ** 2
+        agent.tell(Query(t, "reward", point[None], float(t)).answer([value], stds=0.05))
+    assert all(0.5 <= x <= 0.75 for x in points[7:21])
+    assert min(points[21:]) < 0.5
 
 
 # Priors.
