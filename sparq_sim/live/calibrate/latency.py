@@ -22,6 +22,8 @@ SplitBy: TypeAlias = Literal["sent_at", "measured_at", "arrived_at"]
 """Which moment ends service: when the answer was sent, when it was measured, or, where neither
 differs from it, its arrival."""
 
+_SETTING_OUT = 0.1
+"""A wait shorter than this share of a typical service is none."""
 _QUEUED = 10
 """So many requests must have waited before a capacity is stated."""
 
@@ -163,7 +165,10 @@ def find_capacity(requests: Requests) -> Fit:
     begun = requests.served_at[served]
     ended = np.where(np.isnan(requests.sent_at), requests.arrived_at, requests.sent_at)[served]
     first = (requests.attempts == 1)[served]
-    has_waited = first & (begun - requests.asked_at[served] > requests.tolerance)
+    # In real time, each request takes a moment to set out.
+    moment = _SETTING_OUT * float(np.median(ended - begun)) if len(begun) else 0.0
+    waits = begun - requests.asked_at[served]
+    has_waited = first & (waits > max(requests.tolerance, moment))
     queued = int(has_waited.sum())
     if queued < _QUEUED:
         return Fit()
