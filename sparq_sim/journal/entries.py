@@ -173,6 +173,8 @@ class AskEntry(_Numbered):
     """The number of the round."""
     cost: float
     """What was charged when it was sent, in units of the budget."""
+    owed: float = 0.0
+    """What is charged later, in units of the budget."""
     key: str
     """What names the request in all the world."""
 

@@ -131,6 +131,7 @@ class PastBuilder:
             path=entry.path,
             round=entry.round,
             cost=entry.cost,
+            owed=entry.owed,
             key=entry.key,
         )
         group = self._open.setdefault((query.id, query.source, entry.attempt), {})

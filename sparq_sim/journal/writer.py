@@ -157,6 +157,7 @@ class JournalWriter:
                 path=question.path,
                 round=request.round,
                 cost=request.cost,
+                owed=request.owed,
                 key=key,
             )
         )

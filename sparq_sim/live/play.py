@@ -39,6 +39,8 @@ LiveWatch: TypeAlias = Callable[[Turn | Record | str], None]
 
 SAFE_TRIES = 3
 """How often it is tried to reach a safe state."""
+SAFE_TIMEOUT = 60.0
+"""Seconds after which a try is given up, if it is not by itself."""
 SAFE_WAIT = 1.0
 """Seconds between two tries."""
 STOPPED, FAILED = "interrupted", "failed: "
@@ -155,6 +157,9 @@ def _check_same(journal: Journal, scenario: Scenario, optimizer: str) -> None:
     now = scenario.fingerprint(optimizer)
     then = header.scenario
     changed = sorted(key for key in now.keys() | then.keys() if now.get(key) != then.get(key))
+    if "contents" in changed:
+        files = now.get("contents", {}).items() ^ then.get("contents", {}).items()
+        changed[changed.index("contents")] = f"the content of {min(files)[0]}"
     if header.optimizer != optimizer:
         changed.append("the name of the optimizer")
     if header.seed != scenario.seed:
@@ -238,6 +243,8 @@ class _Session:
             self._tell(told)
         with one_thread():
             await self._engine.start(resources)
+            # In a thread, so that connections are kept alive meanwhile.
+            await asyncio.to_thread(self._engine.recall)
         if not past.thoughts:  # Nothing was applied yet.
             await self._make_safe("start")
 
@@ -258,7 +265,8 @@ class _Session:
         self._write("safe", f"{moment}: {action}", at=at, moment=moment)
         for attempt in range(1, SAFE_TRIES + 1):
             try:
-                await system.make_safe(moment)
+                async with asyncio.timeout(SAFE_TIMEOUT):
+                    await system.make_safe(moment)
             except Exception as error:
                 told = f"the safe state ({action}) was not reached: {describe_error(error)}"
                 self._write("unsafe", told, at=at, attempt=attempt)

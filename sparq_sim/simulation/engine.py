@@ -31,6 +31,7 @@ from sparq_sim.simulation.records import Fate, Record, Turn
 from sparq_sim.simulation.resumption import settle_past
 from sparq_sim.simulation.reward import Reward
 from sparq_sim.simulation.start import (
+    check_feedback,
     check_landscape,
     connect_sources,
     make_briefing,
@@ -84,6 +85,7 @@ class Engine:
         rules = played.rules
         environment = f"environment {type(played.environment).__name__}"
         check_landscape(environment, landscape)
+        check_feedback(environment, landscape, played.feedback)
         self._played = played
         self._rules = rules
         self._clock = clock
@@ -139,8 +141,15 @@ class Engine:
             notes_effort=rules.thinking_by_effort is not None,
         )
         self._driver.take(agent, moves)
+
+    def recall(self) -> None:
+        """Bring the agent to where it was, if the play was interrupted; it may take long.
+
+        Raises:
+            RehearsalError: The agent now does something else than it did.
+        """
         if (past := self._supervision.past) is not None:
-            self._driver.recall(past, context.landscape.domain)
+            self._driver.recall(past, self._context.landscape.domain)
 
     async def play(self) -> Trace:
         """Play all rounds; what is open at the end is recorded as unanswered.

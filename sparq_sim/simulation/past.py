@@ -48,6 +48,8 @@ class OpenAsk:
     """The round in which it was sent."""
     cost: float
     """What was charged when it was sent, in units of the budget."""
+    owed: float
+    """What is charged later, in units of the budget."""
     key: str
     """What names the request in all the world."""
 

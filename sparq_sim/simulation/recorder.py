@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparq_sim.arrays import Points
+from sparq_sim.arrays import Points, Values
 from sparq_sim.messages import AGENT_NAME, REWARD, Answer, Failure, Notes, Query
 from sparq_sim.simulation.journaling import Journaling
 from sparq_sim.simulation.records import Fate, Record, Turn, arrival_order
 from sparq_sim.simulation.trace import METER, NOTE, WALL, Columns, Trace
 
-__all__ = ["Recorder"]
+__all__ = ["Recorder", "list_rewards"]
 
 
 class Recorder:
@@ -85,11 +85,7 @@ class Recorder:
 def _round_columns(
     turns: Sequence[Turn], coordinates: Sequence[str], records: Sequence[Record]
 ) -> Columns:
-    rewards = np.array([turn.reward for turn in turns], dtype=float)
-    if np.isnan(rewards).any():
-        observed = _observed_rewards(records)
-        told = [observed.get(turn.round, np.nan) if turn.moved else np.nan for turn in turns]
-        rewards = np.where(np.isnan(rewards), told, rewards)
+    rewards = list_rewards(turns, records)
     best = np.array([turn.best for turn in turns], dtype=float)
     points = np.array([turn.point for turn in turns], dtype=float)
     points = points.reshape(len(turns), len(coordinates))
@@ -107,6 +103,24 @@ def _round_columns(
         **_note_columns([turn.notes for turn in turns]),
         **_note_columns([turn.meters for turn in turns], METER),
     }
+
+
+def list_rewards(turns: Sequence[Turn], records: Sequence[Record]) -> Values:
+    """Return the reward of each round: as it is known, else as it was observed, else NaN.
+
+    Args:
+        turns: The rounds.
+        records: What became of each request.
+
+    Returns:
+        The rewards: (rounds,).
+    """
+    rewards = np.array([turn.reward for turn in turns], dtype=float)
+    if not np.isnan(rewards).any():
+        return rewards
+    observed = _observed_rewards(records)
+    told = [observed.get(turn.round, np.nan) if turn.moved else np.nan for turn in turns]
+    return np.where(np.isnan(rewards), told, rewards)
 
 
 def _observed_rewards(records: Sequence[Record]) -> dict[int, float]:

@@ -51,7 +51,7 @@ def settle_past(
         else:
             recorder.add(record)
     for query, rows, number in _find_unsent(past):
-        ask = OpenAsk(query, rows, 1, AGENT_NAME, AGENT_NAME, number, 0.0, "")
+        ask = OpenAsk(query, rows, 1, AGENT_NAME, AGENT_NAME, number, 0.0, 0.0, "")
         driver.hear(_interrupt(query, rows, now, ask))
     yield from again
 

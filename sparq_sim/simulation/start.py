@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "brief_agent",
+    "check_feedback",
     "check_landscape",
     "connect_sources",
     "make_briefing",
@@ -90,6 +91,24 @@ def pair_experts(played: Played) -> dict[str, tuple[Expert, Channel]]:
     policies = {name: channel.policy for name, (_, channel) in pairs.items()}
     check_fallbacks({REWARD: played.feedback.policy, **policies})
     return pairs
+
+
+def check_feedback(environment: str, landscape: Landscape, feedback: Channel) -> None:
+    """Raise PluginError where a channel would keep points from being applied to a system.
+
+    Args:
+        environment: How messages name the environment.
+        landscape: What its `start` gave.
+        feedback: The channel of its rewards.
+    """
+    policy = feedback.policy
+    if not isinstance(landscape, Steered) or not (policy.remember or policy.rate or policy.merge):
+        return
+    field = "remember" if policy.remember else "rate" if policy.rate else "merge"
+    raise PluginError(
+        f"feedback.policy.{field}: {environment} is steered, and by this some points that are "
+        "played would not be applied; leave it out"
+    )
 
 
 def reduce_if_real(played: Played, plugin: Expert | Environment, channel: Channel) -> Channel:

@@ -75,7 +75,7 @@ def test_open_questions_are_sent_again_by_the_same_key_and_their_answers_count(
     scenario = interrupt(tmp_path, honours=True)
     header = read_journal(tmp_path / "out" / "journal.jsonl").header
     trace = play(scenario, tmp_path / "out", resume=True)
-    assert list_keys(tmp_path)[:2] == [f"{header.play}/reward/1/0", f"{header.play}/lab/100/0"]
+    assert list_keys(tmp_path)[:2] == [f"{header.play}/reward/1/all", f"{header.play}/lab/100/all"]
     assert set(trace.replies["fate"]) == {"answered"}
     assert (trace.rounds["reward"] > 0).all()
     assert trace.spent == 1.5
@@ -84,7 +84,7 @@ def test_open_questions_are_sent_again_by_the_same_key_and_their_answers_count(
 def test_open_questions_of_others_have_failed_as_interrupted(tmp_path: Path) -> None:
     scenario = interrupt(tmp_path, honours=False)
     trace = play(scenario, tmp_path / "out", resume=True)
-    assert not any(key.endswith(("/reward/1/0", "/lab/100/0")) for key in list_keys(tmp_path))
+    assert not any(key.endswith(("/reward/1/all", "/lab/100/all")) for key in list_keys(tmp_path))
     failed = trace.replies["reason"] == "interrupted"
     assert trace.replies["source"][failed].tolist() == ["lab", "lab", "reward"]
     assert trace.replies["heard"][failed].all()

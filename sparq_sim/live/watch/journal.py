@@ -21,6 +21,7 @@ from sparq_sim.report.html.charts import series_charts
 from sparq_sim.report.html.embed import embed
 from sparq_sim.report.html.figure import Chart
 from sparq_sim.report.html.page import describe_charts
+from sparq_sim.simulation.recorder import list_rewards
 from sparq_sim.simulation.records import Fate
 from sparq_sim.simulation.trace import AS_PLANNED
 
@@ -108,13 +109,13 @@ class WatchedJournal:
         domain = header.domain
         marks = Marks.of(past, state.in_force, domain.dimensions)
         turns = past.turns
-        rewards = np.array([turn.reward for turn in turns], dtype=float)
+        rewards = list_rewards(turns, past.records)
         known = rewards[np.isfinite(rewards)]
         regrets = np.array([turn.best - turn.reward for turn in turns], dtype=float)
         steered = bool(len(turns)) and not any(isfinite(turn.best) for turn in turns)
         sections: dict[str, list[Chart]] = {
             "posterior": [] if view is None else posterior_chart(view, domain, marks),
-            "rewards": reward_chart(turns, observed=steered),
+            "rewards": reward_chart(turns, rewards, observed=steered),
             "series": self._series(state) if turns else [],
         }
         all_charts = [chart for section in sections.values() for chart in section]

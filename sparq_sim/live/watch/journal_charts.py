@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparq_sim.arrays import Points
+from sparq_sim.arrays import Points, Values
 from sparq_sim.domain import Domain, Sites
 from sparq_sim.live.watch.journal_state import describe_point
 from sparq_sim.live.watch.posterior import View
@@ -80,15 +80,16 @@ class Marks:
 # Rewards
 
 
-def reward_chart(turns: Sequence[Turn], *, observed: bool) -> list[Chart]:
+def reward_chart(turns: Sequence[Turn], rewards: Values, *, observed: bool) -> list[Chart]:
     """Return the chart of the reward of each round, if there is any.
 
     Args:
         turns: The rounds so far.
+        rewards: Those of the rounds: (rounds,), NaN where none is known.
         observed: Whether rewards are observed, with noise, and not known.
     """
     shown = turns[-_MOST_ROUNDS:]
-    rewards = np.array([turn.reward for turn in shown], dtype=float)
+    rewards = rewards[-_MOST_ROUNDS:]
     known = np.isfinite(rewards)
     if not known.any():
         return []

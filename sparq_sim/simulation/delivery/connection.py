@@ -90,7 +90,9 @@ class Connection:
                 self.limit(request, deadline)
 
     def send_again(self, ask: OpenAsk, on_record: OnRecord) -> None:
-        """Put a request to the source that was sent before an interruption, at no further cost.
+        """Put a request to the source that was sent before an interruption.
+
+        What was charged then is not charged again; what falls due later is set apart once more.
 
         Args:
             ask: What was sent; the source knows it by its key.
@@ -101,7 +103,12 @@ class Connection:
         origin = ask.round, 0
         drawn = Drawn(rows, subquery, origin, ask.cost, 0.0, 0.0, False, None, None)
         question = Question(query, rows, on_record, ask.asker, ask.path)
-        self.send(Request(question, drawn, ask.round, ask.cost, ask.attempt, sent_before=True))
+        request = Request(question, drawn, ask.round, ask.cost, ask.attempt, sent_before=True)
+        if ask.owed and not self.context.budget.reserve(ask.owed, self.context.round):
+            self.refuse(request, Fate.BUDGET)
+            return
+        request.owed = ask.owed
+        self.send(request)
 
     def own_request(self, query: Query) -> Request:
         """Make the request for a *query* that the source opened itself, of the agent.

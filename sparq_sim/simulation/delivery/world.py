@@ -96,8 +96,10 @@ class QueryWorld:
         request = self._request
         if request is None:
             return ""
-        query = request.question.query
-        return f"{self._context.play_id}/{query.source}/{query.id}/{request.drawn.rows.item(0)}"
+        query, rows = request.question.query, request.drawn.rows
+        # After some points were answered, a retry about the others is another question.
+        which = "all" if len(rows) == len(query.points) else ".".join(map(str, rows.tolist()))
+        return f"{self._context.play_id}/{query.source}/{query.id}/{which}"
 
     # What can be known of the environment.
 
