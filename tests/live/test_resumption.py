@@ -93,6 +93,14 @@ def test_open_questions_of_others_have_failed_as_interrupted(tmp_path: Path) -> 
     assert len(heard) == 2
 
 
+@pytest.mark.parametrize("charged", ["asked", "served", "answered"])
+def test_what_is_sent_again_is_charged_once(tmp_path: Path, charged: str) -> None:
+    experts = {"lab": lab(tmp_path, True, charged=charged)}
+    scenario = interrupt(tmp_path, honours=True, experts=experts)
+    trace = play(scenario, tmp_path / "out", resume=True)
+    assert trace.spent == trace.replies["cost"].sum() == 1.5
+
+
 @pytest.mark.parametrize("policy", [{"rate": {"points": 2, "every": 50.0}}, {"retries": 2}])
 def test_questions_that_were_held_back_fail_as_interrupted(
     tmp_path: Path, policy: dict[str, Any]

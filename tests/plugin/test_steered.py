@@ -12,6 +12,7 @@ from numpy.random import Generator
 from sparq_sim import Box, Channel, Estimate, Expert, PluginError, Query, Rules, World, play
 from sparq_sim.errors import LiveOnlyError, SparqError, Unavailable
 from sparq_sim.plugin.steered import SafeMoment, Steered, SteeredEnvironment
+from sparq_sim.simulation.channel.policy import Policy, Rate
 from sparq_sim.simulation.lifetime import open_landscape
 from sparq_sim.study.executors import InProcess
 from sparq_sim.study.executors.landscapes import share_landscape
@@ -132,6 +133,14 @@ def test_experts_that_know_the_reward_have_nothing_to_say() -> None:
     assert all(
         "only where a point was applied" in why for why in trace.replies["reason"][of_teller]
     )
+
+
+@pytest.mark.parametrize(
+    "policy", [Policy(remember=2.0), Policy(rate=Rate(points=1)), Policy(merge=True)]
+)
+def test_no_policy_may_keep_points_from_being_applied(policy: Policy) -> None:
+    with pytest.raises(PluginError, match=r"feedback\.policy\..*would not be applied"):
+        play(Asker(), Tried(), Rules(rounds=2), feedback=Channel(policy=policy))
 
 
 def test_nothing_can_be_observed_before_the_first_round() -> None:

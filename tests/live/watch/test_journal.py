@@ -22,6 +22,8 @@ from sparq_sim.simulation.beliefs import replay_beliefs
 from sparq_sim.simulation.lifetime import open_landscape
 from tests.conftest import wait_until
 from tests.journal.samples import HEADER
+from tests.live.playing import plan as steered_plan
+from tests.live.playing import play as play_plan
 from tests.live.watch.conftest import curious, play_live
 from tests.live.watch.pages import ask, small, watching
 
@@ -84,6 +86,14 @@ def test_the_page_tells_what_is_applied_asked_answered_and_happened(
     assert text.count('<th scope="row">sage</th>') >= len(past.open)
     assert "±" in text
     assert "Late rounds, pauses" in text
+
+
+def test_rewards_of_a_system_that_is_steered_are_as_observed(tmp_path: Path) -> None:
+    trace = play_plan(steered_plan(tmp_path, rounds=3), tmp_path / "out")
+    with shown(tmp_path / "out" / "journal.jsonl") as screen:
+        text = text_of(screen)
+    reward = float(tile(text, "Newest reward").replace("\u2212", "-"))
+    assert reward == pytest.approx(trace.rounds["reward"][-1], rel=1e-3)
 
 
 def test_the_folder_of_a_live_play_is_watched_by_its_journal(curious_journal: Path) -> None:
