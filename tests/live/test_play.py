@@ -91,6 +91,22 @@ def test_a_cancelled_play_is_recorded_made_safe_and_goes_on(tmp_path: Path) -> N
     assert moments(tmp_path) == ["start", "interrupt", "end"]
 
 
+@pytest.mark.parametrize("policy", [{"fallback": "spare"}, {"retries": 3}])
+def test_nothing_is_asked_any_more_when_a_play_is_cancelled(
+    tmp_path: Path, policy: dict[str, Any]
+) -> None:
+    slow = {"kind": "tests.live.plant:Lab", "log": str(tmp_path / "log"), "takes": 100.0}
+    spare = {"kind": "tests.live.plant:Lab", "log": str(tmp_path / "spare")}
+    experts = {"lab": {**slow, "channel": {"policy": policy}}, "spare": spare}
+    scenario = plan(tmp_path, experts=experts)
+    cancel(scenario, tmp_path, when="round 2")
+    asked = read_journal(tmp_path / "out" / "journal.jsonl").to_trace().replies
+    lab = asked["source"] == "lab"
+    assert set(asked["reason"][lab]) == {"interrupted"}
+    assert asked["heard"][lab].all()
+    assert (asked["source"] == "spare").sum() == len(read_log(tmp_path / "spare")) * 2
+
+
 def test_a_safe_state_that_is_being_reached_is_not_given_up_when_cancelled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

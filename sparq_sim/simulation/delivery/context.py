@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from sparq_sim.messages import AGENT_NAME
 from sparq_sim.plugin.environment import Landscape
 from sparq_sim.plugin.hooks import Readings
 from sparq_sim.simulation.clock.protocol import Clock
@@ -101,9 +102,13 @@ class PlayContext:
         """Record all requests that are still under way as unanswered.
 
         Args:
-            interrupted: Whether the play may go on some time, and the askers then hear of it.
+            interrupted: Whether the play may go on some time, and the agent then hears of it.
         """
         reason = INTERRUPTED if interrupted else Fate.UNANSWERED
         for request in list(self.in_flight):
-            request.fail(Fate.UNANSWERED, reason, now=self.clock.now, heard=interrupted)
+            is_told = interrupted and request.question.asker == AGENT_NAME
+            if interrupted:  # No policy takes it up: nothing may be sent any more.
+                sink = self.to_agent if is_told else self.recorder.add
+                request.question = request.question.told_to(sink)
+            request.fail(Fate.UNANSWERED, reason, now=self.clock.now, heard=is_told)
         self.in_flight.clear()
