@@ -70,6 +70,7 @@ INNER = (
     "sparq_sim.pytest_plugin",
     "sparq_sim.remote.broker_link",
     "sparq_sim.remote.serve.asking",
+    "sparq_sim.remote.tasks",
     "sparq_sim.report.data",
     "sparq_sim.report.environment.",
     "sparq_sim.report.gather",

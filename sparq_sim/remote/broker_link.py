@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sparq_sim.errors import PeerError, SparqError
 from sparq_sim.remote.secrets import read_secret, redact
+from sparq_sim.remote.tasks import end_tasks
 
 if TYPE_CHECKING:
     import aiomqtt
@@ -120,10 +121,7 @@ class BrokerLink:
 
     async def _end(self) -> None:
         if self._keeping is not None:
-            # Until it ends: before Python 3.12, asyncio.wait_for may swallow a cancellation.
-            while not self._keeping.done():
-                self._keeping.cancel()
-                await asyncio.wait([self._keeping], timeout=1.0)
+            await end_tasks([self._keeping])
             if not self._keeping.cancelled() and (error := self._keeping.exception()):
                 raise error
 

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from sparq_sim.errors import PeerError, SparqError
 from sparq_sim.remote import broker_link
 from sparq_sim.remote.mqtt import MqttAddress, MqttPeer
+from sparq_sim.remote.tasks import end_tasks
 from tests.conftest import PATIENCE
 from tests.remote.brokers import Broker, any_broker, broker, run_broker
 
@@ -61,8 +62,7 @@ async def responder(broker: Broker, reply: Reply) -> AsyncIterator[aiomqtt.Clien
         try:
             yield own
         finally:
-            task.cancel()
-            await asyncio.wait([task])
+            await end_tasks([task])
 
 
 async def fails(peer: MqttPeer, match: str, key: str = "a") -> None:

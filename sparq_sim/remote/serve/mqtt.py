@@ -11,6 +11,7 @@ from sparq_sim.errors import PeerError
 from sparq_sim.remote.broker_link import BrokerLink, correlation_of
 from sparq_sim.remote.mqtt import MqttAddress
 from sparq_sim.remote.serve.responder import Answerer, Responder
+from sparq_sim.remote.tasks import end_tasks
 from sparq_sim.remote.wire import decode
 
 if TYPE_CHECKING:
@@ -54,10 +55,7 @@ async def serve_mqtt(answer: Answerer, address: MqttAddress) -> AsyncIterator[Br
             async with link:
                 yield link
         finally:
-            for task in tasks:
-                task.cancel()
-            if tasks:
-                await asyncio.wait(tasks)
+            await end_tasks(tasks)
 
 
 async def _reply(link: BrokerLink, responder: Responder, message: aiomqtt.Message) -> None:
