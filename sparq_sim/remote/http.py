@@ -224,10 +224,11 @@ class _HttpPeer:
         collect = CollectMessage(id=key).to_object()
         try:
             while True:
-                reply = decode(await self._post(message, key))
-                check_reply(reply, key)
+                reply = decode(await self._post(message, key), self._secrets)
+                check_reply(reply, key, self._secrets)
+                reply = redact_message(reply, self._secrets)
                 if reply.get("type") != "later":
-                    return redact_message(reply, self._secrets)
+                    return reply
                 pause = read_message(reply, LaterMessage).seconds
                 await asyncio.sleep(max(pause, _SHORTEST_PAUSE))
                 message = collect
@@ -255,14 +256,15 @@ class _HttpPeer:
         except TimeoutError:
             raise PeerError(f"did not reply within {address.timeout:g} s") from None
         except httpx.ConnectError as error:
-            raise PeerError(f"cannot be reached: {_describe_cause(error)}") from None
+            raise PeerError(f"cannot be reached: {self._describe_cause(error)}") from None
         except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL) as error:
-            raise PeerError(f"broke off: {_describe_cause(error)}") from None
+            raise PeerError(f"broke off: {self._describe_cause(error)}") from None
 
     async def _read(self, response: httpx.Response) -> bytes:
         encoding = response.headers.get("Content-Encoding", "identity")
         if encoding != "identity":
-            raise PeerError(f"sent a compressed body ({show(encoding)}), which it was told not to")
+            shown = show(encoding, self._secrets)
+            raise PeerError(f"sent a compressed body ({shown}), which it was told not to")
         data, largest = bytearray(), self._address.largest
         async for chunk in response.aiter_raw():
             data += chunk
@@ -274,20 +276,22 @@ class _HttpPeer:
         """Return what a reply of another status than 2xx says, with the start of its body."""
         told = f"HTTP status {response.status_code} {response.reason_phrase}".strip()
         if response.status_code // 100 == 3:
-            where = show(response.headers.get("Location", ""))
+            where = show(response.headers.get("Location", ""), self._secrets)
             return f"replied with {told}: a redirect to {where}, which is not followed"
         data = b""
+        # A mark in the place of each secret makes text shorter: with this much of it, a secret
+        # that is cut at the end of what is read stays behind all that is shown.
+        enough = 4 * SHOWN + SHOWN // 2 * max(map(len, self._secrets), default=0)
         async for chunk in response.aiter_raw():
             data += chunk
-            if len(data) >= 4 * SHOWN:
+            if len(data) >= enough:
                 break
         try:
             reason = decode(data).get("reason")  # As our own server has it.
         except PeerError:
             reason = None
-        shown = show(data if reason is None else reason)
+        shown = show(data if reason is None else reason, self._secrets)
         return f"replied with {told}: {shown}" if data else f"replied with {told}"
 
-
-def _describe_cause(error: Exception) -> str:
-    return f"{error}"[:SHOWN] or type(error).__name__
+    def _describe_cause(self, error: Exception) -> str:
+        return redact(f"{error}", self._secrets)[:SHOWN] or type(error).__name__

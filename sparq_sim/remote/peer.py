@@ -87,20 +87,22 @@ class Address(Model):
         raise NotImplementedError(f"{type(self).__name__} must define open(self)")
 
 
-def check_reply(message: Mapping[str, Any], key: str) -> None:
+def check_reply(message: Mapping[str, Any], key: str, secrets: Iterable[str] = ()) -> None:
     """Check that a reply is to the request of which it should be.
 
     Args:
         message: The JSON object that came.
         key: The `id` of the request.
+        secrets: What must not be seen in errors.
 
     Raises:
         PeerError: It has another `id`, or none.
     """
     if "id" not in message:
-        raise PeerError(f"sent a reply without an id: {show(dict(message))}")
+        raise PeerError(f"sent a reply without an id: {show(dict(message), secrets)}")
     if message["id"] != key:
-        raise PeerError(f"sent a reply to another request, of id {show(message['id'])}")
+        shown = show(message["id"], secrets)
+        raise PeerError(f"sent a reply to another request, of id {shown}")
 
 
 class _Exchange:
@@ -177,11 +179,11 @@ class Exchanges:
                 reading it.
         """
         try:
-            message = redact_message(decode(data), self._secrets)
+            message = redact_message(decode(data, self._secrets), self._secrets)
             if message.get("type") == "reading":
                 self.keep_reading(message)
             elif key in self._open or "id" not in message:
-                check_reply(message, key)
+                check_reply(message, key, self._secrets)
                 self._settle(message)
             else:
                 self._settle(message)
@@ -192,7 +194,7 @@ class Exchanges:
         key = message["id"]
         exchanges = self._open.get(key, []) if isinstance(key, str) else []
         if not exchanges:
-            self._stray = f"; it sent a reply to another request, of id {show(key)}"
+            self._stray = f"; it sent a reply to another request, of id {show(key, self._secrets)}"
             self.drop("a reply to no request under way")
         else:
             self._stray = ""

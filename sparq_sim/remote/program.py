@@ -18,7 +18,7 @@ from sparq_sim.errors import PeerError, SparqError, mask_invisible
 from sparq_sim.fields import ScenarioString
 from sparq_sim.remote.peer import Address, Exchanges, Peer
 from sparq_sim.remote.secrets import read_secret, redact
-from sparq_sim.remote.wire import encode, show
+from sparq_sim.remote.wire import encode
 
 __all__ = ["Command", "ProgramAddress"]
 
@@ -196,7 +196,7 @@ class _ProgramPeer:
 
     async def _run_once(self) -> tuple[bool, str]:
         """Run the child to its end; return whether it sent anything, and how it ended."""
-        child = _Child(self.exchanges, self._address.largest)
+        child = _Child(self.exchanges, self._address.largest, self._secrets)
         try:
             await asyncio.get_running_loop().subprocess_exec(
                 lambda: child,
@@ -222,8 +222,8 @@ class _ProgramPeer:
 class _Child(asyncio.SubprocessProtocol):
     """A running program: splits what it writes into lines, and keeps the end of its stderr."""
 
-    def __init__(self, exchanges: Exchanges, largest: int) -> None:
-        self._exchanges, self._largest = exchanges, largest
+    def __init__(self, exchanges: Exchanges, largest: int, secrets: list[str]) -> None:
+        self._exchanges, self._largest, self._secrets = exchanges, largest, secrets
         self._line, self._errors = bytearray(), b""
         self._skips = False
         self.spoke = False
@@ -240,7 +240,7 @@ class _Child(asyncio.SubprocessProtocol):
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 2:
-            self._errors = (self._errors + data)[-STDERR_KEPT:]
+            self._keep_errors(data)
             return
         *ended, rest = data.split(b"\n")
         for line in ended:
@@ -250,7 +250,7 @@ class _Child(asyncio.SubprocessProtocol):
         if len(self._line) > self._largest:
             # What is still to come of the line is forgotten too.
             if not self._skips:
-                self._refuse(bytes(self._line))
+                self._refuse()
             self._skips = True
             self._line.clear()
 
@@ -276,14 +276,14 @@ class _Child(asyncio.SubprocessProtocol):
         if skips or not line.strip():
             return
         if len(line) > self._largest:
-            self._refuse(line)
+            self._refuse()
             return
         self.spoke = True
         self._exchanges.take(line)
 
-    def _refuse(self, line: bytes) -> None:
+    def _refuse(self) -> None:
         self._exchanges.fail(
-            f"wrote a line of more than {self._largest} bytes (see the field largest): {show(line)}"
+            f"wrote a line of more than {self._largest} bytes; see the field largest"
         )
 
     def write(self, line: bytes, most: int) -> None:
@@ -330,6 +330,13 @@ class _Child(asyncio.SubprocessProtocol):
     def _signal(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._transport.get_pid(), number)
+
+    def _keep_errors(self, data: bytes) -> None:
+        """Keep the end of stderr, in which no secret is cut: it is hidden before."""
+        text = (self._errors + data).decode("utf-8", "surrogateescape")
+        kept = redact(text, self._secrets).encode("utf-8", "surrogateescape")
+        # Of a secret that is still to be written to its end, all that has come is kept.
+        self._errors = kept[-max([STDERR_KEPT, *(8 * len(each) for each in self._secrets)]) :]
 
     def _last_words(self) -> str:
         lines = [line.strip() for line in self._errors.decode(errors="replace").splitlines()]

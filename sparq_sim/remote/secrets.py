@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
 from typing import Any
+from urllib.parse import quote
 
 from sparq_sim.errors import SparqError
 
@@ -40,15 +42,22 @@ def read_secret(name: str) -> str:
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:
-    """Return *text* with a mark in the place of each secret.
+    """Return *text* with a mark in the place of each secret, also as JSON or a URL would have it.
+
+    Text that is shown in part is redacted first and cut then: a part of a secret is not found.
 
     Args:
         text: What is to be shown.
         secrets: What must not be seen in it; empty ones are left out.
     """
+    forms = {
+        form
+        for secret in filter(None, secrets)
+        for form in (secret, json.dumps(secret)[1:-1], quote(secret, safe=""))
+    }
     # The longest first: one secret may be part of another.
-    for secret in sorted(filter(None, secrets), key=len, reverse=True):
-        text = text.replace(secret, HIDDEN)
+    for form in sorted(forms, key=len, reverse=True):
+        text = text.replace(form, HIDDEN)
     return text
 
 
@@ -60,10 +69,23 @@ def redact_message(message: Mapping[str, Any], secrets: Iterable[str]) -> dict[s
         secrets: What must not be seen in it.
     """
     hidden = tuple(secrets)
+    if not hidden:
+        return dict(message)
     return {
-        key: redact(value, hidden) if isinstance(value, str) and key != "id" else value
+        redact(key, hidden): value if key == "id" else _redact_within(value, hidden)
         for key, value in message.items()
     }
+
+
+def _redact_within(value: Any, secrets: tuple[str, ...]) -> Any:
+    match value:
+        case str():
+            return redact(value, secrets)
+        case list():
+            return [_redact_within(each, secrets) for each in value]
+        case dict():
+            return {redact(k, secrets): _redact_within(v, secrets) for k, v in value.items()}
+    return value
 
 
 def is_loopback(host: str) -> bool:

@@ -6,7 +6,7 @@ One message is one HTTP body, one line of a pipe, or one MQTT payload. docs/wire
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, NoReturn, Self, TypeAlias, TypeVar
 
 from pydantic import Field, StringConstraints, ValidationError, model_validator
@@ -15,6 +15,7 @@ from pydantic.json_schema import models_json_schema
 from sparq_sim.errors import PeerError, did_you_mean, mask_invisible
 from sparq_sim.fields import Amount, Positive
 from sparq_sim.plugin.model import Model
+from sparq_sim.remote.secrets import redact
 
 __all__ = [
     "MESSAGES",
@@ -232,11 +233,12 @@ def encode(message: Mapping[str, Any]) -> bytes:
     return json.dumps(message, allow_nan=False, separators=(",", ":")).encode()
 
 
-def decode(data: bytes) -> dict[str, Any]:
+def decode(data: bytes, secrets: Iterable[str] = ()) -> dict[str, Any]:
     """Return the JSON object that some bytes hold.
 
     Args:
         data: What came, in UTF-8.
+        secrets: What must not be seen in errors; what is returned may hold it.
 
     Raises:
         PeerError: It is no JSON object, has a key twice, or has NaN or Infinity.
@@ -246,15 +248,16 @@ def decode(data: bytes) -> dict[str, Any]:
             data.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_refuse_twice
         )
     except UnicodeDecodeError:
-        raise PeerError(f"sent what is not text in UTF-8: {show(data)}") from None
+        raise PeerError(f"sent what is not text in UTF-8: {show(data, secrets)}") from None
     except json.JSONDecodeError:
-        raise PeerError(f"sent no JSON: {show(data)}") from None
+        raise PeerError(f"sent no JSON: {show(data, secrets)}") from None
     except RecursionError:
-        raise PeerError(f"sent JSON that is nested too deeply: {show(data)}") from None
+        shown = show(data, secrets)
+        raise PeerError(f"sent JSON that is nested too deeply: {shown}") from None
     except ValueError as error:  # Of the two hooks, or a whole number of thousands of digits.
-        raise PeerError(f"sent JSON with {error!s:.60}: {show(data)}") from None
+        raise PeerError(f"sent JSON with {error!s:.60}: {show(data, secrets)}") from None
     if not isinstance(found, dict):
-        raise PeerError(f"sent JSON that is no object: {show(data)}")
+        raise PeerError(f"sent JSON that is no object: {show(data, secrets)}")
     return found
 
 
@@ -269,18 +272,19 @@ def _refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def show(given: object) -> str:
+def show(given: object, secrets: Iterable[str] = ()) -> str:
     """Return what came as text for an error message, at most `SHOWN` characters of it.
 
     Args:
         given: Bytes, or what they hold.
+        secrets: What must not be seen, not even in part.
     """
     if isinstance(given, bytes | bytearray):
-        text = repr(bytes(given[: 4 * SHOWN]).decode("utf-8", "replace"))
-    elif isinstance(given, str):
-        text = repr(given[: 2 * SHOWN])
+        given = given.decode("utf-8", "replace")
+    if isinstance(given, str):
+        text = repr(redact(given, secrets)[: 2 * SHOWN])
     else:
-        text = json.dumps(given, default=repr)
+        text = redact(json.dumps(given, default=repr), secrets)
     text = mask_invisible(text)
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 

@@ -242,6 +242,27 @@ async def test_a_token_is_sent_and_never_shown(monkeypatch: pytest.MonkeyPatch) 
     assert (await exchange(reply(lambda _: failed), **secrets))["reason"] == f"not {HIDDEN}"
 
 
+@pytest.mark.parametrize("status", ["401 No", "200 OK"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"Error 401: access denied to /v1/ask for Bearer sk-live-0123456789abcdefghijklmnopqrstuv",
+        b"sk-live-0123456789abcdefghijklmnopqrstuv" * 9,
+        b'{"id": "denied to all that come with the long token sk-live-0123456789abcdefghijkl'
+        b'mnopqrstuv"}',
+        b'{"type": "later", "id": "play/lab/1/0", "seconds": ["no: '
+        b'sk-live-0123456789abcdefghijklmnopqrstuv"]}',
+    ],
+)
+async def test_a_token_is_hidden_also_where_a_text_is_cut(
+    monkeypatch: pytest.MonkeyPatch, status: str, body: bytes
+) -> None:
+    monkeypatch.setenv("LAB_TOKEN", "sk-live-0123456789abcdefghijklmnopqrstuv")
+    told = await failure(raw(response(body, status)), token_env="LAB_TOKEN")
+    assert "sk-" not in told
+    assert HIDDEN[:4] in told
+
+
 async def test_a_token_that_is_not_set_is_an_error_when_the_door_opens(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

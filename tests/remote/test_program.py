@@ -151,7 +151,9 @@ async def test_a_line_that_is_too_long_is_forgotten_and_the_next_is_read() -> No
     reply()
     """)
     async with running(child, largest=1000) as peer:
-        with pytest.raises(PeerError, match=r"^wrote a line of more than 1000 bytes \(see the"):
+        with pytest.raises(
+            PeerError, match=r"^wrote a line of more than 1000 bytes; see the field"
+        ):
             await peer.exchange(ASK | {"id": "long"})
         assert await peer.exchange(ASK) == ANSWER
 
@@ -276,7 +278,7 @@ async def test_a_child_is_given_no_variable_that_it_does_not_need(
     child = for_each_message("reply(variables=dict(os.environ))")
     variables = (await exchange(child, pass_env=("LAB_KEY",)))["variables"]
     assert "BANK_TOKEN" not in variables
-    assert variables["LAB_KEY"] == "0ther"
+    assert variables["LAB_KEY"] == HIDDEN  # It was given the secret, and showed it.
     assert variables["PATH"] == os.environ["PATH"]
 
 
@@ -285,6 +287,22 @@ async def test_a_secret_that_a_child_shows_is_hidden(monkeypatch: pytest.MonkeyP
     child = for_each_message("sys.exit('bad key ' + os.environ['LAB_KEY'])")
     told = await failure(child, pass_env=("LAB_KEY",))
     assert told == f"ended with exit code 1: bad key {HIDDEN}"
+
+
+@pytest.mark.parametrize("more", [155, 1900])
+async def test_a_secret_is_hidden_also_where_what_a_child_wrote_is_cut(
+    monkeypatch: pytest.MonkeyPatch, more: int
+) -> None:
+    monkeypatch.setenv("LAB_KEY", "0123456789" * 12)
+    child = for_each_message(f"""
+    sys.stderr.write("login with " + os.environ["LAB_KEY"] + " fails; ")
+    sys.stderr.flush()
+    sys.exit("x" * {more} + os.environ["LAB_KEY"] * 30)
+    """)
+    told = await failure(child, pass_env=("LAB_KEY",))
+    assert HIDDEN in told
+    assert "0123" not in told
+    assert "6789" not in told
 
 
 async def test_a_child_runs_in_its_folder(tmp_path: Path) -> None:

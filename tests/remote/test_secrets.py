@@ -36,6 +36,20 @@ def test_all_secrets_are_hidden_in_a_text_also_one_that_holds_another() -> None:
     assert text == f"key {HIDDEN}, then {HIDDEN}, then key"
 
 
+def test_a_secret_is_hidden_also_as_json_and_urls_have_it() -> None:
+    assert redact(r"say \"a/\u00e9\" to /?key=%22a%2F%C3%A9%22", ['"a/é"']) == (
+        f"say {HIDDEN} to /?key={HIDDEN}"
+    )
+
+
+def test_nested_texts_and_names_of_fields_hide_secrets_too() -> None:
+    message = {"id": "1", "abc": [{"abc": "an abc"}, 2.0]}
+    assert redact_message(message, ["abc"]) == {
+        "id": "1",
+        HIDDEN: [{HIDDEN: f"an {HIDDEN}"}, 2.0],
+    }
+
+
 def test_texts_of_a_message_hide_secrets_and_its_id_and_numbers_stay() -> None:
     message = {"id": "abc/1", "type": "failure", "reason": "bad token abc", "seconds": 2.0}
     assert redact_message(message, ["abc"]) == message | {"reason": f"bad token {HIDDEN}"}
