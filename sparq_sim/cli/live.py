@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +18,8 @@ from sparq_sim.cli.output import say
 
 if TYPE_CHECKING:
     from sparq_sim.live.folder import LiveFolder
+    from sparq_sim.live.play import LiveWatch
+    from sparq_sim.simulation.trace import Trace
 
 __all__ = ["live"]
 
@@ -53,42 +57,77 @@ def live(
     console = Console()
     rounds = loaded.rules.most_rounds
 
+    stops: list[signal.Signals] = []
+
     async def play() -> None:
         task = asyncio.current_task()
         assert task is not None
-        with show_live(console, rounds=rounds, title=loaded.title) as watch, _ends_by_sigterm(task):
+        showing = show_live(console, rounds=rounds, title=loaded.title)
+        with showing as watch, _stops_by_signal(task, stops, watch), _shows_warnings(watch):
             await play_live(
                 loaded, optimizer, folder=folder, resume=resume, speed=speed, watch=watch
             )
 
     try:
         asyncio.run(play())
-    except (KeyboardInterrupt, asyncio.CancelledError) as stop:
+    except asyncio.CancelledError:
         say(
             f"Stopped. All that happened is in {folder / 'journal.jsonl'}; the same command with "
             "--resume goes on.",
             err=True,
         )
         _sum_up(LiveFolder(folder))
-        raise typer.Exit(130 if isinstance(stop, KeyboardInterrupt) else 143) from None
+        raise typer.Exit(128 + stops[0] if stops else 130) from None
     _sum_up(LiveFolder(folder))
 
 
 @contextmanager
-def _ends_by_sigterm(task: asyncio.Task[None]) -> Iterator[None]:
-    """Have SIGTERM cancel a *task*, so that it ends as cleanly as by Ctrl-C."""
+def _stops_by_signal(
+    task: asyncio.Task[None], stops: list[signal.Signals], watch: LiveWatch
+) -> Iterator[None]:
+    """Have Ctrl-C, SIGTERM and a terminal that is closed cancel a *task*, each cleanly.
+
+    Further signals do not: a safe state that is being reached must not be given up.
+    """
     loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGTERM, task.cancel)
+
+    def stop(number: signal.Signals) -> None:
+        if not stops:
+            task.cancel()
+        else:
+            with suppress(Exception):  # The terminal may be closed.
+                watch("still ending the play; kill -9 would leave the system as it is")
+        stops.append(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, stop, number)
     try:
         yield
     finally:
-        loop.remove_signal_handler(signal.SIGTERM)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.remove_signal_handler(number)
+
+
+@contextmanager
+def _shows_warnings(watch: LiveWatch) -> Iterator[None]:
+    """Show on the terminal what sources warn of, as of a broker that cannot be reached."""
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            watch(record.getMessage())
+
+    logger, handler = logging.getLogger("sparq_sim"), Handler(logging.WARNING)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 def _sum_up(folder: LiveFolder) -> None:
     """Print what a play came to, from its journal."""
     from sparq_sim.journal.reader import read_journal
-    from sparq_sim.simulation.measures import tally
+    from sparq_sim.simulation.measures import count_by_expert, tally
 
     if not folder.journal.exists():
         return
@@ -98,5 +137,17 @@ def _sum_up(folder: LiveFolder) -> None:
         f"{len(trace)} rounds; {counts.asked} points asked, {counts.answered} answered; spent "
         f"{trace.spent:g}; ended: {trace.ended}"
     )
+    for source, told in count_by_expert(trace).items():
+        failed = told["asked"] - told.get("answered", 0)
+        if failed > 0:
+            say(f"Note: {source}: {failed} of {told['asked']} points failed: {_why(trace, source)}")
     say(f"Journal: {folder.journal}")
     say(f"Table and report: sparq-sim compare {folder.path}; sparq-sim report {folder.path}")
+
+
+def _why(trace: Trace, source: str) -> str:
+    """Return the commonest reason for which points asked of a source have failed."""
+    replies = trace.replies
+    failed = (replies["source"] == source) & (replies["reason"] != "")
+    reasons = Counter(replies["reason"][failed].tolist())
+    return str(reasons.most_common(1)[0][0]) if reasons else "no reason is known"

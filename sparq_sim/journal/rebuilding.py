@@ -22,7 +22,7 @@ from sparq_sim.journal.entries import (
 )
 from sparq_sim.messages import Answer, Failure, Move, Query, Reply
 from sparq_sim.simulation.delivery.request import Rows
-from sparq_sim.simulation.past import OpenAsk, Past, Thought
+from sparq_sim.simulation.past import OpenAsk, Past, SentAsk, Thought
 from sparq_sim.simulation.recorder import Recorder
 from sparq_sim.simulation.records import UNASKED, Fate, Record, Turn, is_for_agent
 from sparq_sim.simulation.trace import Trace
@@ -49,6 +49,7 @@ class PastBuilder:
         self._replies: dict[int, Record] = {}
         # Each row that was asked about, until its end is known.
         self._open: dict[tuple[int, str, int], dict[int, OpenAsk]] = {}
+        self._bounds: list[tuple[float, Box]] = []  # Each with the moment since when it counts.
         self._paid = Fraction(0)
         self._spent: float | None = None
 
@@ -118,8 +119,18 @@ class PastBuilder:
         )
         point = None if entry.point is None else freeze_array(entry.point)
         move = Move(point, queries, entry.notes, entry.effort)
-        bounds = self._past.bounds
-        self._past.thoughts.append(Thought(entry.now, heard, move, entry.at, entry.round, bounds))
+        # A move may have been thought before the bounds were changed, and carried out after.
+        then = [bounds for at, bounds in self._bounds if at <= entry.now]
+        thought = Thought(
+            now=entry.now,
+            heard=heard,
+            move=move,
+            at=entry.at,
+            round=entry.round,
+            bounds=then[-1] if then else None,
+            applied_within=self._past.bounds,
+        )
+        self._past.thoughts.append(thought)
 
     def _take_ask(self, entry: AskEntry) -> None:
         query = self._find_query(entry)
@@ -134,6 +145,9 @@ class PastBuilder:
             owed=entry.owed,
             key=entry.key,
         )
+        cost = entry.cost + entry.owed
+        sent = SentAsk(entry.source, entry.at, len(entry.rows), cost, entry.round)
+        self._past.sent.append(sent)
         group = self._open.setdefault((query.id, query.source, entry.attempt), {})
         group.update(dict.fromkeys(entry.rows, ask))
 
@@ -172,6 +186,7 @@ class PastBuilder:
         if entry.what == "bounds":
             lower, upper = entry.numbers["lower"], entry.numbers["upper"]
             self._past.bounds = Box(lower, upper, self._header.coordinates)
+            self._bounds.append((entry.at, self._past.bounds))
         elif entry.what == "resumed":
             self._past.ended = self._spent = None
 

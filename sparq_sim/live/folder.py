@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from sparq_sim.errors import SparqError
+from sparq_sim.errors import JournalError, SparqError
 from sparq_sim.journal.entries import Header
 from sparq_sim.journal.reader import Journal, read_journal
 from sparq_sim.journal.writer import JournalWriter
 from sparq_sim.scenario.model import Scenario
-from sparq_sim.simulation.trace import Trace
+from sparq_sim.simulation.trace import AS_PLANNED, Trace
 from sparq_sim.study.store import FolderStore
 from sparq_sim.study.store.codec import encode
 from sparq_sim.study.store.keys import hash_json, name_play
@@ -46,13 +46,25 @@ class LiveFolder:
         """
         if self.journal.exists():
             raise SparqError(
-                f"{self.path} has the journal of a live play: go on with it by --resume, or give "
-                "another folder by --out"
+                f"{self.path} has the journal of a live play{self._describe()}, or give another "
+                "folder by --out"
             )
         if (self.path / "rounds").exists():
             raise SparqError(
                 f"{self.path} is the folder of a study; give another one to a live play, by --out"
             )
+
+    def _describe(self) -> str:
+        """Return how far the play of the journal came, and what can be done about it."""
+        try:
+            past = read_journal(self.journal).past()
+        except JournalError:
+            return ", which is damaged: move it away"
+        if not past.thoughts:
+            return " that did not come to its first move: remove the folder, go on by --resume"
+        if past.ended in AS_PLANNED:
+            return " that has ended: move the folder away"
+        return ": go on with it by --resume"
 
     def begin(self, header: Header) -> JournalWriter:
         """Begin the journal of a new play.

@@ -16,6 +16,7 @@ from sparq_sim.journal.reader import Journal
 from sparq_sim.journal.writer import JournalWriter
 from sparq_sim.live.folder import LiveFolder
 from sparq_sim.live.pause import PauseCondition, Pauser, make_condition
+from sparq_sim.live.resume import FAILED, SAFE, STOPPED, check_open, check_same, is_over, list_holds
 from sparq_sim.plugin.environment import Landscape
 from sparq_sim.plugin.frames import describe_error
 from sparq_sim.plugin.steered import SafeMoment, Steered
@@ -30,7 +31,7 @@ from sparq_sim.simulation.play import Played
 from sparq_sim.simulation.randomness import Streams
 from sparq_sim.simulation.records import Record, Turn
 from sparq_sim.simulation.supervision import Supervision
-from sparq_sim.simulation.trace import AS_PLANNED, Trace
+from sparq_sim.simulation.trace import Trace
 
 __all__ = ["LiveWatch", "UnsafeError", "live"]
 
@@ -43,8 +44,6 @@ SAFE_TIMEOUT = 60.0
 """Seconds after which a try is given up, if it is not by itself."""
 SAFE_WAIT = 1.0
 """Seconds between two tries."""
-STOPPED, FAILED = "interrupted", "failed: "
-"""How a journal says that a play was cancelled, and how what it says of a failure begins."""
 
 
 class UnsafeError(SparqError):
@@ -93,18 +92,25 @@ async def live(
     if not (speed > 0 and isfinite(speed)):
         raise SparqError(f"a speed must be a number above 0, not {speed!r}")
     home = LiveFolder(folder)
+    seconds = scenario.live.seconds / speed
     before = home.read() if resume else None
     if before is None:
         home.refuse_used()  # Before anything real is touched.
     else:
-        _check_same(before, scenario, name)
+        check_same(before, scenario, name)
+        check_open(before)
         replication = before.header.replication
+        if speed != 1.0 and seconds != before.header.seconds:
+            raise SparqError(
+                f"speed {speed:g}: a play goes on at the speed at which it began, a clock unit in "
+                f"{before.header.seconds:g} s; leave --speed out"
+            )
+        seconds = before.header.seconds or seconds
     played = replace(scenario.prepare(name, replication), live=True)
     streams = Streams(played.seed, played.replication)
     async with Resources() as resources:
         with one_thread():
             landscape = await resources.start_landscape(played.environment, streams)
-        seconds = scenario.live.seconds / speed
         header = make_header(
             played,
             landscape.domain,
@@ -118,11 +124,15 @@ async def live(
                 seconds=seconds,
                 begins_at=0.0 if before is None else before.past().now,
             )
+            for hold in () if before is None else list_holds(before):
+                clock.add_hold(*hold)
             session = _Session(played, clock, journal, landscape, watch)
             condition = pause
             if condition is None and scenario.live.pause is not None:
                 condition = make_condition(scenario.live.pause)
             try:
+                if before is not None and is_over(before):
+                    return await session.make_safe_at_last(before)
                 return await session.play(resources, streams, before, condition)
             finally:
                 if session.trace is not None:
@@ -141,35 +151,6 @@ def _choose_optimizer(scenario: Scenario, name: str | None) -> str:
             f"several optimizers: choose one by --optimizer: {', '.join(scenario.optimizers)}"
         )
     return next(iter(scenario.optimizers)) if name is None else name
-
-
-def _check_same(journal: Journal, scenario: Scenario, optimizer: str) -> None:
-    """Refuse to go on with another play than that of the journal, or with one that is over."""
-    past, header = journal.past(), journal.header
-    if past.ended is not None and past.ended != STOPPED and not past.ended.startswith(FAILED):
-        told = " as planned" if past.ended in AS_PLANNED else ""
-        raise SparqError(
-            f"{journal.path}: the play ended{told} ({past.ended}), so there is nothing to go on "
-            "with; give another folder by --out to play anew"
-        )
-    if header.seconds is None:
-        raise SparqError(f"{journal.path} is of a play in virtual time; it cannot go on live")
-    now = scenario.fingerprint(optimizer)
-    then = header.scenario
-    changed = sorted(key for key in now.keys() | then.keys() if now.get(key) != then.get(key))
-    if "contents" in changed:
-        files = now.get("contents", {}).items() ^ then.get("contents", {}).items()
-        changed[changed.index("contents")] = f"the content of {min(files)[0]}"
-    if header.optimizer != optimizer:
-        changed.append("the name of the optimizer")
-    if header.seed != scenario.seed:
-        changed.append("seed")
-    if changed:
-        raise SparqError(
-            f"{journal.path}: the play was begun with another scenario; it differs in "
-            f"{', '.join(changed)}. Go on with the scenario of before, or play anew in another "
-            "folder, by --out"
-        )
 
 
 class _Session:
@@ -235,6 +216,14 @@ class _Session:
             await _shield(self._make_safe(moment))
         return replace(self.trace, played=self._played)
 
+    async def make_safe_at_last(self, before: Journal) -> Trace:
+        """Reach the safe state of a play that ended, and was killed before it was reached."""
+        self._journal.event("resumed", "to reach the safe state", at=before.past().now)
+        await _shield(self._make_safe("end"))
+        past = before.past()
+        self._journal.end(past.ended or STOPPED, at=past.now, spent=past.spent)
+        return before.to_trace()
+
     async def _start(self, resources: Resources, before: Journal | None) -> None:
         past = self._past
         if before is not None:
@@ -263,6 +252,7 @@ class _Session:
             return
         at = self._clock.now
         self._write("safe", f"{moment}: {action}", at=at, moment=moment)
+        self._tell(f"bringing the system into its safe state ({moment}): {action}")
         for attempt in range(1, SAFE_TRIES + 1):
             try:
                 async with asyncio.timeout(SAFE_TIMEOUT):
@@ -277,7 +267,8 @@ class _Session:
                     ) from error
                 await asyncio.sleep(SAFE_WAIT)
             else:
-                self._tell(f"safe state ({moment}): {action}")
+                self._write(SAFE, f"{moment}: {action}", at=at, moment=moment)
+                self._tell(f"safe state ({moment}) reached: {action}")
                 return
 
     def _write(self, what: str, text: str, *, at: float, **numbers: object) -> None:

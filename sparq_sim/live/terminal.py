@@ -15,7 +15,7 @@ from rich.text import Text
 
 from sparq_sim.errors import mask_invisible
 from sparq_sim.live.play import LiveWatch
-from sparq_sim.messages import REWARD, Answer
+from sparq_sim.messages import REWARD, Answer, Failure
 from sparq_sim.simulation.records import Record, Turn
 
 __all__ = ["show_live"]
@@ -52,6 +52,7 @@ def _print_lines(console: Console, rounds: int) -> LiveWatch:
 
     A round is printed when its reward is there, or when the next one is over.
     """
+    failures: set[str] = set()  # Each is told once.
     observed: dict[int, float] = {}
     waiting: list[Turn] = []
 
@@ -74,7 +75,12 @@ def _print_lines(console: Console, rounds: int) -> LiveWatch:
                 waiting.append(news)
                 if news.round in observed or isfinite(news.reward) or not news.moved:
                     print_waiting()
-            case Record() if isinstance(news.reply, Answer) and news.reply.query.source == REWARD:
+            case Record() if isinstance(news.reply, Failure):
+                told = f"{news.reply.query.source}: {news.reply.reason}"
+                if told not in failures:
+                    failures.add(told)
+                    _print(console, f"Note: {told}")
+            case Record() if news.reply.query.source == REWARD:
                 observed[news.reply.query.id] = float(news.reply.values[0])
                 if waiting and waiting[0].round in observed:
                     print_waiting()

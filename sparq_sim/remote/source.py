@@ -192,7 +192,8 @@ def find_moment(measured_at: float | None, clock: Clock, skew: float) -> float:
     now = clock.now
     if measured_at is None:
         return now
-    age = time.time() - measured_at
+    # While a play is paused or interrupted, its clock stands still.
+    age = time.time() - measured_at - clock.held_since(measured_at)
     if age < -skew:
         raise PeerError(
             f"measured {-age:.3g} s in the future, as it says; check the clock of the source"

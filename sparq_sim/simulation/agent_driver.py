@@ -72,12 +72,11 @@ class AgentDriver:
                 self._wake(self._stir)
 
     def restrict(self, bounds: Box) -> None:
-        """Have the agent play within some *bounds* from now on.
+        """Tell the agent to play within some *bounds* from now on, if it can be told.
 
         Args:
             bounds: Within the domain.
         """
-        self._moves.bounds = bounds
         if isinstance(self._agent, Restrictable):
             self._agent.restrict(bounds)
 
@@ -98,7 +97,6 @@ class AgentDriver:
             rehearsal.take(thought)
             self._moves.check(thought.move, thought.now)
         rehearsal.restrict(past.bounds)
-        self._moves.bounds = past.bounds
         known = {record for thought in past.thoughts for record in thought.heard}
         known |= past.superseded
         self._inbox = [

@@ -10,6 +10,7 @@ from math import nan
 from typing import TYPE_CHECKING
 
 from sparq_sim.arrays import Points, all_rows, freeze_array
+from sparq_sim.domain import Box
 from sparq_sim.errors import HookError, PluginError
 from sparq_sim.messages import AGENT_NAME, REWARD, Failure, Move, Query, make_checked_query
 from sparq_sim.plugin.environment import Landscape
@@ -23,12 +24,12 @@ from sparq_sim.simulation.delivery.context import PlayContext
 from sparq_sim.simulation.delivery.push import start_broadcast
 from sparq_sim.simulation.delivery.request import Question
 from sparq_sim.simulation.lifetime import Resources
-from sparq_sim.simulation.moves import MoveChecker
+from sparq_sim.simulation.moves import MoveChecker, bring_within
 from sparq_sim.simulation.past import Past, Thought
 from sparq_sim.simulation.randomness import Streams
 from sparq_sim.simulation.recorder import Recorder
 from sparq_sim.simulation.records import Fate, Record, Turn
-from sparq_sim.simulation.resumption import settle_past
+from sparq_sim.simulation.resumption import restore_budget, settle_past
 from sparq_sim.simulation.reward import Reward
 from sparq_sim.simulation.start import (
     check_feedback,
@@ -109,6 +110,8 @@ class Engine:
         self._reward = Reward(landscape, environment)
         self._thought: tuple[Move, float] | None = None
         self._asked_at = nan  # When it was thought.
+        self._bounds: Box | None = None  # Where points must lie, if not in all of the domain.
+        self._resumed_in = 0  # The round with which a play goes on that was interrupted.
         self._points: Points | None = None  # One row: the point that is in force.
         self._visited: set[tuple[float, ...]] = set()
         self._connections: list[Connection]
@@ -217,7 +220,8 @@ class Engine:
         if not moved:
             await self._clock.until(end, AGENT)
         played_at = self._clock.now if before is None else before.at
-        if late > LATE * rules.period and before is None:  # In virtual time, never.
+        # In virtual time, never; and a round that was interrupted did not begin late.
+        if late > LATE * rules.period and before is None and number != self._resumed_in:
             notes = self._note_late(late, notes or {})
         played_at = played_at if moved else end
         reward, best = self._reward.judge(self._points, played_at)
@@ -252,6 +256,7 @@ class Engine:
         """Let a supervisor hold the play up, and take the bounds that it may give."""
         bounds = await before_round(number)
         if bounds is not None:
+            self._bounds = bounds
             self._driver.restrict(bounds)
             if self._journal is not None:
                 lower, upper = bounds.lower.tolist(), bounds.upper.tolist()
@@ -265,10 +270,8 @@ class Engine:
         recorder.turns += past.turns
         recorder.records += past.records
         recorder.superseded |= past.superseded
-        costs = [*(record.reply.cost for record in past.records), *(ask.cost for ask in past.open)]
-        context.budget.restore(costs)
-        if past.spent > context.budget.spent:  # For what was under way unasked.
-            context.budget.restore([past.spent])
+        restore_budget(context.budget, past, self._rules)
+        self._bounds = past.bounds
         context.skip_own_queries(past.own_queries)
         number = past.turns[-1].round if past.turns else 0
         for thought in past.thoughts:
@@ -284,6 +287,7 @@ class Engine:
         by_name = {connection.name: connection for connection in self._connections}
         for ask in settle_past(past, self._played, self._clock.now, self._driver, recorder):
             by_name[ask.query.source].send_again(ask, self._driver.hear)
+        self._resumed_in = number + 1
         return number + 1
 
     def _read_meters(self) -> dict[str, float]:
@@ -317,7 +321,7 @@ class Engine:
             if ready_at > clock.now:
                 await clock.until(ready_at, AGENT)
             self._thought = None
-            self._carry_out(move)
+            move = self._carry_out(move)
             if move.point is not None:
                 return dict(move.notes)
             if not await self._driver.wait_for_reply(end):
@@ -326,10 +330,12 @@ class Engine:
             f"the agent was asked {MOST_ASKS} times in round {self._context.round} and did not play"
         )
 
-    def _carry_out(self, move: Move) -> None:
-        """Play the point of a move, if it has one, and put its queries to the experts."""
+    def _carry_out(self, move: Move) -> Move:
+        """Play the point of a move, if it has one, and put its queries; return what was done."""
         context = self._context
         now = self._clock.now  # One moment for all, also where time goes on meanwhile.
+        if self._bounds is not None:  # Which may have changed since it was thought.
+            move = bring_within(move, context.landscape.domain, self._bounds)
         if self._journal is not None:
             number, told = context.round, self._driver.told
             self._journal.move(move, number=number, now=self._asked_at, at=now, heard=told)
@@ -349,6 +355,7 @@ class Engine:
             else:
                 question = Question(query, all_rows(len(query.points)), self._driver.hear)
                 context.links[query.source].ask(question)
+        return move
 
     def _refuse(self, query: Query) -> None:
         """Refuse a query about a point to which there is no access."""

@@ -36,9 +36,6 @@ class MoveChecker:
         self._experts = experts
         self._notes_effort = notes_effort
         self._ids_used: set[int] = set()
-        self.bounds: Box | None = None
-        """Within which points must lie, where that is narrower than the domain; others are moved
-        to the nearest point within, with a note `moved_within` of how far."""
 
     def check(self, move: Move, now: float) -> Move:
         """Return a *move* that is made *now*, ready to be carried out.
@@ -84,7 +81,7 @@ class MoveChecker:
                 domain.check(point[None], f"{who}: point of a move")
         except ValueError as error:
             raise PluginError(str(error)) from error
-        return move if self.bounds is None else bring_within(move, domain, self.bounds)
+        return move
 
 
 def bring_within(move: Move, domain: Domain, bounds: Box) -> Move:

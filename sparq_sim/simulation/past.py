@@ -9,7 +9,7 @@ from sparq_sim.messages import Move, Query
 from sparq_sim.simulation.delivery.request import Rows
 from sparq_sim.simulation.records import Record, Turn
 
-__all__ = ["OpenAsk", "Past", "Thought"]
+__all__ = ["OpenAsk", "Past", "SentAsk", "Thought"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,7 +27,9 @@ class Thought:
     round: int
     """The number of the round in which it was carried out."""
     bounds: Box | None = None
-    """Within which it had to lie, where bounds had been changed."""
+    """Within which it had to lie when it was thought, where bounds had been changed."""
+    applied_within: Box | None = None
+    """Within which it had to lie when it was carried out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,6 +56,22 @@ class OpenAsk:
     """What names the request in all the world."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SentAsk:
+    """A request that was sent, whatever became of it."""
+
+    source: str
+    """Who was asked."""
+    at: float
+    """When it was sent, in clock units."""
+    points: int
+    """How many points it was about."""
+    cost: float
+    """What it cost or may cost, in units of the budget."""
+    round: int
+    """The round in which it was sent."""
+
+
 @dataclass(slots=True, eq=False)
 class Past:
     """What happened in a play until it was interrupted."""
@@ -68,6 +86,8 @@ class Past:
     """What the agent was told and did."""
     open: list[OpenAsk] = field(default_factory=list)
     """Requests whose end is not known."""
+    sent: list[SentAsk] = field(default_factory=list)
+    """All requests that were sent."""
     spent: float = 0.0
     """What was spent in all, on open requests too."""
     now: float = 0.0

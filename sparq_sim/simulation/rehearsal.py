@@ -49,8 +49,8 @@ class Rehearsal:
         for record in thought.heard:
             self._agent.tell(record.reply)
         move = self._agent.ask(thought.now)
-        if self._bounds is not None:
-            move = bring_within(move, self._domain, self._bounds)
+        if thought.applied_within is not None:
+            move = bring_within(move, self._domain, thought.applied_within)
         if difference := _find_difference(move, thought.move):
             raise RehearsalError(
                 f"round {thought.round}: {difference}. The code, the settings or the libraries of "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import nan
+from math import inf, nan
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,16 +11,18 @@ import numpy as np
 from sparq_sim.arrays import freeze_array
 from sparq_sim.messages import AGENT_NAME, REWARD, Failure, Query
 from sparq_sim.simulation.agent_driver import AgentDriver
+from sparq_sim.simulation.delivery.budget import Budget
 from sparq_sim.simulation.delivery.context import INTERRUPTED
 from sparq_sim.simulation.delivery.request import Rows
 from sparq_sim.simulation.past import OpenAsk, Past, Thought
 from sparq_sim.simulation.recorder import Recorder
 from sparq_sim.simulation.records import UNASKED, Fate, Record
+from sparq_sim.simulation.rules import Rules
 
 if TYPE_CHECKING:
     from sparq_sim.simulation.play import Played
 
-__all__ = ["settle_past"]
+__all__ = ["restore_budget", "settle_past"]
 
 
 def settle_past(
@@ -54,6 +56,25 @@ def settle_past(
         ask = OpenAsk(query, rows, 1, AGENT_NAME, AGENT_NAME, number, 0.0, 0.0, "")
         driver.hear(_interrupt(query, rows, now, ask))
     yield from again
+
+
+def restore_budget(budget: Budget, past: Past, rules: Rules) -> None:
+    """Have a budget begin with what was spent before the interruption.
+
+    Args:
+        budget: That of the play.
+        past: What happened before.
+        rules: What the budget is.
+    """
+    costs = [*(record.reply.cost for record in past.records), *(ask.cost for ask in past.open)]
+    refused = any(record.fate == Fate.BUDGET for record in past.records)
+    number = past.thoughts[-1].round if past.thoughts else 0
+    taken = [ask.cost for ask in past.sent if ask.round == number]
+    # What a round could not pay for says nothing about the play.
+    exhausted = refused and rules.budget_per_round == inf
+    budget.restore(costs, number=number, taken=taken, exhausted=exhausted)
+    if past.spent > budget.spent:  # For what was under way unasked.
+        budget.restore([past.spent], number=number, taken=taken, exhausted=exhausted)
 
 
 def _is_sent_again(ask: OpenAsk, played: Played) -> bool:

@@ -137,6 +137,10 @@ class AskClock:
         """How long a clock unit lasts, in seconds."""
         return _current.get().unit
 
+    def held_since(self, unix: float) -> float:
+        """Return 0: what the asker's clock does is not known here."""
+        return 0.0
+
     async def until(self, moment: float, order: Order = ARRIVAL) -> None:
         """Wait until *moment*."""
         asking = _current.get()

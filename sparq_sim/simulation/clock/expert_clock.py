@@ -58,6 +58,10 @@ class LentClock:
         """How long a clock unit lasts, in seconds; None in virtual time."""
         return self._clock.seconds
 
+    def held_since(self, unix: float) -> float:
+        """Return for how many seconds the clock stood still since *unix*."""
+        return self._clock.held_since(unix)
+
     def until(self, moment: float, order: Order = ARRIVAL) -> Awaitable[None]:
         """Wait until *moment*."""
         if self.forgotten > _MOST_FORGOTTEN:

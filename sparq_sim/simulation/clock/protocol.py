@@ -89,6 +89,13 @@ class Clock(Protocol):
     def seconds(self) -> float | None:
         """How long a clock unit lasts, in seconds; None in virtual time."""
 
+    def held_since(self, unix: float) -> float:
+        """Return for how many seconds real time went on, and this clock stood still.
+
+        Args:
+            unix: Since when, in seconds since 1970.
+        """
+
     def until(self, moment: float, order: Order = ARRIVAL) -> Awaitable[None]:
         """Wait until a moment.
 

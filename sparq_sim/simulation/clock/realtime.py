@@ -15,6 +15,7 @@ from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 from math import inf, isfinite, nextafter
+from time import time
 from typing import Any, TypeVar
 
 from sparq_sim.errors import LiveOnlyError
@@ -170,6 +171,8 @@ class LiveClock(RoundedClock):
 
     # After so many turns of the loop without a stir, an instant is over.
     _QUIET_TURNS = 8
+    # Seconds after which what comes last in an instant does not wait for the others any more.
+    _PATIENCE = 0.05
 
     def __init__(
         self, period: float | None = None, *, seconds: float = 1.0, begins_at: float = 0.0
@@ -183,6 +186,8 @@ class LiveClock(RoundedClock):
         self._tasks: dict[asyncio.Task[Any], None] = {}
         self._crash: BaseException | None = None
         self._over = False
+        self._held_from = time()
+        self._holds: list[tuple[float, float]] = []
         self.has_begun = False
         """Whether time has begun to count."""
         self.stirs = 0
@@ -274,13 +279,31 @@ class LiveClock(RoundedClock):
 
     def hold(self) -> None:
         """Let time stand still, until `go_on` is called."""
+        self._held_from = time()
         self._time.stop()
 
     def go_on(self) -> float:
         """Let time go on from where it stood still; return for how many seconds it did."""
         held = self._time.go_on()
+        self.add_hold(self._held_from, time())
         self._changed.set()
         return held
+
+    def add_hold(self, begun: float, ended: float) -> None:
+        """Note that the clock stood still, as before a play was taken up again.
+
+        Args:
+            begun: Since when, in seconds since 1970.
+            ended: Until when.
+        """
+        self._holds.append((begun, ended))
+
+    def held_since(self, unix: float) -> float:
+        """Return for how many seconds the clock stood still since *unix*."""
+        holds = [*self._holds]
+        if self._time.stands_still:
+            holds.append((self._held_from, time()))
+        return sum(max(0.0, ended - max(begun, unix)) for begun, ended in holds)
 
     async def follow(self, function: SimPyFunction[T]) -> T:
         """Raise LiveOnlyError: SimPy's events happen in virtual time only."""
@@ -341,9 +364,13 @@ class LiveClock(RoundedClock):
                 timer = self._loop.call_at(self._time.due(moment), self._changed.set)
                 await self._changed.wait()
                 timer.cancel()
-            elif order == ARRIVAL or await self._quiet():
+            elif order == ARRIVAL or self._is_overdue(moment) or await self._quiet():
                 heappop(self._agenda)
                 action()
+
+    def _is_overdue(self, moment: float) -> bool:
+        """Return whether somebody stirs without end, so that an instant would never be over."""
+        return (self.now - moment) * self.seconds > self._PATIENCE
 
     async def _quiet(self) -> bool:
         """Turn the loop until somebody stirs, or so often that the instant must be over."""

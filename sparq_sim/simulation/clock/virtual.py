@@ -223,6 +223,10 @@ class SimClock(RoundedClock):
             event.callbacks.append(lambda _: action())
             self.agenda.schedule_at(event, max(moment, self.agenda._now), order)
 
+    def held_since(self, unix: float) -> float:
+        """Return 0: real time is none of its concern."""
+        return 0.0
+
     def signal(self) -> Signal:
         """Make a signal."""
         return _SimSignal(self.agenda)

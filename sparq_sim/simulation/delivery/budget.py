@@ -40,12 +40,24 @@ class Budget:
         self.exhausted = False
         """Whether the budget for the play could not pay for something."""
 
-    def restore(self, costs: Iterable[float]) -> None:
+    def restore(
+        self,
+        costs: Iterable[float],
+        *,
+        number: int = 0,
+        taken: Iterable[float] = (),
+        exhausted: bool = False,
+    ) -> None:
         """Begin with what a play had spent when it was interrupted.
 
         Args:
             costs: Each cost that was charged, in units of the budget.
+            number: The round in which that was.
+            taken: Each cost that was charged or set apart in this round.
+            exhausted: Whether the budget for the play could not pay for something.
         """
+        self._round, self.exhausted = number, exhausted
+        self._taken_in_round = sum((Fraction(cost) for cost in taken), Fraction(0))
         self._spent = sum((Fraction(cost) for cost in costs), Fraction(0))
         self.spent = float(self._spent)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from math import isnan
 
 from sparq_sim.simulation.channel.policy import Rate
 from sparq_sim.simulation.delivery.connection import Connection
 from sparq_sim.simulation.delivery.request import Request
-from sparq_sim.simulation.records import Fate, Record
+from sparq_sim.simulation.past import SentAsk
+from sparq_sim.simulation.records import Fate
 
 __all__ = ["RateLimited"]
 
@@ -33,20 +33,15 @@ class RateLimited:
         self._queue: deque[Request] = deque()
         self._passed: deque[float] = deque(maxlen=None if rate is None else rate.points)
 
-    def recall(self, records: Sequence[Record]) -> None:
+    def recall(self, sent: Sequence[SentAsk]) -> None:
         """Count what was asked before the play was interrupted.
 
         Args:
-            records: What became of it.
+            sent: What was sent to any source.
         """
-        if self._rate is None:
-            return
-        moments = [
-            record.reply.asked_at if isnan(record.served_at) else record.served_at
-            for record in records
-            for _ in record.reply.rows
-        ]
-        self._passed.extend(sorted(moments))
+        if self._rate is not None:
+            own = [each for each in sent if each.source == self._connection.name]
+            self._passed.extend(each.at for each in own for _ in range(each.points))
 
     def send(self, request: Request) -> None:
         """Send a request now, when the rate allows it, or not at all."""

@@ -40,7 +40,6 @@ def build_road(connection: Connection) -> Link:
         context,
     )
     if context.past is not None:
-        own = context.past.list_asked(connection.name)
-        limited.recall(own)
-        cached.recall(own)
+        limited.recall(context.past.sent)
+        cached.recall(context.past.list_asked(connection.name))
     return cached
