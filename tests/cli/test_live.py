@@ -49,14 +49,14 @@ def test_a_play_is_shown_round_by_round_and_summed_up(tmp_path: Path) -> None:
         code, told = child.end()
     assert code == 0, told
     assert "round 5 of 5: (" in told
-    assert "Note: safe state (start): apply [0.5]" in told
+    assert "Note: safe state (start) reached: apply [0.5]" in told
     assert "5 rounds; " in told
     assert "ended: rounds" in told
     assert f"sparq-sim report {out}" in told
     with Process(write(tmp_path), "--out", str(out)) as child:
         code, told = child.end()
     assert code == 2
-    assert "go on with it by --resume" in told
+    assert "that has ended" in told
     with Process(write(tmp_path), "--out", str(out), "--resume") as child:
         code, told = child.end()
     assert code == 2
@@ -64,7 +64,9 @@ def test_a_play_is_shown_round_by_round_and_summed_up(tmp_path: Path) -> None:
     assert "Traceback" not in told
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_a_signal_stops_a_play_cleanly(tmp_path: Path, number: signal.Signals, code: int) -> None:
     out = tmp_path / "out"
     file = write(tmp_path, rounds=1000)
@@ -81,6 +83,19 @@ def test_a_signal_stops_a_play_cleanly(tmp_path: Path, number: signal.Signals, c
     journal = read_journal(out / "journal.jsonl")
     assert not journal.open_questions()
     assert len(journal.to_trace()) > 0
+
+
+def test_a_second_ctrl_c_does_not_give_up_the_safe_state(tmp_path: Path) -> None:
+    file, slowly = write(tmp_path, rounds=1000), ("--set", "environment.safe_after=1.0")
+    with Process(file, "--out", str(tmp_path / "out"), "--speed", "10", *slowly) as child:
+        wait_until(lambda: len(read_log(tmp_path / "log")) > 6)
+        child.process.send_signal(signal.SIGINT)
+        wait_until(lambda: "interrupt" in moments(tmp_path))
+        ended, told = child.stop(signal.SIGINT)
+    assert ended == 130, told
+    assert "still ending the play" in told
+    assert "safe state (interrupt) reached" in told
+    assert "reached" in [line["what"] for line in read_log(tmp_path / "log")]
 
 
 def test_a_system_that_is_not_safe_is_an_error(tmp_path: Path) -> None:

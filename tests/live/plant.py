@@ -50,6 +50,8 @@ class Plant(SteeredEnvironment):
     """What is done to make it safe."""
     unsafe: int = 0
     """How often that fails."""
+    safe_after: float = 0.0
+    """How many seconds it takes, unless it is the start."""
 
     def honours_keys(self) -> bool:
         return self.honours
@@ -82,6 +84,9 @@ class PlantDriver:
 
     async def make_safe(self, moment: SafeMoment) -> None:
         note(Path(self._plant.log), what="safe", moment=moment)
+        if moment != "start" and self._plant.safe_after:
+            await asyncio.sleep(self._plant.safe_after)
+            note(Path(self._plant.log), what="reached")
         if self._unsafe:
             self._unsafe -= 1
             raise OSError("the valve is stuck")

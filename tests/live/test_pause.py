@@ -70,6 +70,20 @@ def test_an_agent_that_cannot_be_restricted_is_moved_within_the_bounds(tmp_path:
     assert list_events(tmp_path) == ["paused", "continued", "bounds"]
 
 
+def test_a_move_that_was_thought_before_is_carried_out_within_new_bounds(tmp_path: Path) -> None:
+    # By the rules, the agent thinks for longer than a round: its moves wait for the next one.
+    scenario = plan(tmp_path, rounds=8, thinking=1.5)
+    pause = Scripted(None, None, Notice("narrower", BOUNDS))
+    trace = play(scenario, tmp_path / "out", pause=pause)
+    later = trace.rounds["moved"] & (trace.rounds["round"] >= 3)
+    assert ((trace.points[later] >= 0.6) & (trace.points[later] <= 0.7)).all()
+    moves = entries(tmp_path / "out", MoveEntry)
+    assert any(move.at - move.now > 1.0 for move in moves)
+    cut_journal(tmp_path / "out", moves[-1].n)
+    again = play(scenario, tmp_path / "out", resume=True)
+    assert again.points[:5].tolist() == trace.points[:5].tolist()
+
+
 @pytest.mark.parametrize("kind", ["prober", "gp-ucb"])
 def test_a_play_goes_on_with_the_same_moves_after_bounds_were_changed(
     tmp_path: Path, kind: str

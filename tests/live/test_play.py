@@ -17,7 +17,7 @@ from sparq_sim.journal.writer import JournalWriter
 from sparq_sim.live.play import UnsafeError, live
 from sparq_sim.simulation.start import reduce_if_real
 from tests.live.plant import PlantDriver, Prober, read_log
-from tests.live.playing import entries, plan, play, without_waiting
+from tests.live.playing import cut_journal, entries, plan, play, without_waiting
 
 SAFE = {"safe": "apply [0.5]"}
 
@@ -33,7 +33,11 @@ def list_events(folder: Path) -> list[tuple[str, str]]:
 def test_a_system_is_made_safe_at_the_start_and_at_the_end(tmp_path: Path) -> None:
     play(plan(tmp_path, environment=SAFE), tmp_path / "out")
     assert moments(tmp_path) == ["start", "end"]
-    assert list_events(tmp_path) == [("safe", "start: apply [0.5]"), ("safe", "end: apply [0.5]")]
+    assert list_events(tmp_path) == [
+        (what, f"{moment}: apply [0.5]")
+        for moment in ("start", "end")
+        for what in ("safe", "safe reached")
+    ]
     done = [line["what"] for line in read_log(tmp_path / "log")]
     assert (done[:2], done[-2:]) == (["enter", "safe"], ["safe", "exit"])
 
@@ -134,7 +138,32 @@ def test_a_safe_state_that_is_being_reached_is_not_given_up_when_cancelled(
 def test_a_safe_state_is_tried_three_times(tmp_path: Path) -> None:
     play(plan(tmp_path, environment={**SAFE, "unsafe": 2}), tmp_path / "out")
     assert moments(tmp_path) == ["start"] * 3 + ["end"]
-    assert [what for what, _ in list_events(tmp_path)] == ["safe", "unsafe", "unsafe", "safe"]
+    assert [what for what, _ in list_events(tmp_path)] == [
+        *("safe", "unsafe", "unsafe", "safe reached"),
+        *("safe", "safe reached"),
+    ]
+
+
+def test_a_play_that_was_killed_before_its_safe_state_reaches_it_when_it_is_resumed(
+    tmp_path: Path,
+) -> None:
+    scenario = plan(tmp_path, environment=SAFE)
+    whole = play(scenario, tmp_path / "out")
+    found = read_journal(tmp_path / "out" / "journal.jsonl").entries
+    cut_journal(tmp_path / "out", len(found) - 1)  # Without "safe reached".
+    trace = play(scenario, tmp_path / "out", resume=True)
+    assert moments(tmp_path) == ["start", "end", "end"]
+    assert trace.digest() == whole.digest()
+    with pytest.raises(SparqError, match="ended as planned"):
+        play(scenario, tmp_path / "out", resume=True)
+
+
+def test_a_play_goes_on_at_its_own_speed(tmp_path: Path) -> None:
+    scenario = plan(tmp_path)
+    cancel(scenario, tmp_path, when="round 3")
+    with pytest.raises(SparqError, match="leave --speed out"):
+        play(scenario, tmp_path / "out", resume=True, speed=7.0)
+    play(scenario, tmp_path / "out", resume=True)
 
 
 def test_a_safe_state_that_cannot_be_reached_is_an_error_that_says_so(tmp_path: Path) -> None:
@@ -250,7 +279,7 @@ def test_a_folder_that_is_used_is_refused_before_anything_is_connected(tmp_path:
     scenario = plan(tmp_path)
     play(scenario, tmp_path / "out")
     (tmp_path / "log").unlink()
-    with pytest.raises(SparqError, match="go on with it by --resume"):
+    with pytest.raises(SparqError, match="that has ended: move the folder away"):
         play(scenario, tmp_path / "out")
     (tmp_path / "study" / "rounds").mkdir(parents=True)
     with pytest.raises(SparqError, match="folder of a study"):

@@ -12,6 +12,7 @@ from sparq_sim import SparqError
 from sparq_sim.errors import JournalError
 from sparq_sim.journal.entries import EventEntry, MoveEntry
 from sparq_sim.journal.reader import read_journal
+from sparq_sim.simulation.delivery.budget import Budget
 from sparq_sim.simulation.rehearsal import RehearsalError
 from tests.live.plant import read_log
 from tests.live.playing import cut_journal, entries, plan, play
@@ -199,3 +200,28 @@ def test_a_journal_without_a_whole_line_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out" / "journal.jsonl").write_text('{"type":"pl')
     with pytest.raises(JournalError, match="no whole first line"):
         play(plan(tmp_path), tmp_path / "out", resume=True)
+
+
+def test_rates_count_what_was_sent_before(tmp_path: Path) -> None:
+    policy = {"rate": {"points": 2, "every": 4.0, "beyond": "refuse"}}
+    scenario = plan(tmp_path, rounds=6, experts={"lab": lab(tmp_path, False, policy=policy)})
+    whole = play(scenario, tmp_path / "out")
+    cut_journal(tmp_path / "out", count_until(tmp_path / "out", "ask", 2))
+    trace = play(scenario, tmp_path / "out", resume=True)
+
+    def refused(trace: Any) -> list[int]:
+        replies = trace.replies
+        rounds: list[int] = replies["round"][replies["fate"] == "rate"].tolist()
+        return rounds
+
+    assert refused(trace) == refused(whole)
+    assert refused(whole)
+
+
+def test_a_budget_for_a_round_is_not_granted_twice(tmp_path: Path) -> None:
+    budget = Budget(per_round=1.0)
+    budget.restore([0.25, 0.5], number=3, taken=[0.5])
+    assert budget.spent == 0.75
+    assert not budget.pay(0.75, 3)
+    assert budget.pay(0.5, 3)
+    assert budget.pay(1.0, 4)

@@ -160,3 +160,38 @@ async def test_agents_come_after_arrivals_in_real_time_too() -> None:
             break
     assert all_wait
     assert log == ["arrival", "another", "agent"]
+
+
+def test_holds_are_counted_by_the_clock_on_the_wall(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1000.0]
+    monkeypatch.setattr("sparq_sim.simulation.clock.realtime.time", lambda: now[0])
+    clock = LiveClock()
+    clock.add_hold(900.0, 920.0)
+
+    async def main() -> list[float]:
+        clock.hold()
+        now[0] = 1010.0
+        within = clock.held_since(1004.0)
+        clock.go_on()
+        now[0] = 1050.0
+        return [within, *(clock.held_since(unix) for unix in (0.0, 910.0, 950.0, 1004.0, 1020.0))]
+
+    with asyncio.Runner(loop_factory=WaitlessLoop) as runner:
+        assert runner.run(clock.run(main())) == [6.0, 30.0, 20.0, 10.0, 6.0, 0.0]
+
+
+@pytest.mark.asyncio
+async def test_those_who_stir_without_end_do_not_keep_the_agent_waiting() -> None:
+    clock = LiveClock(seconds=0.01)
+
+    async def flood() -> None:
+        while True:
+            await clock.until(clock.now)
+            await asyncio.sleep(0)
+
+    async def main() -> float:
+        clock.start(flood())
+        await clock.until(1.0, AGENT)
+        return clock.now
+
+    assert await asyncio.wait_for(clock.run(main()), PATIENCE) >= 1.0
