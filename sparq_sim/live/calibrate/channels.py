@@ -19,6 +19,9 @@ from sparq_sim.simulation.trace import Trace
 
 __all__ = ["FittedChannel", "calibrate"]
 
+_SCATTER = 0.01
+"""Waits that differ by more than this share are told of."""
+
 
 @dataclass(frozen=True)
 class FittedChannel:
@@ -84,7 +87,24 @@ def _calibrate(requests: Requests) -> FittedChannel:
 
 
 def _find_patience(requests: Requests) -> Fit:
+    late = requests.waits(Fate.LATE)
     if requests.patience == inf:
-        return Fit()
-    told = f"{requests.count(Fate.LATE)} requests were given up after it"
+        if not len(late):
+            return Fit()
+        ends = f"{format_number(float(late.min()))} to {format_number(float(late.max()))}"
+        return Fit(
+            None,
+            (
+                f"left out: {len(late)} were given up after {ends}, but others were answered "
+                "later than that, so it is not one number",
+            ),
+        )
+    told = "nothing was answered after it"
+    if len(late):
+        told = "one was given up after it"
+    if len(late) > 1:
+        told = f"the shortest wait of the {len(late)} that were given up as late"
+        longest = float(late.max())
+        if longest > requests.patience * (1 + _SCATTER):
+            told += f"; the longest was {format_number(longest)}"
     return Fit(float(format_number(requests.patience)), (told,))

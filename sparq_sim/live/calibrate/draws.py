@@ -167,7 +167,7 @@ def _rank(amounts: Amounts, *, may_be_lost: bool) -> list[_Candidate]:
             likely = family.log_likelihood(parameters, amounts, lost)
             with_loss = _Candidate(family, parameters, lost, likely)
             best = with_loss if with_loss.aic < best.aic - _SIMPLER else best
-        if best.log_likelihood > -inf:
+        if best.log_likelihood > -inf and family.has_mean(best.parameters):
             found.append(best)
     found.sort(key=lambda each: each.aic)
     simpler = [

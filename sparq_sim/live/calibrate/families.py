@@ -1,4 +1,7 @@
-"""Families of draws, each with its likelihood, by maximum likelihood under censoring."""
+"""Families of draws, each with its likelihood, by maximum likelihood under censoring.
+
+Long because all families are here, each with its own formulas.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +45,8 @@ Cost: TypeAlias = Callable[[Values], float]
 
 _LARGEST = 300.0
 """The largest logarithm of a parameter."""
+_LEAST_SHAPE = 1.001
+"""A Pareto distribution of a smaller shape has no mean, or one beyond all measure."""
 _EDGE_DROP = 3.0
 """By how much the logarithm of the likelihood falls over a 95 % interval of the end of a range,
 where it falls at once: it is exponentially distributed."""
@@ -97,6 +102,14 @@ class Family(ABC):
             observed: The amounts.
         """
         return bool((observed > 0).all())
+
+    def has_mean(self, parameters: Values) -> bool:
+        """Return whether the mean is finite.
+
+        Args:
+            parameters: In the order of `names`.
+        """
+        return True
 
     @abstractmethod
     def log_density(self, parameters: Values, amounts: Values) -> Values:
@@ -356,6 +369,10 @@ class _Uniform(Family):
 
 class _Pareto(Family):
     model, names = Pareto, ("minimum", "shape")
+
+    def has_mean(self, parameters: Values) -> bool:
+        # Also when it is rounded to be printed.
+        return bool(parameters[1] > _LEAST_SHAPE)
 
     def log_density(self, parameters: Values, amounts: Values) -> Values:
         minimum, shape = parameters.tolist()

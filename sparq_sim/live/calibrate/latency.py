@@ -14,6 +14,7 @@ from sparq_sim.live.calibrate.families import Amounts
 from sparq_sim.live.calibrate.fits import Fit, format_number
 from sparq_sim.live.calibrate.per_point import fit_per_point
 from sparq_sim.live.calibrate.requests import Requests
+from sparq_sim.simulation.channel.draws import Empirical
 from sparq_sim.simulation.records import Fate
 
 __all__ = ["Latency", "SplitBy", "find_capacity", "fit_latency"]
@@ -24,6 +25,16 @@ differs from it, its arrival."""
 
 _SETTING_OUT = 0.1
 """A wait shorter than this share of a typical service is none."""
+_SETTING_OUT_IN_ROUND = 0.05
+"""A wait shorter than this share of a round is none."""
+_SAME_BUSY = 0.9
+"""Of those that waited while others were served, so large a share must have waited while the same
+number was."""
+_MOST_STALLED = 1 / 3
+"""At most this share of those that waited may have waited while nobody was served, as happens in
+real time on a busy machine."""
+_TAKING_OVER = 0.05
+"""Within this share of a typical service, a place that becomes free is taken."""
 _QUEUED = 10
 """So many requests must have waited before a capacity is stated."""
 
@@ -42,6 +53,9 @@ class Latency:
     """By which moment the two were told apart."""
     doubtful: DrawFit
     """The fit of what ends with the arrival, and the share of it that never comes."""
+    is_complete: bool
+    """Whether the draws also say how many answers take longer than patience allows; if not, those
+    are in neither draw."""
 
 
 def fit_latency(requests: Requests) -> Latency:
@@ -55,9 +69,13 @@ def fit_latency(requests: Requests) -> Latency:
     patience = requests.patience
     waited = np.where(requests.attempts == 1, requests.served_at - requests.asked_at, 0.0)
     limits = np.where(requests.pushed, inf, patience - waited)
+    answered = requests.having(Fate.ANSWERED)
+    # In real time, an answer may come just when it is given up.
+    taken = np.nan_to_num(requests.arrived_at - requests.served_at, nan=0.0)
+    limits = np.where(answered, np.maximum(limits, taken), limits)
 
     # Service, which for readings sent unasked there is none of.
-    answered = requests.having(Fate.ANSWERED) & requests.settled
+    answered &= requests.settled
     waiting = requests.having(Fate.LATE, Fate.UNANSWERED) & requests.settled
     served = np.isfinite(requests.served_at) & ~requests.pushed
     known = answered & served
@@ -101,6 +119,11 @@ def fit_latency(requests: Requests) -> Latency:
         tolerance=requests.tolerance,
         may_be_lost=none_lost and not requests.count(Fate.LATE),
     )
+    transit_fit = transit.to_fit()
+    short = (requests.arrived_at - requests.sent_at)[answered]
+    if split_by == "arrived_at" and len(short) and short.max() > requests.tolerance:
+        mean = format_number(float(short.mean()))
+        transit_fit = Fit(None, (f"left out: {mean} on average is too short to matter",))
     told = _tell_split(split_by, older)
     is_timed = bool(known.any() or bounded.any())
     service_fit = service.to_fit() if is_timed else Fit()
@@ -109,10 +132,16 @@ def fit_latency(requests: Requests) -> Latency:
     return Latency(
         service_fit,
         slope.to_fit() if service.draw is None or slope.value else _quiet(slope.to_fit(), service),
-        transit.to_fit(),
+        transit_fit,
         split_by,
         service if split_by == "arrived_at" else transit,
+        not (bounded.any() and _is_cut(service)) and not (on_way.any() and _is_cut(transit)),
     )
+
+
+def _is_cut(fitted: DrawFit) -> bool:
+    """Return whether a draw has nothing beyond the longest that was observed."""
+    return fitted.draw is None or isinstance(fitted.draw, Empirical)
 
 
 def _find_split(requests: Requests) -> tuple[SplitBy, float]:
@@ -120,20 +149,20 @@ def _find_split(requests: Requests) -> tuple[SplitBy, float]:
     answered = requests.having(Fate.ANSWERED)
     tolerance = requests.tolerance
     age = (requests.arrived_at - requests.measured_at)[answered]
-    if ((requests.arrived_at - requests.sent_at)[answered] > tolerance).any():
+    if requests.matters((requests.arrived_at - requests.sent_at)[answered]):
         return "sent_at", 0.0
     asked = answered & ~requests.pushed
     older = (requests.served_at - requests.measured_at)[asked]
     if (older > tolerance).any():
         return "arrived_at", float(older.max())
-    return ("measured_at", 0.0) if (age > tolerance).any() else ("arrived_at", 0.0)
+    return ("measured_at", 0.0) if requests.matters(age) else ("arrived_at", 0.0)
 
 
 def _tell_split(split_by: SplitBy, older: float) -> str:
     if older:
         return (
-            f"values are up to {format_number(older)} older than their requests, which is of the "
-            "source itself and not in this channel"
+            f"values were measured up to {format_number(older)} before they were asked for; that "
+            "comes from the source, and is not in this channel"
         )
     if split_by == "measured_at":
         return "service ends when a value is measured; the age of a value on arrival is transit"
@@ -166,7 +195,8 @@ def find_capacity(requests: Requests) -> Fit:
     ended = np.where(np.isnan(requests.sent_at), requests.arrived_at, requests.sent_at)[served]
     first = (requests.attempts == 1)[served]
     # In real time, each request takes a moment to set out.
-    moment = _SETTING_OUT * float(np.median(ended - begun)) if len(begun) else 0.0
+    typical = float(np.median(ended - begun)) if len(begun) else 0.0
+    moment = max(_SETTING_OUT * typical, _SETTING_OUT_IN_ROUND * requests.round_length)
     waits = begun - requests.asked_at[served]
     has_waited = first & (waits > max(requests.tolerance, moment))
     queued = int(has_waited.sum())
@@ -174,20 +204,22 @@ def find_capacity(requests: Requests) -> Fit:
         return Fit()
     # Just before a slot was taken that somebody waited for, all others and that one were busy.
     starts, ends = np.sort(begun), np.sort(ended)
-    moments = begun[has_waited]
-    before = np.searchsorted(starts, moments - requests.tolerance) - np.searchsorted(
-        ends, moments - requests.tolerance
-    )
-    if np.ptp(before) or before[0] < 1:
+    moments = begun[has_waited] - max(requests.tolerance, _TAKING_OVER * typical)
+    before = np.searchsorted(starts, moments) - np.searchsorted(ends, moments)
+    behind = before[before > 0]
+    number = int(np.bincount(behind).argmax()) if len(behind) else 0
+    is_capacity = queued - len(behind) <= _MOST_STALLED * queued
+    if not is_capacity or (behind == number).mean() < _SAME_BUSY:
         return Fit(
             None,
             (
-                f"{queued} requests waited to be served, but not always while the same number was "
-                "served: a rate or a wait before retries, which this does not fit",
+                f"left out: {queued} requests waited before they were served, but the number of "
+                "others served meanwhile varied; so the reason is not a capacity, but perhaps a "
+                "rate or a wait before retries, and neither is fitted here",
             ),
         )
     told = (
-        f"{queued} requests waited, each while {before[0]} "
-        f"{'was' if before[0] == 1 else 'were'} served"
+        f"{len(behind)} requests waited while {number} "
+        f"{'other was' if number == 1 else 'others were'} served"
     )
-    return Fit(int(before[0]), (told,))
+    return Fit(number, (told,))

@@ -52,18 +52,25 @@ def fit_loss(requests: Requests, latency: Latency) -> Fit:
     share = latency.doubtful.lost
     if latency.split_by == "sent_at":
         came |= late & np.isfinite(requests.sent_at)
+    if not latency.is_complete:
+        # What was given up is in no draw of the latency, so it must be here.
+        lost |= late & ~came
+        return _fit(requests, lost, came, "lost, or given up, which no fitted latency explains")
     if lost.any() or (not share and not (late & ~came).any()):
         return _fit(requests, lost, came, "lost")
     late = (late & ~came) | (requests.having(Fate.UNANSWERED) & settled)
     count, total = int(late.sum()), int((late | came).sum())
     if not share:
-        told = f"{count} of {total} given up, as many as their latency explains: none lost"
+        told = f"{count} of {total} were given up, as many as latency and patience explain; so "
+        told += "none is lost"
         return Fit(None, (told,), {"probability": (0.0, wilson_interval(count, total)[1])})
     if share * total > _MOST_LATE * count:
-        return _fit(requests, late, came, "never came, more than latency explains: lost")
+        return _fit(
+            requests, late, came, "never came, more than latency explains, so they are lost"
+        )
     interval = latency.doubtful.lost_interval
     told = (
-        f"{count} of {total} never came; by their latency, "
+        f"{count} of {total} never came; latency explains only some of them, so "
         f"{format_share(share)} of all are lost (95 % {_tell(interval)}), the others late"
     )
     return Fit(Random(probability=_round(share)), (told,), {"probability": interval})
@@ -86,20 +93,20 @@ def _fit(requests: Requests, lost: NDArray[np.bool_], came: NDArray[np.bool_], w
     sequence = lost[known]
     p_value = _compute_runs_p_value(sequence)
     if p_value >= _DEPENDENT:
-        alone = "; independent of each other as far as runs show" if count >= _FEWEST_LOST else ""
+        alone = "; the order shows no bursts" if count >= _FEWEST_LOST else ""
         return Fit(random, (told + alone,), intervals)
     if count < _FEWEST_LOST:
-        few = f"in bursts, it seems; to fit them, {_FEWEST_LOST} losses are needed"
+        few = f"probably in bursts; at least {_FEWEST_LOST} losses are needed to fit these"
         return Fit(random, (told, few), intervals)
     fitted = fit_bursts(requests.tried_at[known], sequence)
     if fitted is None:
-        why = "in runs, which bursts in time do not explain better than chance"
+        why = "many in a row, but bursts in time fit no better than independent losses"
         return Fit(random, (told, why), intervals)
     bursts, parameters = fitted
     tells = ", ".join(
         f"{name.replace('_', ' ')} {format_interval(each)}" for name, each in parameters.items()
     )
-    runs = f"in bursts: so few runs by chance have p = {max(p_value, 1e-9):.2g}"
+    runs = f"in bursts: as many in a row by chance have p = {max(p_value, 1e-9):.2g}"
     return Fit(bursts, (told, runs, f"95 %: {tells}"), {**intervals, **parameters})
 
 

@@ -20,7 +20,13 @@ __all__ = ["Measurements", "Requests", "gather_requests"]
 _SAME = 1e-9
 """Moments that differ by less than this share of the length of a play are one moment."""
 _STEADY = 0.01
-"""A patience whose ends differ by less than this share, as in real time, is one number."""
+"""Waits for what was lost that differ by less than this share are one patience."""
+_OVERDUE = 0.1
+"""In real time, up to this share of the answers may come a little after patience has ended."""
+_SHORT = 0.01
+"""A part of the latency below this share of it is too short to matter."""
+_SHORT_IN_ROUND = 0.001
+"""A part of the latency below this share of a round is too short to matter."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +83,8 @@ class Requests:
     """How many were left out because a fault was injected."""
     tolerance: float
     """Durations that differ by no more than this are equal, in clock units."""
+    round_length: float
+    """How long a round lasts, in clock units; 0 where there was only one."""
 
     def __len__(self) -> int:
         return len(self.fates)
@@ -100,17 +108,45 @@ class Requests:
     @cached_property
     def patience(self) -> float:
         """How long an asker waits, by what was given up; infinite where nothing shows it."""
-        first = (self.attempts == 1) & ~self.pushed
-        waits = self.arrived_at - self.asked_at
-        longest = float(waits[first & self.having(Fate.ANSWERED)].max(initial=0.0))
-        for fate in (Fate.LATE, Fate.LOST):
-            given_up = waits[first & self.having(fate)]
-            if len(given_up):
-                # A loss may also be noticed when the answer would have come.
-                is_one = given_up.max() <= given_up.min() * (1 + _STEADY)
-                least = longest + (self.tolerance if fate is Fate.LOST else -self.tolerance)
-                return float(given_up.min()) if is_one and given_up.min() >= least else inf
+        answered = self.waits(Fate.ANSWERED)
+        late = self.waits(Fate.LATE)
+        if len(late):
+            # In real time, giving up takes a moment, and how long it takes varies.
+            shortest = float(late.min())
+            overdue = int((answered > shortest + self.tolerance).sum())
+            return shortest if overdue <= _OVERDUE * len(answered) else inf
+        lost = self.waits(Fate.LOST)
+        if len(lost):
+            # A loss may also be noticed when the answer would have come.
+            is_one = lost.max() <= lost.min() * (1 + _STEADY)
+            is_longer = lost.min() >= answered.max(initial=0.0) + self.tolerance
+            return float(lost.min()) if is_one and is_longer else inf
         return inf
+
+    def waits(self, fate: Fate) -> Values:
+        """Return how long the asker waited for each first attempt with one *fate*.
+
+        Args:
+            fate: The fate.
+        """
+        chosen = (self.attempts == 1) & ~self.pushed & self.having(fate)
+        waits: Values = (self.arrived_at - self.asked_at)[chosen]
+        return waits
+
+    def matters(self, durations: Values) -> bool:
+        """Return whether a part of the latency is more than the scatter of a real clock.
+
+        Args:
+            durations: How long it lasted for each answer, in clock units.
+        """
+        if not len(durations) or durations.max() <= self.tolerance:
+            return False
+        if np.ptp(durations) <= self.tolerance:
+            return True  # No clock is that exact: it is simulated.
+        latency = self.waits(Fate.ANSWERED)
+        typical = float(np.median(latency)) if len(latency) else 0.0
+        short = max(_SHORT * typical, _SHORT_IN_ROUND * self.round_length)
+        return bool(durations.mean() > short)
 
     @cached_property
     def settled(self) -> NDArray[np.bool_]:
@@ -148,6 +184,8 @@ def gather_requests(trace: Trace) -> dict[str, Requests]:
             "channel to; calibrate a longer one"
         )
     tolerance = _SAME * max(1.0, float(np.nanmax(replies["arrived_at"][kept])))
+    started = trace.rounds["started_at"]
+    round_length = float(np.median(np.diff(started))) if len(started) > 1 else 0.0
     return {
         source: _gather(
             source,
@@ -157,12 +195,19 @@ def gather_requests(trace: Trace) -> dict[str, Requests]:
             },
             trace.coordinates,
             tolerance,
+            round_length,
         )
         for source in sorted(sources, key=lambda name: (name != REWARD, name))
     }
 
 
-def _gather(source: str, rows: Columns, coordinates: tuple[str, ...], tolerance: float) -> Requests:
+def _gather(
+    source: str,
+    rows: Columns,
+    coordinates: tuple[str, ...],
+    tolerance: float,
+    round_length: float,
+) -> Requests:
     struck = rows["fault"] != ""
     faults = int(struck.sum())
     rows = {name: column[~struck] for name, column in rows.items()}
@@ -205,6 +250,7 @@ def _gather(source: str, rows: Columns, coordinates: tuple[str, ...], tolerance:
         split=split,
         faults=faults,
         tolerance=tolerance,
+        round_length=round_length,
     )
 
 
