@@ -53,15 +53,16 @@ def _find_due(requests: Requests) -> tuple[Due, str]:
     failed = int(unanswered.sum())
     waiting = int(unserved.sum())
     if failed and not requests.costs[unanswered].any():
-        return "answered", f"none of {failed} that failed was charged"
+        return "answered", f"no cost for the {failed} that failed"
     if waiting and not requests.costs[unserved].any():
-        return "served", f"none of {waiting} that were never served was charged"
+        return "served", f"no cost for the {waiting} that were never served"
     if waiting:
-        return "asked", f"{waiting} that were never served were charged, too"
+        return "asked", f"the {waiting} that were never served also had a cost"
     if failed:
-        told = f"{failed} that failed were charged, too; none was given up before it was served, "
-        return "asked", told + "so that it may also fall due when served"
-    return "asked", "all were answered, so that when it falls due does not show"
+        told = f'left out: the {failed} that failed also had a cost, so "asked" or "served" are '
+        return "asked", told + 'possible; "asked", the default, is taken'
+    told = "left out: all were answered, so these data do not show when a cost is charged; "
+    return "asked", told + '"asked", the default, is taken'
 
 
 def _is_due(requests: Requests, charged: Due) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

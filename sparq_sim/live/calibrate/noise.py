@@ -50,19 +50,19 @@ def fit_noise(measurements: Measurements, *, tolerance: float) -> Fit:
     pairs = _pair_up(measurements)
     count = len(pairs.apart)
     if count < _FEWEST:
-        missing = f"{count} pairs of values about one point, {_FEWEST} are needed: ask about the "
-        return _fit_claimed(measurements, f"{missing}same points again, soon")
+        missing = f"the data have {count} pairs of values about the same point, and {_FEWEST} are "
+        return _fit_claimed(measurements, f"{missing}needed: ask about a point twice, soon")
     size = _NEGLIGIBLE * float(np.abs(measurements.values).max())
     at_once = pairs.apart <= tolerance
     if at_once.sum() >= _FEWEST:
         used = pairs.squares[at_once]
         std, interval = _estimate(used)
-        how = f"{len(used)} pairs of values about one point at one moment"
+        how = f"{len(used)} pairs of values about the same point at the same time"
         is_bound = False
     elif count >= _FEWEST_APART and np.ptp(pairs.apart) > 0.5 * float(np.median(pairs.apart)):
         std, interval = _extrapolate(pairs)
         used = pairs.squares
-        how = f"{count} pairs of values about one point, extrapolated to no time between"
+        how = f"{count} pairs of values about the same point; the effect of drift is removed"
         is_bound = False
     else:
         # The closest ones, in which there is least drift.
@@ -71,12 +71,12 @@ def fit_noise(measurements: Measurements, *, tolerance: float) -> Fit:
         used = pairs.squares[closest]
         std, interval = _estimate(used)
         apart = format_number(float(pairs.apart[closest].max()))
-        how = f"{len(used)} pairs of values about one point, up to {apart} apart in time"
+        how = f"{len(used)} pairs of values about the same point, up to {apart} apart in time"
         is_bound = True
     if std <= size:
         return Fit(None, (f"none, by {how}",), {"std": (0.0, size)})
     if is_bound:
-        how += "; drift adds to it, so that it is an upper bound"
+        how += "; this includes drift, so the noise may be smaller"
     elif interval[0] == 0 and _claim(measurements) <= _widen(std, interval)[1]:
         return _fit_claimed(measurements, f"{how}: at most {format_number(interval[1])} (95 %)")
     told = [f"by {how}; 95 % {format_interval(interval)}"]
@@ -174,13 +174,13 @@ def _judge_claims(
     said = f"claimed: {format_number(claimed)}"
     if is_bound:
         if claimed > high:
-            return _rounded(claimed), f"{said}, which is contradicted: values differ by less"
+            return _rounded(claimed), f"{said}, but the values differ by less"
         more = claimed < low
         return None, f"{said}; drift may explain why values differ by more" if more else said
     if low <= claimed <= high:
         return None, f"{said}, which agrees"
     than = "more" if claimed < std else "less"
-    return _rounded(claimed), f"{said}, which is contradicted: values differ by {than}"
+    return _rounded(claimed), f"{said}, but the values differ by {than}"
 
 
 def _widen(std: float, interval: Interval) -> Interval:

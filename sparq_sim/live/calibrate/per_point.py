@@ -51,7 +51,7 @@ def fit_per_point(amounts: Values, sizes: NDArray[np.int64], *, tolerance: float
         return nothing
     if np.ptp(sizes) == 0:
         size = int(sizes[0])
-        alike = f"all queries were about {size} points: what each point adds does not show"
+        alike = f"left out: it cannot be fitted, because all queries had {size} points"
         return nothing if size == 1 else Slope(0.0, (0.0, inf), alike)
     design = np.column_stack([np.ones(len(sizes)), sizes])
     (base, slope), *_ = np.linalg.lstsq(design, amounts, rcond=None)
@@ -63,8 +63,8 @@ def fit_per_point(amounts: Values, sizes: NDArray[np.int64], *, tolerance: float
     common = np.isin(sizes, np.flatnonzero(np.bincount(sizes) >= _FEWEST))
     amounts, sizes, design = amounts[common], sizes[common], design[common]
     if not len(sizes) or np.ptp(sizes) == 0:
-        few = f"fewer than two sizes of queries came up {_FEWEST} times: what each point adds "
-        return Slope(0.0, (0.0, inf), few + "does not show")
+        few = "left out: to fit it, queries of two sizes are needed, "
+        return Slope(0.0, (0.0, inf), f"{few}{_FEWEST} or more of each")
     (base, slope), *_ = np.linalg.lstsq(design, amounts, rcond=None)
     rest = amounts - design @ [base, slope]
     # Robust against a spread that grows with the size (White 1980).
