@@ -69,6 +69,7 @@ INNER = (
     "sparq_sim.plugin.sources",
     "sparq_sim.pytest_plugin",
     "sparq_sim.remote.broker_link",
+    "sparq_sim.remote.drops",
     "sparq_sim.remote.serve.asking",
     "sparq_sim.remote.tasks",
     "sparq_sim.report.data",

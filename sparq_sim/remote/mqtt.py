@@ -19,7 +19,8 @@ from pydantic import Field, PositiveInt, model_validator
 
 from sparq_sim.errors import PeerError
 from sparq_sim.remote.broker_link import BrokerLink, correlation_of
-from sparq_sim.remote.peer import Address, Exchanges, Peer
+from sparq_sim.remote.drops import Seen
+from sparq_sim.remote.peer import MOST_KNOWN, Address, Exchanges, Peer
 from sparq_sim.remote.secrets import is_loopback
 from sparq_sim.remote.wire import decode, encode
 
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     import aiomqtt
 
 __all__ = ["MqttAddress", "MqttPeer"]
-
-_REMEMBERED = 1000
-"""How many names of readings are kept to know one that comes twice."""
 
 
 class MqttAddress(Address):
@@ -112,7 +110,8 @@ class MqttPeer:
         topics = [address.readings_topic] if address.readings_topic else []
         topics += [self._reply_topic] if address.topic else []
         self._link = BrokerLink(address, topics, self._take)
-        self._known: dict[str, None] = {}
+        # Apart, as many that come at once must not push out those that the broker keeps.
+        self._retained, self._live = Seen(MOST_KNOWN), Seen(MOST_KNOWN)
 
     async def __aenter__(self) -> Self:
         self._link.prepare()
@@ -160,7 +159,7 @@ class MqttPeer:
     def _take(self, message: aiomqtt.Message) -> None:
         payload = bytes(message.payload)
         if str(message.topic) != self._reply_topic:
-            self._take_reading(payload, is_retained=message.retain)
+            self._take_reading(payload, topic=str(message.topic), is_retained=message.retain)
             return
         if message.retain:
             self._exchanges.drop("a retained reply, which is of an earlier request")
@@ -174,24 +173,22 @@ class MqttPeer:
     def _tell_size(self, payload: bytes) -> str:
         return f"sent {len(payload)} bytes; at most {self._address.largest} are read (`largest`)"
 
-    def _take_reading(self, payload: bytes, *, is_retained: bool) -> None:
+    def _take_reading(self, payload: bytes, *, topic: str, is_retained: bool) -> None:
         drop = self._exchanges.drop
         if len(payload) > self._address.largest:
             drop(f"a reading of more than {self._address.largest} bytes")
             return
         try:
-            reading = decode(payload)
+            reading = decode(payload, self._link.secrets)
         except PeerError as error:
-            drop(f"a reading that cannot be read: {error}")
+            drop("a reading that cannot be read", f"it {error}")
             return
-        key = reading.get("id")
+        name = topic.encode() + b"\0" + payload
         if is_retained and reading.get("measured_at") is None:
             drop("a retained reading without measured_at, of which nobody knows how old it is")
-        elif isinstance(key, str) and key in self._known:
-            drop("a reading that came twice")
+        elif is_retained and (name in self._retained or name in self._live):
+            # The broker sends it again at each new connection.
+            drop("a retained reading that came before")
         else:
-            if isinstance(key, str):
-                self._known[key] = None
-                if len(self._known) > _REMEMBERED:
-                    del self._known[next(iter(self._known))]
+            (self._retained if is_retained else self._live).add(name)
             self._exchanges.keep_reading({"type": "reading", **reading})

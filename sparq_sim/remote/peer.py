@@ -7,7 +7,6 @@ a `Peer`, which exchanges messages of the wire format with it.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -18,15 +17,24 @@ from pydantic import PositiveInt
 from sparq_sim.errors import PeerError
 from sparq_sim.fields import Amount, Positive
 from sparq_sim.plugin.model import Model
+from sparq_sim.remote.drops import Drops, Seen
 from sparq_sim.remote.secrets import redact, redact_message
 from sparq_sim.remote.wire import WIRE_VERSION, decode, show
 
-__all__ = ["MOST_READINGS", "Address", "Exchanges", "Peer", "PeerError", "check_reply"]
+__all__ = [
+    "MOST_KNOWN",
+    "MOST_READINGS",
+    "Address",
+    "Exchanges",
+    "Peer",
+    "PeerError",
+    "check_reply",
+]
 
 MOST_READINGS = 1000
 """How many readings wait to be taken at most; beyond that, the oldest is dropped."""
-
-_log = logging.getLogger(__name__)
+MOST_KNOWN = 10_000
+"""How many names of readings are kept, to know one that comes twice."""
 
 
 class Peer(Protocol):
@@ -134,8 +142,13 @@ class Exchanges:
         self._readings: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue(MOST_READINGS)
         # What it sent last that was not for anybody, which may tell why a reply is missing.
         self._stray = ""
-        self.dropped: Counter[str] = Counter()
+        self._known = Seen(MOST_KNOWN)
+        self._drops = Drops()
+
+    @property
+    def dropped(self) -> Counter[str]:
         """How many messages that came were dropped, by the reason."""
+        return self._drops.counts
 
     def __len__(self) -> int:
         return sum(map(len, self._open.values()))
@@ -179,10 +192,12 @@ class Exchanges:
                 reading it.
         """
         try:
-            message = redact_message(decode(data, self._secrets), self._secrets)
+            message = decode(data, self._secrets)
             if message.get("type") == "reading":
                 self.keep_reading(message)
-            elif key in self._open or "id" not in message:
+                return
+            message = redact_message(message, self._secrets)
+            if key in self._open or "id" not in message:
                 check_reply(message, key, self._secrets)
                 self._settle(message)
             else:
@@ -210,25 +225,35 @@ class Exchanges:
             exchange.deadline.reschedule(now + seconds + self._timeout)
 
     def keep_reading(self, message: Mapping[str, Any]) -> None:
-        """Keep a reading for `readings`; where too many wait, the oldest is dropped.
+        """Keep a reading for `readings`, unless one with its `id` came before.
+
+        Where too many wait, the oldest is dropped.
 
         Args:
             message: The JSON object that came.
         """
+        message = redact_message(message, self._secrets)
+        key = message.get("id")
+        if isinstance(key, str):
+            name = key.encode("utf-8", "surrogatepass")
+            if name in self._known:
+                self.drop("a reading that came twice")
+                return
+            self._known.add(name)
+            message["id"] = redact(key, self._secrets)
         if self._readings.full():
             self._readings.get_nowait()
             self.drop("a reading that nobody took in time")
         self._readings.put_nowait(message)
 
-    def drop(self, reason: str) -> None:
+    def drop(self, reason: str, example: str = "") -> None:
         """Count a message that is dropped.
 
         Args:
             reason: Why, in words that are the same for all of its sort.
+            example: What is wrong with this one; kept of the first of its sort.
         """
-        if not self.dropped[reason]:
-            _log.warning("dropped %s", reason)
-        self.dropped[reason] += 1
+        self._drops.add(reason, redact(example, self._secrets))
 
     def fail(self, reason: str, *, key: str = "") -> None:
         """Fail all exchanges whose request has been sent, or those of one request.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
@@ -17,6 +16,7 @@ from sparq_sim.errors import LiveOnlyError, PeerError, Unavailable, mask_invisib
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.plugin.briefing import Briefing
 from sparq_sim.plugin.expert import Answering, Expert, MaybeManaged, World
+from sparq_sim.remote.drops import Drops
 from sparq_sim.remote.peer import Address, Peer
 from sparq_sim.remote.wire import (
     SHOWN,
@@ -54,7 +54,7 @@ class RemoteSource:
         self._address = address
         self._names = tuple(names)
         self._open = AsyncExitStack()
-        self._dropped: Counter[str] = Counter()
+        self._drops = Drops()
 
     async def __aenter__(self) -> Self:
         self._peer: Peer = await self._open.enter_async_context(self._address.open())
@@ -88,7 +88,7 @@ class RemoteSource:
         Args:
             time: When the play ended, in clock units.
         """
-        dropped = self._dropped + self._peer.dropped
+        dropped = self._drops.counts + self._peer.dropped
         if not dropped:
             return {}
         return {"dropped": {"reason": [*dropped], "count": [*dropped.values()]}}
@@ -102,16 +102,23 @@ class ReportingSource(RemoteSource):
 
     async def broadcast(self, world: World) -> None:
         async for message in self._peer.readings():
+            reason = "a reading in a wrong form"
             try:
-                points, estimate = self._read(message, world)
-                world.send(world.open(points), estimate)
+                reading = read_message(message, ReadingMessage)
+                reason = "a reading with other coordinates"
+                points = self._find_points(reading)
+                reason = "a reading with a wrong date"
+                measured_at = find_moment(reading.measured_at, world.clock, self._address.skew)
+                reason = "a reading that does not suit the play"
+                values, stds = np.array(reading.values), _fill(reading.stds)
+                world.send(world.open(points), Estimate(values, stds, measured_at=measured_at))
             except PeerError as error:
-                self._dropped[f"a reading: it {error}"[: 2 * SHOWN]] += 1
+                self._drops.add(reason, f"it {error}")
             except ValueError as error:  # It lies outside the domain.
-                self._dropped[f"a reading: {error}"[: 2 * SHOWN]] += 1
+                self._drops.add(reason, f"{error}")
 
-    def _read(self, message: Mapping[str, Any], world: World) -> tuple[Points, Estimate]:
-        reading = read_message(message, ReadingMessage)
+    def _find_points(self, reading: ReadingMessage) -> Points:
+        """Return the points of a reading, with the coordinates in the order of the play."""
         points = np.array(reading.points)
         names = self._names if reading.names is None else reading.names
         if sorted(names) != sorted(self._names):
@@ -119,10 +126,7 @@ class ReportingSource(RemoteSource):
                 f"has the coordinates {show(list(names))}; those of the play are "
                 f"{show(list(self._names))}"
             )
-        points = points[:, [names.index(name) for name in self._names]]
-        measured_at = find_moment(reading.measured_at, world.clock, self._address.skew)
-        stds = _fill(reading.stds)
-        return points, Estimate(np.array(reading.values), stds, measured_at=measured_at)
+        return points[:, [names.index(name) for name in self._names]]
 
 
 def read_estimate(reply: Mapping[str, Any], count: int, clock: Clock, skew: float) -> Estimate:

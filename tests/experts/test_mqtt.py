@@ -17,6 +17,7 @@ from sparq_experts.mqtt import Mqtt
 from sparq_sim import Rules, Scenario, Trace, play_live
 from sparq_sim.errors import LiveOnlyError, ScenarioError
 from sparq_sim.remote.serve.mqtt import serve_mqtt
+from sparq_sim.remote.tasks import end_tasks
 from sparq_sim.testing import Asker, Slope
 from tests.remote.brokers import Broker, any_broker, broker
 from tests.remote.serve.asks import add_up
@@ -135,8 +136,7 @@ async def reporting(broker: Broker) -> AsyncIterator[None]:
         try:
             yield
         finally:
-            task.cancel()
-            await asyncio.wait([task])
+            await end_tasks([task])
 
 
 @pytest.mark.asyncio

@@ -305,6 +305,23 @@ async def test_a_reading_that_comes_twice_counts_once(any_broker: Broker) -> Non
         assert [(await anext(readings))["id"] for _ in range(2)] == ["r1", "r2"]
 
 
+@pytest.mark.usefixtures("hasty")
+async def test_a_retained_reading_counts_once_also_after_new_connections(tmp_path: Path) -> None:
+    with run_broker("mosquitto", tmp_path) as broker:
+        listening = address(broker, topic="", readings_topic="plant/#")
+        async with client(broker) as own, MqttPeer(listening) as peer:
+            # As it is published, and twice more as the broker keeps it.
+            await own.publish("plant/1", reading(1.0, measured_at=5.0), qos=1, retain=True)
+            readings = peer.readings()
+            assert (await anext(readings))["values"] == [1.0]
+            for _ in range(2):
+                await peer._link._client.subscribe("plant/#", qos=1)  # type: ignore[union-attr] # it is connected
+            await own.publish("plant/2", reading(1.0, measured_at=5.0), qos=1, retain=True)
+            await own.publish("plant/2", reading(2.0, measured_at=6.0), qos=1)
+            assert [(await anext(readings))["values"] for _ in range(2)] == [[1.0], [2.0]]
+            assert peer.dropped == {"a retained reading that came before": 2}
+
+
 async def test_what_is_no_reading_is_dropped_with_a_reason(
     any_broker: Broker, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -313,9 +330,12 @@ async def test_what_is_no_reading_is_dropped_with_a_reason(
         for payload in ("hello", reading(float("nan")), "x" * 300, reading(1.0)):
             await own.publish("plant", payload, qos=1)
         assert (await anext(peer.readings()))["values"] == [1.0]
-    assert "dropped a reading that cannot be read: sent no JSON: 'hello'" in caplog.text
-    assert "NaN" in caplog.text
-    assert "dropped a reading of more than 200 bytes" in caplog.text
+        told = {
+            "a reading that cannot be read (the first: it sent no JSON: 'hello')": 2,
+            "a reading of more than 200 bytes": 1,
+        }
+        assert peer.dropped == told
+    assert [each.getMessage() for each in caplog.records] == [f"dropped {each}" for each in told]
 
 
 async def test_a_source_of_readings_only_cannot_be_asked(any_broker: Broker) -> None:

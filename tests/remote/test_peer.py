@@ -108,6 +108,15 @@ async def test_the_oldest_of_too_many_readings_is_dropped() -> None:
     assert exchanges.dropped == {"a reading that nobody took in time": 1}
 
 
+async def test_a_reading_with_an_id_that_came_before_is_dropped() -> None:
+    exchanges = Exchanges(timeout=10.0)
+    for key in ("a", "a", "b", None, None):
+        exchanges.take(encode({"type": "reading", "id": key, "points": [[0]], "values": [0.0]}))
+    readings = exchanges.readings()
+    assert [(await anext(readings))["id"] for _ in range(4)] == ["a", "b", None, None]
+    assert exchanges.dropped == {"a reading that came twice": 1}
+
+
 async def test_no_error_and_no_reply_shows_a_secret() -> None:
     exchanges = Exchanges(timeout=10.0, secrets=["s3cret"])
     tasks = [ask(exchanges, key) for key in "ab"]
