@@ -27,8 +27,11 @@ FIRST_WAIT = 0.5
 """Seconds from a lost connection to the next attempt; each further wait is twice as long."""
 LONGEST_WAIT = 30.0
 """Seconds between two attempts at most."""
+_log = logging.getLogger(__name__)
 _quiet = logging.getLogger(f"{__name__}.aiomqtt")
-_quiet.setLevel(logging.CRITICAL)  # What it would warn of is told where an exchange fails.
+_quiet.setLevel(
+    logging.CRITICAL
+)  # What it would warn of is told here, and where an exchange fails.
 _ANSWERS_WITHIN = 10.0
 """Seconds that a broker may take to accept a connection or a subscription."""
 
@@ -79,6 +82,7 @@ class BrokerLink:
         self._is_connected = asyncio.Event()
         self._was_tried = asyncio.Event()
         self._keeping: asyncio.Task[None] | None = None
+        self._told_of_trouble = False
         self._options: dict[str, Any] = {}
         self.secrets: tuple[str, ...] = ()
         """What must not be shown."""
@@ -199,10 +203,12 @@ class BrokerLink:
                     self._client, wait = client, FIRST_WAIT
                     self._is_connected.set()
                     self._was_tried.set()
+                    self._tell_of_connection()
                     async for message in client.messages:
                         self._take(message)
             except (aiomqtt.MqttError, PeerError) as error:
                 self.trouble = redact(self._explain(error), self.secrets)
+                self._tell_of_trouble()
             finally:
                 self._client = None
                 self._is_connected.clear()
@@ -210,6 +216,24 @@ class BrokerLink:
             self._was_tried.set()
             await asyncio.sleep(wait)
             wait = min(2 * wait, LONGEST_WAIT)
+
+    def _tell_of_trouble(self) -> None:
+        """Log why there is no connection; the first time only, until there is one again."""
+        if not self._told_of_trouble:
+            did = "was lost" if self.is_connected else "could not be made"
+            _log.warning(
+                "the connection to the broker %s %s, and is tried again: %s",
+                *(self._address.broker, did, self.trouble),
+            )
+        self._told_of_trouble = True
+
+    def _tell_of_connection(self) -> None:
+        if self._told_of_trouble:
+            _log.info(
+                "the connection to the broker %s is there again, after: %s",
+                *(self._address.broker, self.trouble),
+            )
+        self._told_of_trouble = False
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[aiomqtt.Client]:

@@ -199,6 +199,43 @@ async def test_after_a_broker_was_lost_questions_fail_and_later_ones_are_answere
 
 
 @pytest.mark.usefixtures("hasty")
+async def test_a_lost_broker_is_logged_once_and_so_is_its_return(
+    any_broker: Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "sparq_sim")
+
+    def logged() -> list[tuple[str, str]]:
+        return [
+            (each.levelname, each.getMessage())
+            for each in caplog.records
+            if each.name.startswith("sparq_sim")
+        ]
+
+    async def wait_until(is_connected: bool, losses: int) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while peer._link.is_connected != is_connected or peer._link.losses < losses:
+                await asyncio.sleep(0.01)
+
+    any_broker.stop()
+    listening = address(any_broker, topic="", readings_topic="plant")
+    async with MqttPeer(listening) as peer:
+        await wait_until(False, 3)
+        await asyncio.to_thread(any_broker.start)
+        await wait_until(True, 3)
+        losses = peer._link.losses
+        any_broker.stop()
+        await wait_until(False, losses + 3)
+    name = f"the connection to the broker 127.0.0.1:{any_broker.port}"
+    first, back, lost = logged()
+    assert first[0] == lost[0] == "WARNING"
+    assert first[1].startswith(f"{name} could not be made, and is tried again: ")
+    assert "refused" in first[1]
+    assert back[0] == "INFO"
+    assert back[1].startswith(f"{name} is there again, after: ")
+    assert lost[1].startswith(f"{name} was lost, and is tried again: ")
+
+
+@pytest.mark.usefixtures("hasty")
 async def test_a_question_waits_for_a_broker_that_comes_later(any_broker: Broker) -> None:
     any_broker.stop()
     async with MqttPeer(address(any_broker)) as peer:
