@@ -44,7 +44,7 @@ def find_command(text: str) -> list[str]:
     (found,) = [
         block.text for block in BLOCKS if block.language == "sh" and re.search(text, block.text)
     ]
-    program, *arguments = shlex.split(found)
+    program, *arguments = shlex.split(found.partition(" > ")[0])
     if program == "sparq-sim":
         return [sys.executable, "-m", "sparq_sim", *arguments]
     return [program, *arguments]
@@ -151,7 +151,7 @@ def test_a_plant_in_c_is_steered_paused_and_resumed(folder: Path) -> None:
         assert child.wait(PATIENCE) == 130
         told = run(find_command("--resume"), folder)
     assert "resumed after round" in told
-    assert "safe state (end): apply [0.0]" in told
+    assert "safe state (end) reached: apply [0.0]" in told
     trace = read_journal(folder / "live/real-plant/journal.jsonl").to_trace()
     assert trace.rounds["round"].tolist() == list(range(1, 21))
     assert abs(trace.points[5:]).max() <= 10.0
