@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, NonNegativeInt, model_validator
@@ -20,7 +21,7 @@ from sparq_sim.remote.peer import Address, Exchanges, Peer
 from sparq_sim.remote.secrets import read_secret, redact
 from sparq_sim.remote.wire import encode
 
-__all__ = ["Command", "ProgramAddress"]
+__all__ = ["Command", "ProgramAddress", "choose_environment"]
 
 STDERR_KEPT = 2000
 """How many bytes of what a child writes last to stderr are kept."""
@@ -53,6 +54,15 @@ Command: TypeAlias = Annotated[
     tuple[str, ...], Field(min_length=1), BeforeValidator(_resolve_program)
 ]
 """A program and its arguments."""
+
+
+def choose_environment() -> dict[str, str]:
+    """Return the environment variables that any program may be given, as they hold no secrets."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in INHERITED or name.startswith("LC_")
+    }
 
 
 class ProgramAddress(Address):
@@ -89,7 +99,12 @@ class ProgramAddress(Address):
     def check_ready(self) -> None:
         if self.folder is not None and not self.folder.is_dir():
             raise SparqError(f"folder {str(self.folder)!r} of program {self.name} is none")
-        if shutil.which(self.program) is None:
+        program = self.program
+        if os.sep in program and Path(program).is_file() and not os.access(program, os.X_OK):
+            raise SparqError(
+                f"program {self.command[0]!r} is not executable: chmod +x {quote(program)}"
+            )
+        if shutil.which(program) is None:
             raise SparqError(
                 f"no program {self.command[0]!r} is found that can be run; install it, or give its "
                 "full path"
@@ -116,15 +131,10 @@ class ProgramAddress(Address):
     @asynccontextmanager
     async def _opened(self) -> AsyncIterator[Peer]:
         secrets = self._read_secrets()
-        inherited = {
-            name: value
-            for name, value in os.environ.items()
-            if name in INHERITED or name.startswith("LC_")
-        }
         peer = _ProgramPeer(
             self,
             [self.program, *self.command[1:]],
-            inherited | secrets,
+            choose_environment() | secrets,
             [*secrets.values()],
         )
         keeper = asyncio.create_task(peer.keep_running())

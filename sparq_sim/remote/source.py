@@ -38,6 +38,8 @@ __all__ = [
     "read_estimate",
 ]
 
+_NO_SECONDS = 1e11
+"""More than seconds since 1970 can be: they mean the year 5138, and as milliseconds 1973."""
 _UNKNOWN = "nothing known"
 """Why there is no value, where a source gives none and no reason."""
 
@@ -201,6 +203,7 @@ def find_moment(measured_at: float | None, clock: Clock, skew: float) -> float:
     if age < -skew:
         raise PeerError(
             f"measured {-age:.3g} s in the future, as it says; check the clock of the source"
+            + ("; it must be in seconds since 1970" if measured_at > _NO_SECONDS else "")
         )
     unit = find_unit(clock)
     moment = now - max(age, 0.0) / unit

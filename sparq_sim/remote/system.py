@@ -22,7 +22,7 @@ from sparq_sim.plugin.expert import World
 from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.steered import SafeMoment, Steered, SteeredEnvironment
 from sparq_sim.remote.peer import Address, Peer
-from sparq_sim.remote.program import Command
+from sparq_sim.remote.program import Command, choose_environment
 from sparq_sim.remote.source import find_unit, read_estimate
 from sparq_sim.remote.wire import AnswerMessage, ApplyMessage, FailureMessage, read_message, show
 from sparq_sim.simulation.delivery.programs import Program
@@ -34,7 +34,8 @@ class SafeCommand(Model):
     """A program that brings a system into its safe state, by an exit code of 0."""
 
     command: Command
-    """The program and its arguments, as ["./stop.sh"]; no shell is involved."""
+    """The program and its arguments, as ["./stop.sh"]; no shell is involved. It is given PATH, HOME
+    and the like, and no other environment variables."""
     timeout: Positive = 10.0
     """How long it may take, in seconds of real time; then it is killed."""
 
@@ -129,7 +130,8 @@ class RemoteSystem:
     async def make_safe(self, moment: SafeMoment) -> None:
         match getattr(self._safe, moment):
             case SafeCommand(command=command, timeout=timeout):
-                await asyncio.to_thread(Program(command, timeout=timeout).run)
+                program = Program(command, timeout=timeout, environment=choose_environment())
+                await asyncio.to_thread(program.run)
             case tuple() as point:
                 key = f"{uuid4().hex}/safe/{moment}"
                 reply = await self._exchange(key, [list(point)])
@@ -181,6 +183,11 @@ class RealEnvironment(Address, SteeredEnvironment):
         domain = self.make_domain()
         for moment, action in self.safe_states:
             if isinstance(action, tuple):
+                if len(action) != domain.dimensions:
+                    raise ValueError(
+                        f"safe_state ({moment}) has {len(action)} coordinates, and the domain has "
+                        f"{domain.dimensions}"
+                    )
                 domain.check([action], f"safe_state ({moment})")
         return self
 

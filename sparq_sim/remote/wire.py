@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Annotated, Any, Literal, NoReturn, Self, TypeAlias, TypeVar
 
 from pydantic import Field, StringConstraints, ValidationError, model_validator
@@ -322,7 +323,12 @@ def _article(kind: str) -> str:
 
 def _explain(error: ValidationError, model: type[Message]) -> str:
     """Return what is wrong first, as "whose values[1] is 'warm': it should be a number"."""
-    first = error.errors(include_url=False)[0]
+    wrong = error.errors(include_url=False)
+    first = wrong[0]
+    if first["type"] == "missing":  # It may be there under a wrong name.
+        unknown = (each for each in wrong if each["type"] == "extra_forbidden")
+        alike = (e for e in unknown if get_close_matches(str(e["loc"][0]), [str(first["loc"][0])]))
+        first = next(alike, first)
     field, *rest = first["loc"] or ("",)
     where = f"{field}" + "".join(f"[{each}]" for each in rest if isinstance(each, int))
     if field == "notes" and rest:

@@ -310,6 +310,13 @@ async def test_a_child_runs_in_its_folder(tmp_path: Path) -> None:
     assert (await exchange(child, folder=tmp_path))["folder"] == str(tmp_path)
 
 
+async def test_a_program_that_is_not_executable_is_told_with_the_remedy(tmp_path: Path) -> None:
+    script = tmp_path / "my lab"
+    script.write_text("#!/bin/sh")
+    with pytest.raises(SparqError, match=r"my lab' is not executable: chmod \+x '.*my lab'$"):
+        ProgramAddress(command=(str(script),)).check_ready()
+
+
 async def test_a_relative_program_in_a_scenario_file_starts_from_its_folder(
     tmp_path: Path,
 ) -> None:

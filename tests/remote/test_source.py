@@ -30,6 +30,9 @@ class Stopped:
     now: float = 10.0
     seconds: float | None = 2.0
 
+    def held_since(self, unix: float) -> float:
+        return 0.0
+
 
 def clock(now: float = 10.0, seconds: float | None = 2.0) -> Clock:
     return cast(Clock, Stopped(now, seconds))
@@ -96,6 +99,11 @@ def test_a_date_a_little_before_the_play_is_its_beginning() -> None:
 def test_a_date_that_cannot_be_is_told_of(seconds: float, told: str) -> None:
     with pytest.raises(PeerError, match=told):
         find_moment(time.time() + seconds, clock(), skew=1.0)
+
+
+def test_a_date_in_milliseconds_is_told_of() -> None:
+    with pytest.raises(PeerError, match=r"in the future.*; it must be in seconds since 1970$"):
+        find_moment(1000 * time.time(), clock(), skew=1.0)
 
 
 def test_virtual_time_has_no_unit() -> None:

@@ -142,6 +142,19 @@ async def test_a_safe_command_is_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_safe_command_is_given_no_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAB_TOKEN", "s3cret")
+    found = tmp_path / "found"
+    safe = command(f"import os; open({str(found)!r}, 'w').write(' '.join(os.environ))")
+    async with system(safe_state=safe) as steered:
+        await steered.make_safe("end")
+    assert "PATH" in found.read_text().split()
+    assert "LAB_TOKEN" not in found.read_text()
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("safe", "told"),
     [
@@ -178,7 +191,7 @@ def test_bounds_are_a_box_and_sites_are_sites() -> None:
         ({"bounds": BOUNDS, "site_names": ("a",)}, "site_names needs sites"),
         ({"sites": ((0.5,), (0.5, 1.0))}, "all sites need the same number of coordinates"),
         ({"bounds": BOUNDS, "safe_state": [1.5]}, r"safe_state \(start\): \[1\.5\] lies outside"),
-        ({"bounds": BOUNDS, "safe_state": [0.5, 0.5]}, r"safe_state \(start\) have shape"),
+        ({"bounds": BOUNDS, "safe_state": [0.5, 0.5]}, "has 2 coordinates, and the domain has 1"),
         ({"bounds": BOUNDS, "safe_state": {"end": [2.0]}}, r"safe_state \(end\): .* lies outside"),
         ({"sites": ((0.5,),), "safe_state": [0.4]}, "is none of the 1 sites"),
         ({"bounds": BOUNDS, "safe_state": "stop"}, 'should be "hold", a point as .*, or a table'),

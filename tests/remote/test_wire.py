@@ -102,6 +102,14 @@ def test_an_answer_needs_its_type_its_id_and_its_values(field: str) -> None:
         read_message({key: value for key, value in ANSWER.items() if key != field}, AnswerMessage)
 
 
+def test_a_field_that_is_missing_may_have_a_wrong_name() -> None:
+    wrong = {"type": "answer", "id": "a", "value": [1.0]}
+    with pytest.raises(PeerError, match="with an unknown field 'value': did you mean 'values'"):
+        read_message(wrong, AnswerMessage)
+    with pytest.raises(PeerError, match="without values"):
+        read_message({"type": "answer", "id": "a", "x": [1.0]}, AnswerMessage)
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [

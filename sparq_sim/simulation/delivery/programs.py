@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from math import inf
 from pathlib import Path
@@ -40,6 +40,7 @@ class Program:
         command: The program and its arguments.
         input: What it reads from stdin; nothing by default.
         timeout: The longest time it may take, in seconds; by default without limit.
+        environment: The environment variables that it is given; by default those of this process.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Program:
         *,
         input: str | bytes | None = None,  # noqa: A002 - as subprocess.run calls it
         timeout: float | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         if isinstance(command, str | bytes) or not command:
             raise ProgramError(
@@ -58,6 +60,7 @@ class Program:
         self._name = Path(self._command[0]).name
         self._input = input.encode() if isinstance(input, str) else input
         self._timeout = timeout
+        self._environment = environment
         self._child: subprocess.Popen[bytes] | None = None
         self._given_up = False
         self._lock = threading.RLock()  # A handler of signals may come in between.
@@ -95,6 +98,7 @@ class Program:
                     stdin=subprocess.DEVNULL if self._input is None else subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
+                    env=self._environment,
                     # Ctrl-C is for us to hear; and what it starts is killed with it.
                     start_new_session=True,
                 )

@@ -50,6 +50,11 @@ def is_alive(pid: int) -> bool:
 # By itself.
 
 
+def test_a_program_is_given_the_environment_that_was_chosen() -> None:
+    code = "import os\nprint(os.environ.get('LAB'), 'HOME' in os.environ)"
+    assert Program(python(code), environment={"LAB": "north"}).run() == "north False\n"
+
+
 def test_a_program_reads_its_input_and_gives_its_output() -> None:
     double = "import sys\nprint(2 * float(sys.stdin.read()), sys.argv[1])"
     assert Program(python(double, "units"), input="21").run() == "42.0 units\n"
