@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import inf, isfinite
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel
 
@@ -81,16 +81,17 @@ def describe_scenario(
         Paragraph("Rules", _rules(first)),
         Paragraph(
             "Observations",
-            f"The reward is observed {_channel(_table(first.get('feedback')))}"
+            _OWN_CHANNEL
+            if _is_real("environment", environment)
+            else f"The reward is observed {_channel(_table(first.get('feedback')))}"
             + (" What is steered may add noise of its own." * (not knows_best)),
         ),
     ]
     for name, expert in experts.items():
         own = {key: value for key, value in _table(expert).items() if key != "channel"}
         channel = _channel(_table(_table(expert).get("channel")), expert=True)
-        told.append(
-            Paragraph(f"Expert: {name}", f"{plugin('expert', own)} Its answers come {channel}")
-        )
+        come = _OWN_CHANNEL if _is_real("expert", own) else f"Its answers come {channel}"
+        told.append(Paragraph(f"Expert: {name}", f"{plugin('expert', own)} {come}"))
     if not experts:
         told.append(Paragraph("Experts", "There are no experts to ask."))
     for name, play in plays.items():
@@ -194,6 +195,18 @@ def _quote(name: str) -> str:
         if " " in name
         else name
     )
+
+
+_OWN_CHANNEL = "It is real: latency, loss and noise are its own."
+"""Of what only a real source itself decides."""
+
+
+def _is_real(kind: Literal["environment", "expert"], data: _Data) -> bool:
+    """Return whether a plug-in is real, so that of its channel only a part applies."""
+    try:
+        return bool(getattr(load(kind, str(data.get("kind"))), "is_real", False))
+    except PluginError:  # It is not installed here, or is code that must not be imported.
+        return False
 
 
 def _rules(play: _Data) -> str:

@@ -103,6 +103,13 @@ def test_a_channel_is_told(channel: dict[str, object], said: str) -> None:
     )
 
 
+def test_of_a_real_source_the_declared_latency_is_not_told() -> None:
+    lab = {"kind": "http", "url": "http://127.0.0.1:1/", "channel": {"transit": 0.4}}
+    told = told_of(experts={"lab": lab})["Expert: lab"]
+    assert "It is real: latency, loss and noise are its own." in told
+    assert "in transit" not in told
+
+
 @pytest.mark.parametrize(
     ("rules", "said"),
     [

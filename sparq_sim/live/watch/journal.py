@@ -127,6 +127,7 @@ class WatchedJournal:
             "header": header,
             "rounds": state.rounds,
             "in_force": "" if state.in_force is None else describe_point(domain, state.in_force),
+            "safe": state.safe,
             "reward": float(known[-1]) if len(known) else nan,
             "mean_reward": float(known.mean()) if len(known) else nan,
             "average_regret": float(regrets.mean()) if len(turns) and not steered else nan,

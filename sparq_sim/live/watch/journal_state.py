@@ -17,6 +17,7 @@ from sparq_sim.journal.entries import (
     Entry,
     EventEntry,
     Header,
+    MoveEntry,
     ReplyEntry,
     TurnEntry,
 )
@@ -94,6 +95,8 @@ class JournalState:
         """How often queries of experts came to which end."""
         self.in_force: Sequence[float] | None = None
         """The point that was applied last."""
+        self.safe = ""
+        """The safe state that the system was brought to after the last move, in words."""
         self.paused = False
         """Whether the play is paused."""
         self.end: EndEntry | None = None
@@ -125,6 +128,8 @@ class JournalState:
                     self.fates[entry.fate] += 1
                 if not entry.superseded:
                     self._replies.append(entry)
+            case MoveEntry():
+                self.safe = ""
             case TurnEntry():
                 self.in_force = entry.point
             case EventEntry():
@@ -139,6 +144,8 @@ class JournalState:
                 self.paused = True
             case "continued":
                 self.paused = False
+            case "safe reached":
+                self.safe = entry.text
             case "resumed":
                 self.paused, self.end = False, None
 
