@@ -5,6 +5,7 @@ Pydantic alone would read "5" and true as the whole numbers 5 and 1, and "yes" a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
@@ -14,6 +15,7 @@ from typing import Annotated, Any, Self, TypeAlias
 import numpy as np
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     Field,
     GetJsonSchemaHandler,
     NonNegativeFloat,
@@ -25,6 +27,7 @@ from pydantic_core.core_schema import no_info_before_validator_function
 __all__ = [
     "NOT_FINITE",
     "Amount",
+    "Command",
     "Positive",
     "Probability",
     "Quantity",
@@ -120,6 +123,21 @@ class ScenarioString(str):
 
     def __reduce__(self) -> tuple[Callable[[Path, str], ScenarioString], tuple[Path, str]]:
         return ScenarioString.within, (self.folder, str(self))
+
+
+def _resolve_program(given: Any) -> Any:
+    """Return a command whose program, if it is a path in a scenario file, starts from there."""
+    match given:
+        case [ScenarioString() as program, *arguments] if os.sep in program:
+            # Absolute, as "./lab" would lose its dot, and be looked for on the PATH.
+            return [os.path.abspath(program.path), *arguments]
+    return given
+
+
+Command: TypeAlias = Annotated[
+    tuple[str, ...], Field(min_length=1), BeforeValidator(_resolve_program)
+]
+"""A program and its arguments; a relative path in a scenario file starts from its folder."""
 
 
 # How a value is checked before pydantic reads it

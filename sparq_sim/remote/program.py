@@ -11,17 +11,17 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any, Self, TypeAlias
+from typing import Any, Self
 
-from pydantic import BeforeValidator, Field, NonNegativeInt, model_validator
+from pydantic import NonNegativeInt, model_validator
 
 from sparq_sim.errors import PeerError, SparqError, mask_invisible
-from sparq_sim.fields import ScenarioString
+from sparq_sim.fields import Command
 from sparq_sim.remote.peer import Address, Exchanges, Peer
 from sparq_sim.remote.secrets import read_secret, redact
 from sparq_sim.remote.wire import encode
 
-__all__ = ["Command", "ProgramAddress", "choose_environment"]
+__all__ = ["ProgramAddress", "choose_environment"]
 
 STDERR_KEPT = 2000
 """How many bytes of what a child writes last to stderr are kept."""
@@ -39,21 +39,6 @@ INHERITED = frozenset(
     }
 )
 """The environment variables that a child is given in any case, with all that begin with LC_."""
-
-
-def _resolve_program(given: Any) -> Any:
-    """Return a command whose program, if it is a path in a scenario file, starts from there."""
-    match given:
-        case [ScenarioString() as program, *arguments] if os.sep in program:
-            # Absolute, as "./lab" would lose its dot, and be looked for on the PATH.
-            return [os.path.abspath(program.path), *arguments]
-    return given
-
-
-Command: TypeAlias = Annotated[
-    tuple[str, ...], Field(min_length=1), BeforeValidator(_resolve_program)
-]
-"""A program and its arguments."""
 
 
 def choose_environment() -> dict[str, str]:

@@ -16,13 +16,13 @@ from pydantic_core import PydanticCustomError
 
 from sparq_sim.domain import Box, Domain, Sites
 from sparq_sim.errors import PeerError
-from sparq_sim.fields import Positive
+from sparq_sim.fields import Command, Positive
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.plugin.expert import World
 from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.steered import SafeMoment, Steered, SteeredEnvironment
 from sparq_sim.remote.peer import Address, Peer
-from sparq_sim.remote.program import Command, choose_environment
+from sparq_sim.remote.program import choose_environment
 from sparq_sim.remote.source import find_unit, read_estimate
 from sparq_sim.remote.wire import AnswerMessage, ApplyMessage, FailureMessage, read_message, show
 from sparq_sim.simulation.delivery.programs import Program

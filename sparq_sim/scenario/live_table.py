@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from sparq_sim.fields import Positive
+from sparq_sim.fields import Command, Positive
 from sparq_sim.plugin.model import Model
 
 __all__ = ["AnyPause", "LiveTable", "PauseCommand", "PauseFile"]
@@ -32,8 +32,9 @@ class PauseCommand(Model):
     """
 
     kind: Literal["command"] = "command"
-    command: Annotated[tuple[str, ...], Field(min_length=1)]
-    """The program and its arguments; no shell is involved. It is run before each round."""
+    command: Command
+    """The program and its arguments; no shell is involved. It is run before each round. A relative
+    path of the program, as "./check", starts from the folder of the scenario."""
     timeout: Positive = 10.0
     """How long it may take, in seconds; a play whose condition cannot be found out is paused."""
 

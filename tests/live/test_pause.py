@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from sparq_sim.domain import Box
+from sparq_sim.fields import ScenarioString
 from sparq_sim.journal.entries import EventEntry, MoveEntry
 from sparq_sim.live import pause as pausing
 from sparq_sim.live.pause import Notice, PauseCondition, make_condition, read_notice
@@ -181,6 +182,14 @@ def test_a_command_pauses_unless_it_ends_well(
     notice = ask(make_condition(PauseCommand(command=command, timeout=timeout)))
     assert (notice is None) is (reason is None)
     assert notice is None or (reason or "") in notice.reason
+
+
+def test_a_relative_program_of_a_scenario_starts_from_its_folder(tmp_path: Path) -> None:
+    written = [ScenarioString.within(tmp_path, each) for each in ("./check", "./data")]
+    assert PauseCommand.model_validate({"command": written}).command == (
+        str(tmp_path / "check"),
+        "./data",
+    )
 
 
 def test_a_file_of_the_scenario_pauses_a_play_in_real_time(tmp_path: Path) -> None:
