@@ -75,7 +75,13 @@ def _write_domain(domain: Domain) -> dict[str, object]:
 
 
 def _list_fields(thing: Any) -> dict[str, Any]:
-    return {each.name: getattr(thing, each.name) for each in fields(thing)}
+    given = {each: getattr(thing, each.name) for each in fields(thing)}
+    # What is None by default is left out.
+    return {
+        each.name: value
+        for each, value in given.items()
+        if value is not None or each.default is not None
+    }
 
 
 def _replace_nonfinite(given: Any) -> Any:

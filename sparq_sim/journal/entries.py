@@ -158,9 +158,9 @@ class AskEntry(_Numbered):
     query: int
     """The id of the query."""
     points: list[list[float]]
-    """All points of the query: q rows of d coordinates."""
+    """Where is asked: the points of `rows`, in this order, each with d coordinates."""
     rows: list[int]
-    """Which of its points are asked about."""
+    """Which points of the query these are."""
     asked_at: float
     """When the query was put."""
     attempt: int
@@ -177,6 +177,9 @@ class AskEntry(_Numbered):
     """What is charged later, in units of the budget."""
     key: str
     """What names the request in all the world."""
+    query_points: list[list[float]] | None = None
+    """All points of the query; None where `points` are all, or a move or an entry before this one
+    has them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,9 +194,9 @@ class ReplyEntry(_Numbered):
     query: int
     """The id of the query; negative where the source sends of its own accord or another asks."""
     points: list[list[float]]
-    """All points of the query: q rows of d coordinates."""
+    """What the reply is about: the points of `rows`, in this order, each with d coordinates."""
     rows: list[int]
-    """Which of its points the reply is about: n."""
+    """Which points of the query these are: n."""
     fate: str
     """What became of them, as `Fate` has it."""
     reason: str
@@ -228,6 +231,9 @@ class ReplyEntry(_Numbered):
     """What was charged, in units of the budget."""
     notes: dict[str, Number] = field(default_factory=dict)
     """Numbers that the source adds to the trace, by name."""
+    query_points: list[list[float]] | None = None
+    """All points of the query; None where `points` are all, or a move or an entry before this one
+    has them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

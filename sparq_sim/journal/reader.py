@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from sparq_sim.arrays import Points
 from sparq_sim.errors import JournalError
 from sparq_sim.journal.codec import decode_entry, decode_header
 from sparq_sim.journal.entries import Entry, Header
@@ -69,6 +70,10 @@ class Journal:
     def untold(self) -> dict[Record, int]:
         """Return the replies that the agent was not told yet, each with the number of its entry."""
         return dict(self._builder.untold)
+
+    def known_points(self) -> dict[tuple[int, str], Points]:
+        """Return all points of each query that has several, by its id and its source."""
+        return dict(self._builder.known_points)
 
     @cached_property
     def _builder(self) -> PastBuilder:

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from sparq_sim.arrays import all_rows, freeze_array
+from sparq_sim.arrays import Points, all_rows, freeze_array
 from sparq_sim.domain import Box
 from sparq_sim.errors import JournalError
 from sparq_sim.journal.entries import (
@@ -43,6 +43,8 @@ class PastBuilder:
     def __init__(self, header: Header) -> None:
         self.untold: dict[Record, int] = {}
         """The replies that the agent was not told yet, each with the number of its entry."""
+        self.known_points: dict[tuple[int, str], Points] = {}
+        """All points of each query that has several, by its id and its source."""
         self._header = header
         self._past = Past()
         self._queries: dict[tuple[int, str], Query] = {}
@@ -117,6 +119,9 @@ class PastBuilder:
             Query(query.id, query.source, np.array(query.points, dtype=float), entry.now)
             for query in entry.queries
         )
+        for query in queries:
+            if len(query.points) > 1:
+                self.known_points[query.id, query.source] = query.points
         point = None if entry.point is None else freeze_array(entry.point)
         move = Move(point, queries, entry.notes, entry.effort)
         # A move may have been thought before the bounds were changed, and carried out after.
@@ -195,13 +200,27 @@ class PastBuilder:
         key = (entry.query, entry.source)
         query = self._queries.get(key)
         if query is None:
-            points = np.array(entry.points, dtype=float)
-            query = Query(entry.query, entry.source, points, entry.asked_at)
+            query = Query(entry.query, entry.source, self._find_points(entry), entry.asked_at)
             self._queries[key] = query
+            if len(query.points) > 1:
+                self.known_points.setdefault(key, query.points)
             self._past.own_queries = max(self._past.own_queries, -entry.query)
         if not all(0 <= row < len(query.points) for row in entry.rows) or not entry.rows:
             raise ValueError(f"rows {entry.rows} of a query of {len(query.points)} points")
+        if len(entry.points) != len(entry.rows):
+            raise ValueError(f"{len(entry.rows)} rows and {len(entry.points)} points")
         return query
+
+    def _find_points(self, entry: AskEntry | ReplyEntry) -> Points:
+        """Return all points of a query whose first request or reply this entry is."""
+        known = self.known_points.get((entry.query, entry.source))
+        if entry.query_points is not None:
+            return np.array(entry.query_points, dtype=float)
+        if known is not None:
+            return known
+        if entry.rows != list(range(len(entry.points))):
+            raise ValueError(f"rows {entry.rows} of a query whose other points are not told")
+        return np.array(entry.points, dtype=float)
 
 
 def _gather(group: dict[int, OpenAsk]) -> list[tuple[OpenAsk, list[int]]]:

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from sparq_sim.arrays import Points
 from sparq_sim.errors import JournalError
 from sparq_sim.journal.codec import encode
 from sparq_sim.journal.durable_file import DurableFile
@@ -25,8 +26,8 @@ from sparq_sim.journal.entries import (
     TurnEntry,
 )
 from sparq_sim.journal.reader import Journal
-from sparq_sim.messages import Answer, Failure, Move
-from sparq_sim.simulation.delivery.request import Request
+from sparq_sim.messages import Answer, Failure, Move, Query
+from sparq_sim.simulation.delivery.request import Request, Rows
 from sparq_sim.simulation.records import Record, Turn, is_for_agent
 
 __all__ = ["JournalWriter"]
@@ -57,6 +58,8 @@ class JournalWriter:
         self._last = 0
         self._step = b""  # The lines of a move and its requests, which are yet to be written.
         self._untold: dict[Record, int] = {}
+        # Of queries of several points: what the file has.
+        self._known: dict[tuple[int, str], Points] = {}
 
     @classmethod
     def create(cls, path: Path | str, header: Header) -> JournalWriter:
@@ -92,6 +95,7 @@ class JournalWriter:
         length = whole + journal.cut_bytes
         writer = cls(DurableFile.reopen(journal.path, length=length, whole=whole), journal.header)
         writer._last, writer._untold = len(journal.entries), untold
+        writer._known = journal.known_points()
         return writer
 
     @property
@@ -140,6 +144,9 @@ class JournalWriter:
         )
         for record in heard:
             del self._untold[record]
+        for query in move.queries:
+            if len(query.points) > 1:
+                self._known[query.id, query.source] = query.points
 
     def ask(self, request: Request, *, at: float, key: str) -> None:
         question = request.question
@@ -149,8 +156,7 @@ class JournalWriter:
                 **self._stamp(at),
                 source=query.source,
                 query=query.id,
-                points=query.points.tolist(),
-                rows=request.drawn.rows.tolist(),
+                **self._tell_points(query, request.drawn.rows),
                 asked_at=query.asked_at,
                 attempt=request.attempt,
                 asker=question.asker,
@@ -161,6 +167,7 @@ class JournalWriter:
                 key=key,
             )
         )
+        self._keep_points(query)
 
     def reply(self, record: Record, *, superseded: bool, at: float) -> None:
         reply = record.reply
@@ -171,8 +178,7 @@ class JournalWriter:
                 **self._stamp(at),
                 source=query.source,
                 query=query.id,
-                points=query.points.tolist(),
-                rows=reply.rows.tolist(),
+                **self._tell_points(query, reply.rows),
                 fate=str(record.fate),
                 reason=reply.reason if isinstance(reply, Failure) else "",
                 heard=record.heard,
@@ -192,6 +198,7 @@ class JournalWriter:
                 notes={} if answer is None else dict(answer.notes),
             )
         )
+        self._keep_points(query)
         if is_for_agent(record) and not superseded:
             self._untold[record] = self._last
         if self.listener is not None:
@@ -238,6 +245,20 @@ class JournalWriter:
 
     def _stamp(self, at: float) -> dict[str, Any]:
         return {"n": self._last + 1, "unix": time.time(), "at": at}
+
+    def _tell_points(self, query: Query, rows: Rows) -> dict[str, Any]:
+        """Return rows and their points; and all points, where the file does not have them yet."""
+        points, asked = query.points, rows.tolist()
+        known = self._known.get((query.id, query.source))
+        told = {"rows": asked, "points": points[rows].tolist()}
+        are_all = asked == list(range(len(points)))
+        if (known is None and are_all) or (known is not None and np.array_equal(known, points)):
+            return told
+        return {**told, "query_points": points.tolist()}
+
+    def _keep_points(self, query: Query) -> None:
+        if len(query.points) > 1:
+            self._known.setdefault((query.id, query.source), query.points)
 
     def _add_to_step(self, entry: Entry) -> None:
         self._step += encode(entry)

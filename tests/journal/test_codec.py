@@ -42,6 +42,7 @@ BY_ANNOTATION: dict[str, st.SearchStrategy[Any]] = {
     "list[float] | None": st.none() | st.lists(FINITE, max_size=3),
     "list[Number] | None": st.none() | st.lists(st.floats(), max_size=3),
     "list[list[float]]": POINTS,
+    "list[list[float]] | None": st.none() | POINTS,
     "list[QueryData]": st.lists(QUERIES, max_size=2),
     "dict[str, Number]": TABLES,
     "dict[str, Any]": st.dictionaries(st.text(), JSON, max_size=3),

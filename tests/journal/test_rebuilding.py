@@ -14,12 +14,13 @@ from sparq_sim.journal.header import make_header
 from sparq_sim.journal.reader import Journal, read_journal
 from sparq_sim.journal.rebuilding import INTERRUPTED
 from sparq_sim.journal.writer import JournalWriter
-from sparq_sim.messages import REWARD
+from sparq_sim.messages import REWARD, Move
 from sparq_sim.simulation.records import Fate
 from sparq_sim.simulation.trace import first_difference
 from sparq_sim.testing import Slope
 from tests.journal.samples import (
     HEADER,
+    make_answer,
     make_failure,
     make_query,
     make_request,
@@ -190,3 +191,41 @@ def test_what_does_not_fit_is_an_error(
 
 def test_points_keep_the_sign_of_zero(journal: Journal) -> None:
     assert np.signbit(journal.past().turns[0].point[1])
+
+
+def test_an_entry_has_only_the_points_of_its_rows(path: Path) -> None:
+    query = make_query(-1, "lab", points=50)
+    with JournalWriter.create(path, HEADER) as writer:
+        for row in (3, 4):
+            writer.ask(make_request(query, [row]), at=2.0, key="k")
+            writer.reply(make_failure(query, [row]), superseded=False, at=3.0)
+    with JournalWriter.append_to(read_journal(path)) as writer:
+        writer.reply(make_failure(query, [5], Fate.STRAY), superseded=False, at=3.0)
+    journal = read_journal(path)
+    lines = path.read_bytes().splitlines()[1:]
+    assert [b"query_points" in line for line in lines] == [True, False, False, False, False]
+    for record in journal.past().records:
+        assert np.array_equal(record.reply.query.points, query.points)
+
+
+def test_points_of_a_query_of_a_move_are_not_told_again(journal: Journal) -> None:
+    assert b"query_points" not in journal.path.read_bytes()
+    assert len(journal.past().records[2].reply.query.points) == 3
+
+
+def test_two_queries_with_one_name_keep_their_points(path: Path) -> None:
+    asked, other = make_query(1, "lab", points=3), make_query(1, "lab")
+    with JournalWriter.create(path, HEADER) as writer:
+        writer.move(Move(None, (asked,)), number=1, now=2.0, at=2.0, heard=[])
+        writer.reply(make_answer(other), superseded=False, at=3.5)
+    (record,) = read_journal(path).past().records
+    assert np.array_equal(record.reply.query.points, other.points)
+
+
+def test_rows_of_a_query_that_nothing_tells_of_are_an_error(path: Path) -> None:
+    with JournalWriter.create(path, HEADER) as writer:
+        writer.ask(make_request(make_query(1, "lab", points=3), [1]), at=2.0, key="k")
+    content = path.read_text()
+    path.write_text(content.replace("query_points", "all_points"))
+    with pytest.raises(JournalError, match="whose other points are not told"):
+        read_journal(path).past()

@@ -121,7 +121,7 @@ class JournalState:
             case AskEntry():
                 self._asked[entry.query, entry.source, entry.attempt] = entry.unix
                 if entry.source == REWARD:
-                    self.in_force = entry.points[entry.rows[0]]
+                    self.in_force = entry.points[0]
             case ReplyEntry():
                 self._asked.pop((entry.query, entry.source, entry.attempt), None)
                 if entry.source != REWARD:
