@@ -162,9 +162,11 @@ class _ProgramPeer:
     async def _send(self, message: Mapping[str, Any]) -> None:
         async with self._changed:
             await self._changed.wait_for(lambda: self._child is not None or self._over)
-        if self._child is None:
+        if (child := self._child) is None:
             raise PeerError(self._over)
-        self._child.write(encode(message) + b"\n", self._address.largest)
+        if child.is_deaf and await _happens(child.ended):  # How it ended says more.
+            raise PeerError(redact(child.how, self._secrets))
+        child.write(encode(message) + b"\n", self._address.largest)
 
     async def keep_running(self) -> None:
         """Start the child, and again when it has ended, until it has ended too often."""
@@ -225,7 +227,10 @@ class _Child(asyncio.SubprocessProtocol):
         self.silent = asyncio.Event()
         """Set when it has ended, or closed its stdout."""
         self._exited, self._closed = asyncio.Event(), asyncio.Event()
-        self._how = ""
+        self.ended = asyncio.Event()
+        """Set when it has ended, and all that it wrote was read."""
+        self.how = ""
+        """How it ended."""
 
     # What asyncio calls
 
@@ -281,6 +286,12 @@ class _Child(asyncio.SubprocessProtocol):
             f"wrote a line of more than {self._largest} bytes; see the field largest"
         )
 
+    @property
+    def is_deaf(self) -> bool:
+        """Whether it has closed its stdin, as when it ends."""
+        pipe = self._transport.get_pipe_transport(0)
+        return pipe is None or pipe.is_closing()
+
     def write(self, line: bytes, most: int) -> None:
         """Write a line to its stdin; unless *most* bytes wait there already."""
         pipe = self._transport.get_pipe_transport(0)
@@ -294,14 +305,15 @@ class _Child(asyncio.SubprocessProtocol):
 
     async def end(self, did: str = "") -> str:
         """Close its stdin, wait for its end, and force it if need be; return how it ended."""
-        if not self._how:
+        if not self.how:
             try:
-                self._how = await self._end(did)
+                self.how = await self._end(did)
+                self.ended.set()
             except asyncio.CancelledError:  # There is no time left.
                 self._signal(signal.SIGKILL)
                 self._transport.close()
                 raise
-        return self._how
+        return self.how
 
     async def _end(self, did: str) -> str:
         pipe = self._transport.get_pipe_transport(0)
