@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
     for block in BLOCKS:
         if block.file:
             (tmp_path / block.file).write_text(block.text)
-    assert {"plant.toml", "real-lab.toml", "broker-lab.toml", "plant.c", "real-plant.toml"} <= {
+    assert {"plant.toml", "real-lab.toml", "plant.c", "real-plant.toml", "cassette.toml"} <= {
         path.name for path in tmp_path.iterdir()
     }
     return tmp_path

@@ -28,10 +28,8 @@ from sparq_sim.simulation.play import play_live
 from sparq_sim.simulation.trace import Trace
 from sparq_sim.testing import WaitlessLoop
 from tests.conftest import PATIENCE
-from tests.remote.brokers import Broker, any_broker, broker
+from tests.remote.brokers import Broker
 from tests.remote.children import compile_lab
-
-__all__ = ["any_broker", "broker"]
 
 Answers: TypeAlias = list[tuple[int, int, float]]
 
