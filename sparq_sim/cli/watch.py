@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import Annotated
 
@@ -39,12 +40,14 @@ def watch(
     from sparq_sim.live.watch.server import WatchServer
 
     screen = Screen(open_watched(what, allow_import=allow_import), every=every)
+    # Also where a script has started it in the background, which has Ctrl-C ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with WatchServer(screen, port=port) as server:
-        say(f"Watching {what} at {server.address}")
-        say("Ctrl-C ends it.")
-        if open_:
-            typer.launch(server.address)
         try:
+            say(f"Watching {what} at {server.address}")
+            say("Ctrl-C ends it.")
+            if open_:
+                typer.launch(server.address)
             server.serve_forever()
         except KeyboardInterrupt:
             say("Ended.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import shutil
@@ -10,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -103,8 +101,7 @@ def answered(folder: Path, play: str) -> int:
     return int(((replies["source"] == "lab") & (replies["fate"] == "answered")).sum())
 
 
-def test_a_scenario_is_simulated_and_then_played_by_real_time(folder: Path) -> None:
-    assert "sparq-gp-ucb" in run(find_command("run plant.toml"), folder)
+def test_a_scenario_is_played_by_real_time(folder: Path) -> None:
     assert "round 20 of 20" in run(find_command("live plant.toml"), folder)
     assert answered(folder, "plant") > 0
 
@@ -158,21 +155,3 @@ def test_a_plant_in_c_is_steered_paused_and_resumed(folder: Path) -> None:
     assert not trace.knows_best
     replayed = [sys.executable, "-m", "sparq_sim", "run", "cassette.toml", "--no-report"]
     assert "sparq-gp-ucb" in run(replayed, folder)
-
-
-def test_a_play_is_watched_at_an_address_with_a_token(folder: Path) -> None:
-    run([*find_command("live plant.toml")], folder)
-    command = [part.replace("real-plant", "plant") for part in find_command("sparq-sim watch")]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    child = subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.PIPE, text=True, env=environment
-    )
-    assert child.stdout is not None
-    line = ""
-    deadline = time.monotonic() + PATIENCE
-    while "token=" not in line and time.monotonic() < deadline:
-        line = child.stdout.readline()
-    assert "http://127.0.0.1:" in line
-    child.send_signal(signal.SIGINT)
-    child.communicate(timeout=PATIENCE)
-    assert child.returncode == 0

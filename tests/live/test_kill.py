@@ -149,7 +149,7 @@ def play_and_kill(folder: Path, kills: int, *, honours: bool, seed: int) -> None
 def test_killed_again_and_again_a_play_loses_nothing_and_does_nothing_twice(
     tmp_path: Path, honours: bool
 ) -> None:
-    play_and_kill(tmp_path, 4, honours=honours, seed=5)
+    play_and_kill(tmp_path, 2, honours=honours, seed=5)
 
 
 @pytest.mark.slow

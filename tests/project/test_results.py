@@ -99,6 +99,8 @@ TYPED = {
     "docs/claims.md: claim": "the paper's words; numbers that were measured are marked, each",
     "docs/claims.md: not given": "what was chosen",
     "docs/paper.md: ": "what was chosen",
+    "docs/guides/live.md: value": "what to write",
+    "docs/wire.md: field": "what fields mean",
     "docs/index.md: word": "what words mean",
     "docs/index.md: you want to": "links",
     "docs/tutorial.md: column": "what columns mean",

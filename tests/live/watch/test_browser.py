@@ -148,7 +148,7 @@ def test_a_wrong_token_is_refused_in_plain_words(browser: Browser, tmp_path: Pat
         assert not browser.run("return document.querySelector('progress')")
 
 
-@pytest.mark.parametrize("width", [320, 1280])
+@pytest.mark.parametrize("width", [320])
 def test_no_width_needs_scrolling_aside(
     browser: Browser, curious_journal: Path, width: int
 ) -> None:
