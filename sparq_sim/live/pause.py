@@ -155,13 +155,13 @@ class Pauser:
         self._journal.sync()
         self._tell(text)
 
-    def _read_bounds(self, given: object) -> tuple[Box | None, str]:
+    def _read_bounds(self, given: Any) -> tuple[Box | None, str]:
         """Return the bounds that a notice gives, and what is wrong with them."""
         if given is None:
             return None, ""
         domain = self._domain
         try:
-            pairs = [(float(low), float(high)) for low, high in given]  # type: ignore[attr-defined]
+            pairs = [(float(low), float(high)) for low, high in given]
             bounds = Box([low for low, _ in pairs], [high for _, high in pairs], domain.names)
         except (TypeError, ValueError) as error:
             wanted = ", ".join(f"[low, high] of {name}" for name in domain.names)
