@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import shutil
 import time
 from collections.abc import Callable, Coroutine
@@ -32,6 +33,12 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("sparq")
+
+
+def pytest_collection_finish() -> None:
+    # What was collected lasts as long as the tests: no search for garbage need go through it.
+    gc.collect()
+    gc.freeze()
 
 
 def wait_until(condition: Callable[[], object]) -> None:
