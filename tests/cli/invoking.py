@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 
 import pytest
 from typer.testing import CliRunner
@@ -17,13 +17,13 @@ SMALL = ["--set", "rounds=30", "--set", "replications=2", "--executor", "in-proc
 
 
 def ends_with(code: int, *arguments: str) -> str:
-    """Run the command as a user does, and give what it said."""
-    ran = subprocess.run(
-        [sys.executable, "-m", "sparq_sim", *arguments], capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == code, ran.stdout + ran.stderr
-    assert "Traceback" not in ran.stderr
-    return ran.stdout + ran.stderr
+    """Run the command line in this process, and give what it printed and then its errors."""
+    printed, told = StringIO(), StringIO()
+    with redirect_stdout(printed), redirect_stderr(told), pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert (ended.value.code or 0) == code, printed.getvalue() + told.getvalue()
+    assert "Traceback" not in told.getvalue()
+    return printed.getvalue() + told.getvalue()
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from sparq_sim import PluginError, __version__
@@ -25,6 +28,14 @@ def test_what_a_user_can_mend_is_said_plainly_with_exit_code_2(
     arguments: list[str], words: str
 ) -> None:
     assert words in ends_with(2, *arguments)
+
+
+def test_the_command_ends_with_the_code_and_without_a_traceback() -> None:
+    command = [sys.executable, "-m", "sparq_sim", "run", "synthetik"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "did you mean 'synthetic'" in ran.stderr
+    assert "Traceback" not in ran.stderr
 
 
 def test_the_version_is_that_of_the_package() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -12,12 +10,12 @@ from numpy.random import Generator
 from pydantic import PositiveFloat
 
 from sparq_sim import Environment, Rules, Scenario
-from sparq_sim.cli.main import main
 from sparq_sim.errors import ScenarioError, SparqError
 from sparq_sim.plugin.contract import Landscape
 from sparq_sim.study.executors import InProcess
 from sparq_sim.study.study import Study
 from sparq_sim.testing import Slope
+from tests.cli.invoking import ends_with
 
 DAYS = 10
 EXPERT = '[experts.log]\nkind = "replay"\nfile = "log.csv"\n'
@@ -37,14 +35,6 @@ def scenario(folder: Path, *more: str, rounds: int = DAYS - 1) -> Path:
     world = ('kind = "recorded"', 'files = ["record.csv"]', "")
     file.write_text("\n".join([*lines, *world, *more]), encoding="utf-8")
     return file
-
-
-def ends_with(code: int, *arguments: str) -> str:
-    said = StringIO()
-    with redirect_stderr(said), redirect_stdout(said), pytest.raises(SystemExit) as ended:
-        main(arguments)
-    assert (ended.value.code or 0) == code, said.getvalue()
-    return said.getvalue()
 
 
 def told(folder: Path, command: str, *arguments: str) -> str:

@@ -2,14 +2,16 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import chdir, redirect_stderr
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
 from sparq_sim import PluginError, play
+from sparq_sim.cli.main import main
 from sparq_sim.optimizers.shared.routing import Shares
 from sparq_sim.plugin.frames import MOST_FRAMES, describe_error, locate_error
 from sparq_sim.plugin.registry import load
@@ -158,16 +160,12 @@ def test_an_error_for_users_is_its_message() -> None:
 
 def ran(home: Path, *arguments: str) -> str:
     """Run the command in *home*, and give what it said; nothing is told by a traceback."""
-    done = subprocess.run(
-        [sys.executable, "-m", "sparq_sim", *arguments, "--allow-import"],
-        cwd=home,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode in (1, 2), done.stdout
-    assert "Traceback" not in done.stderr
-    return done.stderr
+    said = StringIO()
+    with chdir(home), redirect_stderr(said), pytest.raises(SystemExit) as ended:
+        main([*arguments, "--allow-import"])
+    assert ended.value.code in (1, 2)
+    assert "Traceback" not in said.getvalue()
+    return said.getvalue()
 
 
 @pytest.mark.parametrize("executor", ["in-process", "processes"])
