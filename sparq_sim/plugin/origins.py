@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -23,7 +24,14 @@ from sparq_sim.plugin.sources import (
     name_module,
 )
 
-__all__ = ["Origin", "find_origins", "hash_sources", "list_entry_points", "qualified_name"]
+__all__ = [
+    "Origin",
+    "find_entry_points",
+    "find_origins",
+    "hash_sources",
+    "list_entry_points",
+    "qualified_name",
+]
 
 _HOME = "sparq_sim"
 _NO_PLUGINS = sys.stdlib_module_names | {"pydantic", "pydantic_core"}
@@ -119,8 +127,44 @@ def _origin(name: str, source: Source) -> Origin:
 
 def list_entry_points() -> list[EntryPoint]:
     """Return all installed entry points of the groups of sparq_sim, sorted by group."""
-    groups = [group for group in entry_points().groups if group.startswith(f"{_HOME}.")]
-    return [entry for group in sorted(groups) for entry in entry_points(group=group)]
+    return [entry for _, entries in sorted(_read().items()) for entry in entries]
+
+
+def find_entry_points(group: str) -> list[EntryPoint]:
+    """Return the installed entry points of a group.
+
+    Args:
+        group: One of the groups of sparq_sim, as "sparq_sim.experts".
+    """
+    return list(_read().get(group, ()))
+
+
+def _read() -> Mapping[str, tuple[EntryPoint, ...]]:
+    """Return the entry points of sparq_sim by group, read again when something was installed."""
+    return _read_from(tuple((place, _find_state(place)) for place in sys.path))
+
+
+def _find_state(place: str) -> tuple[int, int, int] | None:
+    """Return what is another once something was installed in a folder, or removed from it."""
+    try:
+        state = os.stat(place or os.curdir)
+    except OSError:
+        return None
+    return state.st_dev, state.st_ino, state.st_mtime_ns
+
+
+@lru_cache(maxsize=16)
+def _read_from(places: tuple[object, ...]) -> Mapping[str, tuple[EntryPoint, ...]]:
+    announced = entry_points()
+    found = {}
+    for group in announced.groups:
+        if group.startswith(f"{_HOME}."):
+            # The same distribution can be found twice on one path: an editable install, say.
+            unique = {
+                (e.name, e.value, e.dist and e.dist.name): e for e in announced.select(group=group)
+            }
+            found[group] = tuple(unique.values())
+    return found
 
 
 @cache

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args, overload
 
 import sparq_sim
@@ -18,7 +18,7 @@ from sparq_sim.plugin.expert import Expert
 from sparq_sim.plugin.frames import describe_error
 from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.optimizer import Optimizer
-from sparq_sim.plugin.origins import qualified_name
+from sparq_sim.plugin.origins import find_entry_points, qualified_name
 from sparq_sim.plugin.steered import SteeredEnvironment
 
 __all__ = [
@@ -297,9 +297,7 @@ def _check_kind(kind: str) -> None:
 
 
 def _entries(kind: AnyKind) -> list[EntryPoint]:
-    # The same distribution can be found twice on one path: an editable install, say.
-    unique = {(e.name, e.value, _distribution(e)): e for e in entry_points(group=_GROUP_OF[kind])}
-    return list(unique.values())
+    return find_entry_points(_GROUP_OF[kind])
 
 
 def _distribution(entry: EntryPoint) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
 
 from sparq_sim.errors import ScenarioError, did_you_mean
+from sparq_sim.plugin.origins import find_entry_points
 
 __all__ = ["find_bundled", "find_file"]
 
@@ -48,7 +48,7 @@ def _find_claims() -> tuple[dict[str, list[Path]], list[str]]:
     """Return the files that claim each name, and which packages cannot be loaded."""
     claims: dict[str, list[Path]] = {}
     broken: list[str] = []
-    for package in sorted({entry.value for entry in entry_points(group=_GROUP)}):
+    for package in sorted({entry.value for entry in find_entry_points(_GROUP)}):
         try:
             home = Path(str(files(package)))
             inside = sorted(home.rglob("*.toml"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module, invalidate_caches
@@ -16,7 +17,7 @@ import pytest
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.plugin import origins, sources
 from sparq_sim.plugin.adaptors import from_function
-from sparq_sim.plugin.origins import Origin
+from sparq_sim.plugin.origins import Origin, find_entry_points
 from sparq_sim.plugin.sources import NOT_COMPUTING
 from sparq_sim.study.store.keys import list_plugins
 from tests.commands import run
@@ -302,3 +303,24 @@ def test_an_optimizer_of_the_core_is_known_by_the_core() -> None:
         "package sparq_sim",
         sources.hash_core(),
     )
+
+
+# Entry points
+
+
+def test_what_is_installed_or_removed_later_is_noticed(site: Path) -> None:
+    def found() -> list[str]:
+        return [entry.name for entry in find_entry_points("sparq_sim.experts")]
+
+    before = found()
+    info = site / "late-1.0.dist-info"
+    (site / "unpacked").mkdir()
+    (site / "unpacked" / "METADATA").write_text("Metadata-Version: 2.1\nName: late\nVersion: 1.0\n")
+    (site / "unpacked" / "entry_points.txt").write_text("[sparq_sim.experts]\nlate = late:Late\n")
+    assert found() == before
+    (site / "unpacked").rename(info)
+    os.utime(site, ns=(1, 1))  # A moment later, however coarse the clock of files is.
+    assert sorted(found()) == sorted([*before, "late"])
+    info.rename(site / "unpacked")
+    os.utime(site, ns=(2, 2))
+    assert found() == before
