@@ -26,3 +26,23 @@ def run(*arguments: str, cwd: Path, **variables: str) -> str:
     )
     assert done.returncode == 0, done.stdout
     return done.stdout
+
+
+_COMMANDS = """
+import shlex
+import sys
+from sparq_sim.cli.main import main
+
+if __name__ == "__main__":
+    for command in sys.argv[1:]:
+        try:
+            main(shlex.split(command))
+        except SystemExit as ended:
+            if ended.code:
+                sys.exit(f"{command}: ended with {ended.code}")
+"""
+
+
+def run_commands(*commands: str, cwd: Path, **variables: str) -> str:
+    """Run commands of sparq-sim one after another in one process, and give what they print."""
+    return run("-c", _COMMANDS, *commands, cwd=cwd, **variables)

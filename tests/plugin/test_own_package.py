@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from sparq_sim import Results
-from tests.commands import run
+from tests.commands import run, run_commands
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 PROJECT = """
@@ -54,14 +54,6 @@ channel.noise = 0.1
 [optimizers.sparq]
 kind = "sparq-gp-ucb"
 kernel.kind = "squared-exponential"
-"""
-COMMANDS = """
-import sys
-from sparq_sim.cli.main import app
-
-if __name__ == "__main__":
-    for command in sys.argv[1:]:
-        app(command.split(), standalone_mode=False)
 """
 
 
@@ -122,7 +114,7 @@ def test_latency_kernel_program_and_world_of_the_guides_play_from_toml_once_inst
         "show kernel periodic",
         "run play.toml --out play --jobs 1 --no-report",
     )
-    told = run("-c", COMMANDS, *commands, cwd=tmp_path, PYTHONPATH=str(site))
+    told = run_commands(*commands, cwd=tmp_path, PYTHONPATH=str(site))
     assert "4 plays" in told
     assert "weibull      Times to failure" in told
     assert "period = 1.0" in told

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
+from subprocess import DEVNULL
 
 import numpy as np
 import pytest
+
+from tests.commands import run_commands
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
@@ -18,25 +20,12 @@ def blocks(language: str) -> list[str]:
 
 
 def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
-    for command in "".join(blocks("sh")).splitlines():
-        run(command, tmp_path)
-
-
-def run(command: str, folder: Path) -> None:
-    program, *arguments = command.split()
-    if (
-        program == "make"
-    ):  # This very test runs under `make test`; that the target exists is enough.
-        ran = subprocess.run(["make", "-n", *arguments], cwd=ROOT, capture_output=True, check=False)
-    else:
-        assert program == "sparq-sim"
-        ran = subprocess.run(
-            [sys.executable, "-m", "sparq_sim", *arguments],
-            cwd=folder,
-            capture_output=True,
-            check=False,
-        )
-    assert ran.returncode == 0, ran.stderr.decode()
+    commands = [command.partition(" ") for command in "".join(blocks("sh")).splitlines()]
+    assert {program for program, _, _ in commands} == {"make", "sparq-sim"}
+    # This very test runs under `make test`; that the targets exist is enough.
+    for target in [arguments for program, _, arguments in commands if program == "make"]:
+        subprocess.run(["make", "-n", *target.split()], cwd=ROOT, stdout=DEVNULL, check=True)
+    run_commands(*[rest for program, _, rest in commands if program == "sparq-sim"], cwd=tmp_path)
 
 
 def test_the_expert_of_the_readme_knows_nothing_of_what_fills_a_gap(

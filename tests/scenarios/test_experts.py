@@ -15,7 +15,7 @@ from sparq_sim.scenario.bundled import find_bundled
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.simulation.measures import average_regret
 from sparq_sim.testing import check_expert
-from tests.commands import run
+from tests.commands import run, run_commands
 
 NAMES = (
     *("delay", "noise", "loss", "cheap_or_dear", "slow_or_prompt", "same_noise_two_prices"),
@@ -105,9 +105,8 @@ def test_the_plug_in_of_the_guide_has_at_most_15_lines_and_plays_once_installed(
     run("-m", "pip", "install", *offline, "--target", str(site), str(home), cwd=tmp_path)
     (home / "stations.py").unlink()  # Not from the folder, but as installed.
     installed = {"PYTHONPATH": str(site)}
-    told = run("-m", "sparq_sim", "run", "study.toml", "--jobs", "1", cwd=home, **installed)
+    told = run_commands("run study.toml --jobs 1", "list experts", cwd=home, **installed)
     assert "4 plays" in told
-    told = run("-m", "sparq_sim", "list", "experts", cwd=home, **installed)
     assert any(line.split()[:1] == ["stations"] for line in told.splitlines())
 
 
