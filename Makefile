@@ -6,9 +6,11 @@ BIN    := $(VENV)/bin
 # for those that wait for programs.
 export OPENBLAS_NUM_THREADS ?= 1
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# Test workers, and the programs that tests start, find what was compiled before.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint browser broker results bench soak docs clean
+.PHONY: help demo test lint compiled browser broker results bench soak docs clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -36,7 +38,13 @@ lint: $(VENV)/test  ## Check format, lint, imports and types
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/mypy
 
-test: lint  ## Lint, types and tests
+# Python compiles all tests once while mypy, which uses one core, checks types: otherwise each
+# worker would. What is wrong with them is told by the tests.
+compiled: $(VENV)/test
+	@$(BIN)/pytest --collect-only -qq >/dev/null 2>&1 || true
+
+test: $(VENV)/test  ## Lint, types and tests
+	@$(MAKE) --no-print-directory -j 2 lint compiled
 	@$(BIN)/pytest -n $(WORKERS)
 
 soak: $(VENV)/test  ## Run the slow statistical and soak tests
