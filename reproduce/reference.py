@@ -159,6 +159,8 @@ def list_modules() -> list[str]:
 
 
 def _has_names(module: str) -> bool:
+    if not hasattr(import_module(module), "__path__"):
+        return True
     return any(not isinstance(node, ast.Expr | ast.ImportFrom) for node in _tree(module).body)
 
 

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,11 @@ def sources() -> dict[str, Path]:
 
 
 SOURCES = sources()
-TREES = {name: ast.parse(file.read_text(encoding="utf-8")) for name, file in SOURCES.items()}
+
+
+@cache
+def read_tree(module: str) -> ast.Module:
+    return ast.parse(SOURCES[module].read_text(encoding="utf-8"))
 
 
 def within(*packages: str) -> list[str]:
@@ -65,7 +70,7 @@ def starts_of_landscapes(tree: ast.Module) -> list[str]:
 
 def test_a_landscape_is_started_in_one_place() -> None:
     assert starts_of_landscapes(ast.parse("a = self.environment.start(rng)"))
-    places = {module for module, tree in TREES.items() if starts_of_landscapes(tree)}
+    places = {module for module in SOURCES if starts_of_landscapes(read_tree(module))}
     # The laws of environments look at `start` itself.
     assert places == {"sparq_sim.simulation.lifetime", "sparq_sim.testing.laws_of_environments"}
 
@@ -120,7 +125,7 @@ def test_chance_from_elsewhere_is_found(text: str) -> None:
 
 @pytest.mark.parametrize("module", sorted(SOURCES))
 def test_no_module_takes_chance_from_elsewhere(module: str) -> None:
-    found = list(chances(TREES[module]))
+    found = list(chances(read_tree(module)))
     if module == "sparq_sim.testing.laws_of_optimizers":  # It looks whether others do.
         found = [line for line in found if not line.endswith("np.random.get_state")]
     if module == "sparq_sim.live.watch.server":  # The token of a page is no part of a play.
@@ -139,7 +144,7 @@ def test_each_public_name_can_be_imported_and_comes_from_the_package() -> None:
 
 
 def test_the_public_names_are_those_that_type_checkers_see() -> None:
-    (block,) = [node for node in TREES["sparq_sim"].body if isinstance(node, ast.If)]
+    (block,) = [node for node in read_tree("sparq_sim").body if isinstance(node, ast.If)]
     seen = {
         alias.asname: f"{node.module}.{alias.name}"
         for node in block.body
@@ -269,7 +274,7 @@ def test_an_agent_loads_blas_before_the_play_begins_not_within_it() -> None:
 
 
 def test_type_checkers_know_the_public_names_that_are_loaded_lazily() -> None:
-    (block,) = (node for node in TREES["sparq_sim"].body if isinstance(node, ast.If))
+    (block,) = (node for node in read_tree("sparq_sim").body if isinstance(node, ast.If))
     known = {
         alias.name: node.module
         for node in block.body
