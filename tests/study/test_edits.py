@@ -75,9 +75,10 @@ class Laboratory:
         assert old in text
         file.write_text(text.replace(old, new))
 
-    def run(self) -> str:
-        """Run the study with workers, and give what was said."""
-        command = ("run", "scenario.toml", "--out", str(self.study), "--jobs", "1", "--no-report")
+    def run(self, *, workers: bool = True) -> str:
+        """Run the study with workers, or in one process, and give what was said."""
+        where = ("--jobs", "1") if workers else ("--executor", "in-process")
+        command = ("run", "scenario.toml", "--out", str(self.study), *where, "--no-report")
         return python(self.folder, "-m", "sparq_sim", *command)
 
 
@@ -116,13 +117,13 @@ def laboratory(request: pytest.FixtureRequest, tmp_path: Path) -> Laboratory:
 def test_an_edited_plug_in_is_played_anew_and_then_found(laboratory: Laboratory) -> None:
     assert "2 plays in" in laboratory.run()
     regrets = [laboratory.regret]
-    for edit in (
-        ("experts", "world.clock.now - LAG", "world.clock.now - 4 * LAG"),
-        ("helper", "2.0", "1.0"),
-        ("experts", "    async def", "    unused: float = 1.0\n\n    async def"),
+    for workers, *edit in (
+        (False, "experts", "world.clock.now - LAG", "world.clock.now - 4 * LAG"),
+        (True, "helper", "2.0", "1.0"),
+        (False, "experts", "    async def", "    unused: float = 1.0\n\n    async def"),
     ):
         laboratory.edit(*edit)
-        said = laboratory.run()
+        said = laboratory.run(workers=workers)
         assert "Note: set aside 2 plays: the source of expert 'tardy' (package lab) has" in said
         assert "2 plays in" in said
         assert "0 reused" in said
