@@ -343,6 +343,20 @@ def test_more_optimizers_than_colours_look_different() -> None:
     assert len({find_look(many, name)["marker"] for name in names[:8]}) == 8
 
 
+def test_a_title_that_is_wider_than_its_panel_has_several_lines(material: ChartData) -> None:
+    names = {"experts.sage.channel.loss": "experts.sage.the_share_of_answers_lost"}
+    renamed = [
+        changed(each, setting={names.get(path, path): v for path, v in each.setting.items()})
+        for each in material.found
+    ]
+    bands = [
+        replace(each, setting={names.get(path, path): v for path, v in each.setting.items()})
+        for each in material.bands
+    ]
+    figure = draw(replace(material, found=renamed, bands=bands), "average-regret")
+    assert figure.axes[0].get_title() == "the_share_of_answers_lost 0,\nnoise 0.1"
+
+
 def test_a_figure_is_as_wide_as_wanted(material: ChartData) -> None:
     assert draw(material, "sweep").get_figwidth() == 3.4
     assert draw(material, "sweep", width=7.0).get_figwidth() == 7.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sparq_sim.errors import SparqError
@@ -75,7 +76,7 @@ def lay_out(panels: Sequence[Panel], width: float, *, alike: bool = True) -> Fig
         above_another = share_x and place + columns < len(panels)
         right_of_another = alike and place % columns > 0
         axes.set(
-            title=literal(panel.title),
+            title=_wrap_title(panel.title, width / columns),
             xlabel="" if above_another else literal(x),
             ylabel="" if right_of_another else literal(y),
         )
@@ -93,6 +94,13 @@ def lay_out(panels: Sequence[Panel], width: float, *, alike: bool = True) -> Fig
     high = (0.62 if columns == 1 else 0.85) * width / columns
     figure.set_size_inches(width, rows * high + foot)
     return figure
+
+
+def _wrap_title(title: str, width: float) -> str:
+    """Return a title in as many lines as it needs above a panel of so many inches."""
+    # Beside the axes there are their numbers; a character is a bit less than half as wide as high.
+    room = max(12, int((width - 0.3) * 72 / (0.42 * STYLE["axes.titlesize"])))
+    return fill(literal(title), room, break_long_words=False, break_on_hyphens=False)
 
 
 def add_legend(figure: Figure, artists: Artists, width: float) -> float:
