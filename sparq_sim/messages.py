@@ -224,7 +224,10 @@ class Move:
     queries: tuple[Query, ...] = ()
     """What experts are asked."""
     notes: Notes = field(default_factory=dict)
-    """Numbers for the trace, such as a confidence width: `name` becomes the column `note_name`."""
+    """Numbers for the trace, such as a confidence width: `name` becomes the column `note_name`.
+    Notes named `group/part`, such as `time_scale/10` and `time_scale/30`, are parts of one whole:
+    shares from 0 to 1, which sum to 1 within a group. A move that notes one part notes them all,
+    in the order in which the report is to stack them."""
     effort: float = 0.0
     """How much work the move was, in units of the agent's own, which a play may turn into time
     (`Rules.thinking_by_effort`); optimizers with a Gaussian process count the observations that

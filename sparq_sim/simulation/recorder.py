@@ -12,7 +12,7 @@ from sparq_sim.arrays import Points, Values
 from sparq_sim.messages import AGENT_NAME, REWARD, Answer, Failure, Notes, Query
 from sparq_sim.simulation.journaling import Journaling
 from sparq_sim.simulation.records import Fate, Record, Turn, arrival_order
-from sparq_sim.simulation.trace import METER, NOTE, WALL, Columns, Trace
+from sparq_sim.simulation.trace import METER, NOTE, WALL, Columns, Trace, split_note
 
 __all__ = ["Recorder", "list_rewards"]
 
@@ -219,8 +219,14 @@ def _points(
 
 
 def _note_columns(notes: Sequence[Notes], prefix: str = NOTE) -> Columns:
-    names = sorted({name for noted in notes for name in noted})
+    names = dict.fromkeys(name for noted in notes for name in noted)
     return {
         prefix + name: np.array([noted.get(name, np.nan) for noted in notes], dtype=float)
-        for name in names
+        for name in sorted(names, key=_place_of_note)
     }
+
+
+def _place_of_note(name: str) -> str:
+    # The parts of a whole stay in the order in which they were noted: 3, 10, 30, not 10, 3, 30.
+    group, _ = split_note(name)
+    return f"{group}/" if group else name

@@ -16,7 +16,16 @@ if TYPE_CHECKING:
     from sparq_sim.plugin.optimizer import Belief
     from sparq_sim.simulation.play import Played
 
-__all__ = ["AS_PLANNED", "METER", "NOTE", "WALL", "Columns", "Trace", "first_difference"]
+__all__ = [
+    "AS_PLANNED",
+    "METER",
+    "NOTE",
+    "WALL",
+    "Columns",
+    "Trace",
+    "first_difference",
+    "split_note",
+]
 
 Columns: TypeAlias = Mapping[str, NDArray[Any]]
 """A table: columns of equal length, by name."""
@@ -187,6 +196,19 @@ class Trace:
         from sparq_sim.simulation.beliefs import belief_at
 
         return belief_at(self, round, points, allow_import=allow_import)
+
+
+def split_note(name: str) -> tuple[str, str]:
+    """Return the group and the part of a note that is named `group/part`, a part of a whole.
+
+    Args:
+        name: Of the note, without the prefix of its column.
+
+    Returns:
+        Both; of a note that stands for itself, "" and its name.
+    """
+    group, _, part = name.partition("/")
+    return (group, part) if group and part else ("", name)
 
 
 def first_difference(one: Trace, other: Trace) -> str | None:

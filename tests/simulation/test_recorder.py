@@ -44,6 +44,13 @@ def test_notes_of_some_rounds_are_missing_in_the_others() -> None:
     np.testing.assert_array_equal(trace.rounds["note_bound"], [math.nan, math.nan, 1.0])
 
 
+def test_notes_are_sorted_but_parts_of_a_whole_stay_in_the_order_in_which_they_were_noted() -> None:
+    notes = {"width": 1.0, "scale/3": 0.2, "scale/10": 0.5, "scale/1": 0.3, "age": 1.0}
+    rounds = traced([turn(1), turn(2, notes=notes)]).rounds
+    noted = [name.removeprefix("note_") for name in rounds if name.startswith("note_")]
+    assert noted == ["age", "scale/3", "scale/10", "scale/1", "width"]
+
+
 def test_meters_of_some_rounds_are_missing_in_the_others() -> None:
     metered = replace(turn(2), meters={"net_left": 2.0, "net_alive": 1.0})
     rounds = traced([turn(1), metered]).rounds

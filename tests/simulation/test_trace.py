@@ -29,10 +29,24 @@ from sparq_sim import (
     play_live,
 )
 from sparq_sim.optimizers.uniform import Uniform
-from sparq_sim.simulation.trace import Columns, Trace, first_difference
+from sparq_sim.simulation.trace import Columns, Trace, first_difference, split_note
 from sparq_sim.study.store import FORMAT, keys, provenance
 from sparq_sim.testing import Asker, Slope, Teller
 from tests.simulation.recording import EAST_NORTH, answered, query, traced, turn
+
+
+def test_a_note_is_a_part_of_a_whole_where_both_have_names() -> None:
+    assert split_note("time_scale/10") == ("time_scale", "10")
+    assert split_note("of/a/part") == ("of", "a/part")
+    for plain in ("width", "/10", "time_scale/"):
+        assert split_note(plain) == ("", plain)
+
+
+def test_parts_of_a_whole_are_saved_in_their_order(tmp_path: Path) -> None:
+    notes = {"scale/3": 0.2, "scale/10": 0.5, "scale/1": 0.3}
+    traced([turn(notes=notes)]).save(tmp_path / "trace")
+    found = [name for name in Trace.load(tmp_path / "trace").rounds if name.startswith("note_")]
+    assert found == ["note_scale/3", "note_scale/10", "note_scale/1"]
 
 
 def test_a_trace_of_what_cannot_be_pickled_can_be_pickled_itself() -> None:
