@@ -14,6 +14,7 @@ from sparq_sim.analysis.curves import Band, Series
 from sparq_sim.analysis.levels import Level
 from sparq_sim.analysis.summary import Spread, Summary, spread
 from sparq_sim.report.network import ShownNetwork
+from sparq_sim.report.shares import Shares, is_share
 from sparq_sim.report.words import Paragraph, Winner
 from sparq_sim.study.settings import Setting, agree, format_setting, list_paths, list_values
 from sparq_sim.study.store import StoredSummary
@@ -72,6 +73,8 @@ class ChartData:
     can show."""
     series: Sequence[Series] = ()
     """Everything else that is known of each round."""
+    shares: Sequence[Shares] = ()
+    """Wholes that optimizers noted by their parts."""
     levels: Sequence[Level] = ()
     """What simple policies would get, in each setting."""
     settings: Sequence[Setting] = field(default=({},))
@@ -300,8 +303,10 @@ def series_order(series: Sequence[Series]) -> list[Series]:
     """Return series in the order in which they are shown: rewards, then those known by name.
 
     Args:
-        series: All there are; of many notes, only the first 12 are kept, and of many meters.
+        series: All there are; of many notes, only the first 12 are kept, and of many meters. Parts
+            of a whole are left out: see `find_shares`.
     """
+    series = [each for each in series if not is_share(each.name)]
     known = list(_KNOWN_SERIES)
     rewards = [each for each in series if each.name == "reward"]
     all_names = sorted(
@@ -315,7 +320,7 @@ def series_order(series: Sequence[Series]) -> list[Series]:
     return rewards + sorted(kept, key=lambda each: names.index(each.name))
 
 
-def curve_name(curve: Band | Series, setting: Setting) -> str:
+def curve_name(curve: Band | Series | Shares, setting: Setting) -> str:
     """Return the name of a curve: its optimizer, and what the chart's setting does not say.
 
     Args:

@@ -17,6 +17,7 @@ from sparq_sim.analysis.summary import Summary, summary
 from sparq_sim.report import words
 from sparq_sim.report.data import ChartData, ReportData, series_order
 from sparq_sim.report.network import ShownNetwork, read_stored_networks, show_networks
+from sparq_sim.report.shares import find_shares
 from sparq_sim.report.words import Winner
 from sparq_sim.simulation.references import References
 from sparq_sim.study.results import Results
@@ -88,6 +89,9 @@ def gather(
         found=found,
         bands=sorted(curves.bands, key=lambda band: optimizers.index(band.optimizer)),
         series=series_order(curves.series),
+        shares=sorted(
+            find_shares(curves.series), key=lambda whole: optimizers.index(whole.optimizer)
+        ),
         # They are regrets, and computed from the best rewards.
         levels=()
         if levels is False or not curves.criterion.is_regret

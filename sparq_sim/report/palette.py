@@ -23,9 +23,11 @@ __all__ = [
     "SCREEN_DASHES",
     "SCREEN_REFERENCE_DASHES",
     "SERIES",
+    "SHARES",
     "SNAPSHOTS",
     "colour_of",
     "place_of",
+    "spread_shares",
 ]
 
 # Okabe and Ito (2008), darker where thin lines need it: the colour-blind can tell them apart, in
@@ -35,6 +37,12 @@ SERIES = (
     *("#c98600", "#3a9bd6", "#857a00", "#555b60"),
 )
 """Colours of optimizers, in their order; with more of them, the colours begin again."""
+SHARES = (
+    *("#440154", "#481c6e", "#453581", "#3d4d8a", "#33628d", "#2b748e"),
+    *("#24878e", "#1f9a8a", "#26ad81", "#42be71", "#69cd5b", "#9bd93c"),
+)
+"""Colours of the parts of a whole, in their order: viridis without what paper swallows. A page
+names them --share-1 to --share-12; where it is dark, they are brighter."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 """Markers of optimizers in print, as matplotlib names them: they do without colour."""
 SCREEN_DASHES = ("solid", "dash", "dot", "dashdot")
@@ -95,6 +103,16 @@ def colour_of(name: str) -> int:
         name: One of `sparq_sim.report.network`; any other has the last colour.
     """
     return _NETWORK.get(name, len(SERIES))
+
+
+def spread_shares(count: int) -> list[int]:
+    """Return which colours of `SHARES`, from 1, the parts of a whole have, in their order.
+
+    Args:
+        count: How many parts there are; of more than 12, neighbours share colours.
+    """
+    step = len(SHARES) / max(1, count)
+    return [1 + round((place + 0.5) * step - 0.5) for place in range(count)]
 
 
 def place_of(optimizer: str, optimizers: Sequence[str]) -> tuple[int, int]:

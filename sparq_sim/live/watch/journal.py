@@ -21,6 +21,8 @@ from sparq_sim.report.html.charts import series_charts
 from sparq_sim.report.html.embed import embed
 from sparq_sim.report.html.figure import Chart
 from sparq_sim.report.html.page import describe_charts
+from sparq_sim.report.html.shares import share_charts
+from sparq_sim.report.shares import find_shares
 from sparq_sim.simulation.recorder import list_rewards
 from sparq_sim.simulation.records import Fate
 from sparq_sim.simulation.trace import AS_PLANNED
@@ -152,8 +154,10 @@ class WatchedJournal:
     def _series(self, state: JournalState) -> list[Chart]:
         optimizer = state.header.optimizer
         series = read_series(state.builder.to_trace(), optimizer=optimizer, most_points=MOST_POINTS)
-        data = ChartData(optimizers=[optimizer], series=series_order(series))
-        return series_charts(data)
+        data = ChartData(
+            optimizers=[optimizer], series=series_order(series), shares=find_shares(series)
+        )
+        return [*series_charts(data), *share_charts(data)]
 
 
 def _find_quiet(state: JournalState) -> float:

@@ -27,6 +27,7 @@ from sparq_sim.report.html.figure import (
     reference_line,
     round_digits,
 )
+from sparq_sim.report.html.shares import share_charts
 from sparq_sim.report.html.sweeps import sweep_charts
 from sparq_sim.study.settings import Setting, agree, format_setting
 
@@ -42,6 +43,7 @@ def all_charts(data: ChartData) -> Mapping[str, list[Chart]]:
     return {
         "regret": _regret_charts(data),
         "series": series_charts(data),
+        "shares": share_charts(data),
         "cost": cost_charts(data),
         "sweep": sweep_charts(data),
     }

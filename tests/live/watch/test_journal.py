@@ -26,6 +26,7 @@ from tests.live.playing import plan as steered_plan
 from tests.live.playing import play as play_plan
 from tests.live.watch.conftest import curious, play_live
 from tests.live.watch.pages import ask, small, watching
+from tests.report.waverers import Waverer
 
 
 @contextmanager
@@ -45,6 +46,15 @@ def tile(text: str, name: str) -> str:
     found = re.search(rf"<dt>{name}</dt><dd[^>]*>(.*?)(?:<small>.*?)?</dd>", text)
     assert found is not None, name
     return found[1]
+
+
+def test_parts_of_a_whole_are_one_chart(tmp_path: Path) -> None:
+    plan = curious(optimizers={"waverer": Waverer()})
+    with shown(play_live(plan, tmp_path / "play")) as screen:
+        text = text_of(screen)
+    titles = re.findall(r"<h3>(.*?)</h3>", text)
+    assert titles.count("What waverer believed: time scale") == 1
+    assert not any("time_scale/" in title for title in titles)
 
 
 def test_numbers_move_while_a_journal_grows(curious_journal: Path, tmp_path: Path) -> None:
