@@ -1,4 +1,4 @@
-"""Parts of a whole that optimizers note: found and charted."""
+"""Parts of a whole that optimizers note: found, charted and replayed."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ from sparq_sim.report.gather import gather
 from sparq_sim.report.html.charts import all_charts
 from sparq_sim.report.html.figure import Figure
 from sparq_sim.report.html.page import TEMPLATES, render
+from sparq_sim.report.html.replay import pack
 from sparq_sim.report.html.shares import share_charts
 from sparq_sim.report.palette import SHARES, spread_shares
+from sparq_sim.report.replay import play_again
 from sparq_sim.report.shares import Shares, choose_colours, find_shares
 from sparq_sim.study.results import Results
+from tests.report.test_replay import unpacked
 from tests.report.waverers import SCALES, waver
 
 
@@ -171,3 +174,20 @@ def test_a_page_has_the_charts_and_none_where_nothing_was_noted(
     assert "What calm believed" not in page
     assert not told.charts.shares
     assert "believed: " not in render(told)
+
+
+# The replay
+
+
+def test_a_replay_has_the_shares_of_its_frames(wavering: Results) -> None:
+    calm, waverer = play_again(wavering, order=["calm", "waverer"], allow_import=True)
+    assert pack(calm)["shares"] == []
+    for stride in (1, 4):
+        drift, scales = pack(waverer, stride=stride)["shares"]
+        assert (drift["group"], drift["parts"]) == ("drift", ["motion", "jitter"])
+        assert (scales["group"], scales["parts"]) == ("time scale", list(SCALES))
+        assert waverer.film is not None
+        film = waverer.film.every(stride)
+        columns = [film.trace.rounds[f"note_time_scale/{part}"] for part in SCALES]
+        expected = np.stack(columns, axis=1)[film.frames]
+        assert_allclose(unpacked(scales["values"]), expected, atol=1e-4)

@@ -16,7 +16,9 @@ from sparq_sim.errors import mask_invisible
 from sparq_sim.messages import AGENT_NAME
 from sparq_sim.report.html.phases import find_phases
 from sparq_sim.report.network import PHASES
+from sparq_sim.report.palette import spread_shares
 from sparq_sim.report.replay import Film, Replay
+from sparq_sim.report.shares import list_parts, spell_out
 from sparq_sim.simulation.records import Fate
 from sparq_sim.simulation.trace import Columns, Trace
 
@@ -86,6 +88,7 @@ def pack(replay: Replay, *, stride: int = 1) -> dict[str, Any]:
         "best": _pack_numbers(film.best, "u2"),
         **_fields(film),
         "rounds": _rounds(film.trace, shown),
+        "shares": _shares(film),
         "replies": replies,
         "lanes": lanes,
     }
@@ -159,6 +162,21 @@ def _rounds(trace: Trace, shown: NDArray[np.bool_]) -> dict[str, Any]:
         "average": _pack_numbers(averages[shown], "f4"),
         "spent": _pack_numbers(rounds["spent"][shown], "f4"),
     }
+
+
+def _shares(film: Film) -> list[dict[str, Any]]:
+    """Pack the parts of each whole that the agent noted in the rounds of the frames."""
+    return [
+        {
+            "group": mask_invisible(spell_out(group)),
+            "parts": [mask_invisible(spell_out(part)) for part in columns],
+            "colours": spread_shares(len(columns)),
+            "values": _pack_numbers(
+                np.stack([column[film.frames] for column in columns.values()], axis=1), "u2"
+            ),
+        }
+        for group, columns in list_parts(film.trace.rounds).items()
+    ]
 
 
 def _window(film: Film, stride: int) -> tuple[float, float]:
