@@ -54,9 +54,9 @@ def plot(
         str,
         typer.Argument(
             help="What to draw: average-regret, cumulative-regret, mean-reward, reward, cost, "
-            "sweep, heat-map, spent, asked, retries, pushed, staleness, network, or the name of a "
-            "note that optimizers record, or of a meter of an expert; by- and a meter draws regret "
-            "against it."
+            "sweep, heat-map, spent, asked, retries, pushed, staleness, shares, network, or the "
+            "name of a note that optimizers record, or of a meter of an expert; by- and a meter "
+            "draws regret against it."
         ),
     ],
     to: Annotated[Path, typer.Option("-o", "--out", help="File to write: .pdf, .svg or .png.")],

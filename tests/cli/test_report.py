@@ -45,6 +45,13 @@ def test_a_figure_that_cannot_be_is_refused(
         assert reason in said(capsys, "plot", str(folder), kind, "-o", to, "--where", where)
 
 
+def test_shares_that_nobody_noted_end_with_the_reason(folder: Path, tmp_path: Path) -> None:
+    to = tmp_path / "shares.svg"
+    told = ends_with(2, "plot", str(folder), "shares", "-o", str(to))
+    assert "no optimizer noted parts of a whole" in told
+    assert not to.exists()
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet", "json"])
 def test_a_study_is_exported(study: Path, tmp_path: Path, ending: str) -> None:
     file = tmp_path / f"table.{ending}"

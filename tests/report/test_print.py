@@ -122,7 +122,7 @@ def regret(material: ChartData, optimizer: str, setting: Mapping[str, object]) -
 
 RARE = ("retries", "pushed")
 WITHOUT_BEST = ("mean-reward", "reward")
-ORDINARY = [kind for kind in KINDS if kind not in (*RARE, *WITHOUT_BEST, "network")]
+ORDINARY = [kind for kind in KINDS if kind not in (*RARE, *WITHOUT_BEST, "shares", "network")]
 
 
 def test_a_study_has_all_kinds_and_what_was_noted(material: ChartData) -> None:

@@ -1,8 +1,9 @@
-"""Parts of a whole that optimizers note: found, charted and replayed."""
+"""Parts of a whole that optimizers note: found, charted, drawn for print and replayed."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from sparq_sim.analysis.curves import Series
+from sparq_sim.errors import SparqError
 from sparq_sim.report.data import ChartData, ReportData, series_order
 from sparq_sim.report.gather import gather
 from sparq_sim.report.html.charts import all_charts
@@ -19,11 +21,13 @@ from sparq_sim.report.html.page import TEMPLATES, render
 from sparq_sim.report.html.replay import pack
 from sparq_sim.report.html.shares import share_charts
 from sparq_sim.report.palette import SHARES, spread_shares
+from sparq_sim.report.print import draw, kinds
 from sparq_sim.report.replay import play_again
 from sparq_sim.report.shares import Shares, choose_colours, find_shares
 from sparq_sim.study.results import Results
+from tests.report.test_print import hue
 from tests.report.test_replay import unpacked
-from tests.report.waverers import SCALES, waver
+from tests.report.waverers import SCALES, Waverer, waver
 
 
 @pytest.fixture(scope="module")
@@ -191,3 +195,53 @@ def test_a_replay_has_the_shares_of_its_frames(wavering: Results) -> None:
         columns = [film.trace.rounds[f"note_time_scale/{part}"] for part in SCALES]
         expected = np.stack(columns, axis=1)[film.frames]
         assert_allclose(unpacked(scales["values"]), expected, atol=1e-4)
+
+
+# For print
+
+
+def test_print_has_a_panel_for_each_optimizer_and_whole(material: ChartData) -> None:
+    assert "shares" in kinds(material)
+    figure = draw(material, "shares", width=6.8)
+    assert [axes.get_title() for axes in figure.axes] == ["waverer: drift", "waverer: time scale"]
+    axes = figure.axes[1]
+    assert axes.get_ylim() == (0, 100)
+    (legend,) = figure.legends
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names == ["drift: motion", "drift: jitter", *(f"time scale: {s}" for s in SCALES)]
+    tops = np.cumsum(material.shares[1].values, axis=0)
+    for place, area in enumerate(axes.collections):
+        outline = np.asarray(area.get_paths()[0].vertices)
+        assert outline[:, 1].max() == pytest.approx(100 * tops[place].max())
+        assert hue(area) == SHARES[spread_shares(6)[place] - 1]
+
+
+def test_print_has_a_panel_for_each_setting_or_for_the_one_that_is_chosen(swept: ChartData) -> None:
+    titles = [axes.get_title() for axes in draw(swept, "shares", width=6.8).axes]
+    assert titles == [f"waverer: {w}, begins {n}" for n in (2, 5) for w in ("drift", "time scale")]
+    chosen = draw(swept, "shares", width=6.8, where={"begins": 5}).axes
+    assert [axes.get_title() for axes in chosen] == ["waverer: drift", "waverer: time scale"]
+
+
+def test_a_setting_in_which_nothing_was_noted_has_no_shares(tmp_path: Path) -> None:
+    data = gather(waver(tmp_path, sweep={"optimizers.waverer.begins": [2, 99]}), replays=False)
+    assert len(draw(data.charts, "shares").axes) == 2
+    with pytest.raises(SparqError, match="no optimizer noted parts of a whole"):
+        draw(data.charts, "shares", where={"begins": 99})
+
+
+def test_one_whole_needs_no_name_in_the_legend(tmp_path: Path) -> None:
+    waverers = {"a": Waverer(scales=("1", "10")), "b": Waverer(scales=("10", "100"))}
+    data = gather(waver(tmp_path, optimizers=waverers), replays=False).charts
+    scales = [each for each in data.shares if each.group == "time_scale"]
+    figure = draw(ChartData(optimizers=["a", "b"], found=data.found, shares=scales), "shares")
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["1", "10", "100"]
+
+
+def test_print_says_why_there_are_no_shares(told: ReportData, material: ChartData) -> None:
+    assert "shares" not in kinds(told.charts)
+    with pytest.raises(SparqError, match="no optimizer noted parts of a whole"):
+        draw(told.charts, "shares")
+    with pytest.raises(SparqError, match="a figure of shares has no place for the line 'bound'"):
+        draw(material, "shares", lines={"bound": 0.5})

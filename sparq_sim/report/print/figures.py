@@ -20,6 +20,7 @@ from sparq_sim.report.print.layout import lay_out
 from sparq_sim.report.print.marks import Lines
 from sparq_sim.report.print.meters import BY, is_constant, list_meters, meter_panel
 from sparq_sim.report.print.network import draw_network
+from sparq_sim.report.print.shares import share_panels
 from sparq_sim.report.print.style import UNDATED, apply_style, need_matplotlib
 from sparq_sim.report.print.sweeps import draw_heat_maps, sweep_panels
 from sparq_sim.study.results import Results
@@ -44,6 +45,7 @@ KINDS = {
     "retries": "points asked again per round, after a failure",
     "pushed": "readings per round that experts sent without being asked",
     "staleness": "how old experts' answers were on arrival",
+    "shares": "shares of a whole, which optimizers note as group/part, stacked over the rounds",
     "network": "map, batteries and energy of a network, in the first play of an optimizer",
 }
 """What can be drawn of a study; besides these, whatever was noted each round, by its name, and
@@ -177,6 +179,8 @@ def draw(
                 return lay_out(sweep_panels(chosen, more), width)
             case "heat-map":
                 return draw_heat_maps(chosen, width)
+            case "shares":
+                return lay_out(share_panels(chosen), width)
             case _ if kind in (meters := _meters_by_kind(chosen)):
                 return lay_out([meter_panel(chosen, meters[kind], more)], width)
             case _ if kind in series:
@@ -201,6 +205,7 @@ def kinds(study: Results | ChartData, *, best_seen: bool = False) -> list[str]:
         "cost": data.spends and judged,
         "sweep": varied > 0 and judged,
         "heat-map": varied > 1 and judged,
+        "shares": bool(data.shares),
     }
     found = [*(kind for kind, is_there in there.items() if is_there), *_series_by_kind(data)]
     found += _meters_by_kind(data) if judged else ()
@@ -276,6 +281,7 @@ def _choose(data: ChartData, where: Setting) -> ChartData:
         summaries=[each for each in data.summaries if agree(each.setting, fixed)],
         bands=[each for each in data.bands if agree(each.setting, fixed)],
         series=[each for each in data.series if agree(each.setting, fixed)],
+        shares=[each for each in data.shares if agree(each.setting, fixed)],
         levels=[(setting, level) for setting, level in data.levels if agree(setting, fixed)],
     )
     orders = {
@@ -302,8 +308,8 @@ def _check_lines(lines: Mapping[str, LevelOrCurve], kind: str) -> Lines:
     several = kind not in ("cost", "sweep") and not kind.startswith(BY)
     found = {}
     for name, values in lines.items():
-        if kind in ("heat-map", "network"):
-            what = kind.replace("-", " ")
+        if kind in ("heat-map", "network", "shares"):
+            what = "figure of shares" if kind == "shares" else kind.replace("-", " ")
             raise SparqError(f"a {what} has no place for the line {name!r}")
         found[name] = np.asarray(values, dtype=float)
         if not found[name].size or found[name].ndim > several:
