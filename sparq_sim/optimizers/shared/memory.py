@@ -63,6 +63,17 @@ class Memory:
         """
         return self.posterior
 
+    def hopes(self, predictor: Predictor) -> Predictor:
+        """Return that of which the upper confidence bound is taken.
+
+        By default it is what is believed; a memory may count less of what is not known, where a
+        play is not needed to find it out.
+
+        Args:
+            predictor: What is believed of the reward in the round that begins.
+        """
+        return predictor
+
     def record_play(self, point: Point) -> None:
         """Record that a point is played.
 

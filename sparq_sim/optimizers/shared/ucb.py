@@ -186,7 +186,7 @@ class UCBAgent:
     def _choose(self, memory: Memory, now: float) -> Move:
         predictor, width = self._bound(memory, now)
         point = self._model.acquisition.choose(
-            predictor,
+            memory.hopes(predictor),
             width,
             domain=self._briefing.domain,
             points=self._candidates,
