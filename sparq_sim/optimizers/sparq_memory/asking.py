@@ -45,6 +45,8 @@ _OVERDUE = 2.0
 _HOPED, _HOPED_LATER = 0.2, 0.04
 """How much of the std is worth a play where it could be asked, and how much more for each round by
 which an answer is late."""
+_RATE = 0.1
+"""The weight of the newest round in the share of rounds in which a query can be paid."""
 _NOTHING, _NOTHING_STILL = 1e-4, 2e-2
 """The shares of the std of an answer below which what it adds to the next reward counts as nothing:
 where the reward changes, and where it stands still, so that plays themselves tell the rest."""
@@ -82,6 +84,7 @@ class Asking:
         self.coverage: Coverage | None = None
         self._newest: Point | None = None
         self._spent = 0.0
+        self._afforded = 1.0
         self.asked = 0
         if self._experts:
             noise = min(self._claimed(each) for each in self._experts.values())
@@ -105,12 +108,12 @@ class Asking:
     def hoped(self) -> float:
         """How much of what is not known, but can be asked, is worth exploring by a play: 0 to 1.
 
-        The more, the later and the less reliable the answers are.
+        The more, the later, the less reliable and the less affordable the answers are.
         """
         least = 1.0
         for name, terms in self._experts.items():
             hoped = min(1.0, _HOPED + _HOPED_LATER * (self._delay(terms) - 1.0))
-            least = min(least, 1.0 - (1.0 - hoped) * self._worth(name))
+            least = min(least, 1.0 - (1.0 - hoped) * self._worth(name) * self._afforded)
         return least
 
     def find_awaited(self, moment: float) -> float | None:
@@ -236,6 +239,8 @@ class Asking:
             nothing += _NOTHING_STILL * bank.remember(_STILL) ** 8
         chosen: dict[str, list[int]] = {}
         allowed = self._allowance(number)
+        affordable = min(self._cost(name, first=True) for name in prospects) <= allowed
+        self._afforded += _RATE * (float(affordable) - self._afforded)
         free = np.ones(len(features), dtype=bool)
         while self.asked < self._model.queries:
             best, most = None, 0.0

@@ -139,8 +139,11 @@ class Hypothesis(ABC):
         reached = self.covariance[:, :weights] @ rows.T
         foretold = rows @ reached[:weights]
         means = rows @ self.mean[:weights]
-        spread = foretold + np.diag(variances)
-        root = np.linalg.cholesky(spread)
+        try:
+            root = np.linalg.cholesky(foretold + np.diag(variances))
+        except np.linalg.LinAlgError:  # Linearised too far from the truth, it may go astray.
+            self.reset()
+            return self.learn(features, values, variances)
         inverse = np.linalg.inv(root)
         scaled = reached @ inverse.T
         misses = inverse @ (values - means)
