@@ -1,9 +1,9 @@
 """Make every figure and table of README and docs again: `python -m reproduce [NAME ...]`.
 
-A name is that of a study in docs/results/studies.toml or of another part: theory, pictures, drift,
-ozone, demo, screenshots, benchmarks. Without names all is made; what needs a file, a browser or a
-peer that is not there is left as it is, and a line says so. Numbers go to docs/results, pictures to
-docs/pictures, and from there all goes into the pages, between the markers that
+A name is that of a study in docs/results/studies.toml or of another part: memory, theory, pictures,
+drift, ozone, demo, screenshots, benchmarks. Without names all is made; what needs a file, a browser
+or a peer that is not there is left as it is, and a line says so. Numbers go to docs/results,
+pictures to docs/pictures, and from there all goes into the pages, between the markers that
 reproduce/pages.py explains. With --render-only only the last is done.
 
 A run that was stopped goes on, and plays of other code are played again; a study of another
@@ -30,7 +30,7 @@ from sparq_sim.errors import SparqError, did_you_mean
 
 OZONE = "$SPARQ_OZONE"
 """Names the file of real readings."""
-BENCHMARKS = ("kernel", "engine", "figure1")
+BENCHMARKS = ("kernel", "engine", "figure1", "memory")
 """Those that pages show; the others are for `make bench` alone."""
 
 
@@ -80,6 +80,13 @@ def screenshots() -> None:
     if absent := browser.find_absent():
         raise AbsentError(", ".join(map(str, absent)))
     _run("-m", "reproduce.screenshots")
+
+
+def memory() -> None:
+    """Compare optimizers over the ten worlds of memory/, from what is in docs/results."""
+    from reproduce.memory import make as make_tables
+
+    make_tables()
 
 
 def benchmarks() -> None:
@@ -133,7 +140,7 @@ def _write(name: str, text: str) -> None:
 def list_parts(jobs: int | None = None) -> Mapping[str, Callable[[], None]]:
     """Return all parts that can be made, by name, in the order in which they are made."""
     # Benchmarks come last, when nothing else runs.
-    others = (theory, pictures, drift, ozone, demo, screenshots, benchmarks)
+    others = (memory, theory, pictures, drift, ozone, demo, screenshots, benchmarks)
     plays = {
         name: lambda one=one: make_study(one, jobs) for name, one in studies.read_list().items()
     }

@@ -1,8 +1,9 @@
 """Set what is in docs/results into the pages, between markers.
 
 A *source* of numbers is a study that studies.toml lists, a check of reproduce/theory.py as
-`theory.growth`, a benchmark as `benchmarks.engine`, or a printed table, `drift` or `ozone`. In a
-page these are written anew, up to `<!-- end -->`:
+`theory.growth`, a benchmark as `benchmarks.engine`, a table of reproduce/memory.py as
+`memory.worlds`, or a printed table, `drift` or `ozone`. In a page these are written anew, up to
+`<!-- end -->`:
 
 `<!-- results: SOURCE -->`
     its table, or as `<!-- results: SOURCE | columns | rows -->`, each part apart by semicolons.
@@ -35,7 +36,7 @@ from sparq_sim.errors import SparqError, did_you_mean
 from sparq_sim.study.settings import format_value as format_swept
 
 MARKED = re.compile(r"<!-- (?P<what>[a-z]+)(?P<given>[^>]*?) -->(?P<text>.*?)<!-- end -->", re.S)
-BOOKS = ("theory", "benchmarks")
+BOOKS = ("theory", "benchmarks", "memory")
 """Files of docs/results with the rows of several parts."""
 PRINTED = ("drift", "ozone", "demo")
 """Files of docs/results, as .txt, with what scripts print."""

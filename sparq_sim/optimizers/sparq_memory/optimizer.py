@@ -45,7 +45,7 @@ class SparQMemory(GPOptimizer):
     the expert charges for it."""
     experts: tuple[str, ...] | None = None
     """The names of the experts that may be asked; by default all of the play."""
-    width: AnyWidth = ConstantWidth(value=1.5)
+    width: AnyWidth = ConstantWidth(value=1.75)
     """How many stds above the mean the upper confidence bound lies, where no expert can be asked: a
     number, or a table with a `kind`."""
     waits: bool = False
