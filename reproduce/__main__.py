@@ -1,10 +1,10 @@
 """Make every figure and table of README and docs again: `python -m reproduce [NAME ...]`.
 
-A name is that of a study in docs/results/studies.toml or of another part: memory, theory, pictures,
-drift, ozone, demo, screenshots, benchmarks. Without names all is made; what needs a file, a browser
-or a peer that is not there is left as it is, and a line says so. Numbers go to docs/results,
-pictures to docs/pictures, and from there all goes into the pages, between the markers that
-reproduce/pages.py explains. With --render-only only the last is done.
+A name is that of a study in docs/results/studies.toml or of another part: memory, memory_tuning,
+theory, pictures, drift, ozone, demo, screenshots, benchmarks. Without names all is made; what needs
+a file, a browser or a peer that is not there is left as it is, and a line says so. Numbers go to
+docs/results, pictures to docs/pictures, and from there all goes into the pages, between the markers
+that reproduce/pages.py explains. With --render-only only the last is done.
 
 A run that was stopped goes on, and plays of other code are played again; a study of another
 scenario than before is refused. --fresh deletes the plays of before.
@@ -89,6 +89,13 @@ def memory() -> None:
     make_tables()
 
 
+def memory_tuning() -> None:
+    """Measure what the parts of `sparq-memory` are worth, on worlds to tune on."""
+    from reproduce.memory_tuning import make as make_table
+
+    make_table()
+
+
 def benchmarks() -> None:
     """Measure ratios against peers, to docs/results/benchmarks.json."""
     from benchmarks.compare import format_duration
@@ -140,7 +147,7 @@ def _write(name: str, text: str) -> None:
 def list_parts(jobs: int | None = None) -> Mapping[str, Callable[[], None]]:
     """Return all parts that can be made, by name, in the order in which they are made."""
     # Benchmarks come last, when nothing else runs.
-    others = (memory, theory, pictures, drift, ozone, demo, screenshots, benchmarks)
+    others = (memory, memory_tuning, theory, pictures, drift, ozone, demo, screenshots, benchmarks)
     plays = {
         name: lambda one=one: make_study(one, jobs) for name, one in studies.read_list().items()
     }

@@ -164,6 +164,9 @@ class Hypothesis(ABC):
             until: How far ahead the earlier moment is, in rounds, 0 or more.
             later: How much further ahead the later moment is, in rounds, 0 or more.
         """
+        if until <= 0 and later <= 0:
+            mean, covariance = self._read()
+            return Foresight(mean, covariance, mean, covariance, covariance)
         ahead = self.copy()
         ahead.advance(until)
         first_mean, first = ahead._read()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from functools import cache
 from math import log, sqrt
 from typing import TYPE_CHECKING
 
@@ -145,7 +146,7 @@ class DriftMemory(Memory):
         scales = dict.fromkeys(_TIME_SCALES, 0.0)
         for member, weight in zip(MEMBERS, self._filter.bank.weights.tolist(), strict=True):
             drifts[member.drift] += weight
-            scales[min(scales, key=lambda scale: abs(log(scale / member.time_scale)))] += weight
+            scales[_round_scale(member.time_scale)] += weight
         return {
             "queries": float(self._asking.asked),
             **{f"time_scale/{scale}": weight for scale, weight in scales.items()},
@@ -154,3 +155,9 @@ class DriftMemory(Memory):
             "restarts": float(self._filter.bank.restarts),
             "doubted": float(len(self._doubted)),
         }
+
+
+@cache
+def _round_scale(time_scale: float) -> int:
+    """Return which of the noted time scales is nearest."""
+    return min(_TIME_SCALES, key=lambda scale: abs(log(scale / time_scale)))
