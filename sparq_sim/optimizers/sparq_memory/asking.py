@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import ceil, inf, sqrt
+from math import ceil, inf, log, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,11 +40,21 @@ _STILL = 100.0
 """For how many rounds a reward must remain the same to stand still."""
 _AWAITED = 32.0
 """For how many rounds at most an answer is awaited; one that is later counts as less exact."""
+_SAME_ROUND = 0.5
+"""A measurement this near to a play, in rounds, is of it."""
 _OVERDUE = 2.0
 """After how many rounds more than expected an answer is overdue."""
 _HOPED, _HOPED_LATER = 0.2, 0.04
 """How much of the std is worth a play where it could be asked, and how much more for each round by
 which an answer is late."""
+_WIDEST = 1.2
+"""By how much at most the width is multiplied where nothing can be asked."""
+_USUAL_WIDTH = 1.75
+"""The width, in stds, that stands for an endless play."""
+_WIDELY = 5
+"""Every how many rounds one query is what matters to the sentinel."""
+_AHEAD = 2
+"""For how many rounds ahead the budget may be spent."""
 _RATE = 0.1
 """The weight of the newest round in the share of rounds in which a query can be paid."""
 _NOTHING, _NOTHING_STILL = 1e-4, 2e-2
@@ -79,10 +89,12 @@ class Asking:
         self.trust = {name: Trust() for name in briefing.experts}
         """What is known of each expert, by name."""
         self._pending: dict[int, Query] = {}
+        self._unanswered: dict[int, int] = {}
         self._overdue: set[int] = set()
         self._points: dict[bytes, Point] = {}
         self.coverage: Coverage | None = None
         self._newest: Point | None = None
+        self._unseen: list[float] = []
         self._spent = 0.0
         self._afforded = 1.0
         self.asked = 0
@@ -116,6 +128,22 @@ class Asking:
             least = min(least, 1.0 - (1.0 - hoped) * self._worth(name) * self._afforded)
         return least
 
+    def find_worth_of_new(self, moment: float) -> float:
+        """Return how much of what is not known, and cannot be asked, is worth exploring by a play.
+
+        A play makes a place available for all rounds that follow. If it is z stds worse than the
+        best, it pays over n rounds where n E[max(Z - z, 0)] > z for a standard normal Z, which
+        holds up to about z = 0.2 + 0.33 log n.
+
+        Args:
+            moment: The time, in rounds.
+        """
+        if self._briefing.rounds is None:
+            return 1.0
+        # Half of the rounds that are left, because what is found may have changed by then.
+        left = max(1.0, (self._briefing.rounds - moment) / 2)
+        return min(_WIDEST, (0.2 + 0.33 * log(left)) / _USUAL_WIDTH)
+
     def find_awaited(self, moment: float) -> float | None:
         """Return since when answers are awaited, in rounds; None where none are.
 
@@ -131,15 +159,20 @@ class Asking:
                 self.trust[query.source].count_answer(came=False)
             if waited > max(_AWAITED, 2 * late):
                 self._forget(query.id)
-        return min((query.asked_at / period for query in self._pending.values()), default=None)
+        asked = [query.asked_at / period for query in self._pending.values()]
+        self._unseen = [each for each in self._unseen if moment - each <= _AWAITED]
+        return min([*asked, *self._unseen], default=None)
 
-    def record_play(self, point: Point) -> None:
+    def record_play(self, point: Point, moment: float) -> None:
         """Record that a point is played, and so may be asked about.
 
         Args:
             point: The point, (d,).
+            moment: The time, in rounds.
         """
         self._newest = point
+        if self._briefing.observation.latency > 0:
+            self._unseen.append(moment)
         self._add(point)
         if len(self._points) > _MOST_POINTS + 2 * _NEWEST_POINTS:
             points = np.array(list(self._points.values()))
@@ -150,6 +183,14 @@ class Asking:
             kept = np.union1d(rows, newest)
             self._points = {points[row].tobytes(): points[row] for row in kept}
 
+    def record_observation(self, moment: float) -> None:
+        """Record that the reward of a play is observed.
+
+        Args:
+            moment: When it was measured, in rounds.
+        """
+        self._unseen = [each for each in self._unseen if abs(each - moment) > _SAME_ROUND]
+
     def record_queries(self, queries: tuple[Query, ...]) -> None:
         """Record the queries that are sent.
 
@@ -157,19 +198,25 @@ class Asking:
             queries: All queries of the round.
         """
         self._pending |= {query.id: query for query in queries}
+        self._unanswered |= {query.id: len(query.points) for query in queries}
 
-    def record_answer(self, query: Query) -> None:
-        """Record that a query is answered, at least in part.
+    def record_answer(self, query: Query, rows: int) -> None:
+        """Record that some rows of a query are answered.
 
         Args:
             query: The query; of those that an expert has sent unasked, nothing is recorded.
+            rows: How many rows.
         """
-        if query.id in self._pending:
+        if query.id not in self._pending:
+            return
+        self._unanswered[query.id] -= rows
+        if self._unanswered[query.id] <= 0:
             self.trust[query.source].count_answer(came=True)
             self._forget(query.id)
 
     def _forget(self, number: int) -> None:
         self._pending.pop(number, None)
+        self._unanswered.pop(number, None)
         self._overdue.discard(number)
 
     def choose(self, bank: Bank, now: float) -> Mapping[str, Points]:
@@ -192,9 +239,11 @@ class Asking:
         targets, hoped = self._find_targets(next(iter(foresights.values())))
         points = np.array([*self._points.values(), *hoped])
         features, left = self._places.find(points)
-        prospects = {name: self._look(name, each, targets) for name, each in foresights.items()}
+        prospects = {name: self._look(each, targets) for name, each in foresights.items()}
         number = round_at(now, self._briefing.period)
         chosen = self._pick(bank, prospects, features, left, number)
+        if chosen and number % _WIDELY == 0:
+            self._look_widely(bank, moment, chosen, features, left)
         return {name: self._audit(name, points[rows], number) for name, rows in chosen.items()}
 
     def _find_targets(self, foresight: Foresight) -> tuple[Matrix, Points]:
@@ -212,7 +261,7 @@ class Asking:
         order = np.argsort(-hopes)
         return targets, candidates[order[: 2 * _HOPED_POINTS : 2]]
 
-    def _look(self, name: str, foresight: Foresight, targets: Matrix) -> Prospect:
+    def _look(self, foresight: Foresight, targets: Matrix) -> Prospect:
         prospect = Prospect(foresight, targets)
         at = self._places.features.at
         if self._newest is not None and not self._model.waits:
@@ -234,6 +283,7 @@ class Asking:
     ) -> dict[str, list[int]]:
         """Choose rows one after the other, by what each is worth beyond its price."""
         rounds = self._rounds_useful(bank, number)
+        soonest = min(map(self._delay_at_least_one, prospects))
         nothing = _NOTHING
         if not bank.restarts:  # What has once changed at a stroke may do so again.
             nothing += _NOTHING_STILL * bank.remember(_STILL) ** 8
@@ -249,7 +299,9 @@ class Asking:
                 if cost > allowed:
                     continue
                 variance = self._variance(name)
-                gains = prospect.gains(features, variance + left) * self._worth(name)
+                # Later decisions seem to gain more, because less is known of them yet.
+                gains = prospect.gains(features, variance + left)
+                gains *= self._worth(name) * soonest / self._delay_at_least_one(name)
                 gains[~free] = -inf
                 row = int(gains.argmax())
                 gain = float(gains[row])
@@ -270,6 +322,23 @@ class Asking:
                     prospect.count(features[row], self._variance(name) + left.item(row))
         return chosen
 
+    def _look_widely(
+        self,
+        bank: Bank,
+        moment: float,
+        chosen: dict[str, list[int]],
+        features: Matrix,
+        left: Values,
+    ) -> None:
+        """Replace the last row by the one that matters most to the sentinel."""
+        name, rows = next(reversed(chosen.items()))
+        used = moment + self._delay(self._experts[name])
+        foresight = bank.foresee_widely(measured=moment, used=used)
+        targets, _ = self._find_targets(foresight)
+        gains = self._look(foresight, targets).gains(features, self._variance(name) + left)
+        if (row := int(gains.argmax())) not in rows:
+            rows[-1] = row
+
     def _audit(self, name: str, points: Points, number: int) -> Points:
         """Replace the last point by the one that is played now and then, to compare the answer."""
         trust = self.trust[name]
@@ -289,6 +358,9 @@ class Asking:
         late = ceil(terms.latency / self._briefing.period - 1e-9) if terms.latency < inf else 1000
         return float(late if self._model.waits else max(1, late))
 
+    def _delay_at_least_one(self, name: str) -> float:
+        return max(1.0, self._delay(self._experts[name]))
+
     def _claimed(self, terms: SourceTerms) -> float:
         return max(terms.std**2, self._floor)
 
@@ -305,8 +377,8 @@ class Asking:
         return max(1.0, min(float(np.trapezoid(kept, _LOOKED_AHEAD)), left))
 
     def _allowance(self, number: int) -> float:
-        """Return what the queries of a round may cost: an even share of what is left."""
-        left = self._briefing.budget - self._spent
-        if self._briefing.rounds is not None and left < inf:
-            left /= max(1, self._briefing.rounds - number + 1)
-        return min(left, self._briefing.budget_per_round)
+        """Return what the queries of a round may cost: an even share of the budget up to now."""
+        budget, rounds = self._briefing.budget, self._briefing.rounds
+        if rounds is not None and budget < inf:
+            budget *= min(1.0, (number + _AHEAD) / rounds)
+        return min(budget - self._spent, self._briefing.budget_per_round)

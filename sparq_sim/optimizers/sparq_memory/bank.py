@@ -46,19 +46,25 @@ class Bank:
     evidence is forgotten it wakes up, and goes on from what the most likely one believes; so a
     reward that begins to change in another way is noticed, and one that has gone astray returns.
 
+    Values are asked where they matter to the likeliest hypotheses, so that these are seldom tested
+    elsewhere. One hypothesis, the *sentinel*, never sleeps; what matters to it is asked now and
+    then.
+
     Args:
         hypotheses: The hypotheses, before any observation.
+        sentinel: Which of them never sleeps.
     """
 
-    def __init__(self, hypotheses: Sequence[Hypothesis]) -> None:
+    def __init__(self, hypotheses: Sequence[Hypothesis], sentinel: int = 0) -> None:
         self.time = 0.0
+        self._sentinel = sentinel
         self.restarts = 0
         """How often what was learnt was forgotten."""
         self._members = [_Member(each) for each in hypotheses]
 
     def copy(self) -> Bank:
         """Return a bank that learns on its own from here."""
-        other = Bank(())
+        other = Bank((), self._sentinel)
         other.time, other.restarts = self.time, self.restarts
         # Those asleep are not changed before they are seeded.
         other._members = [
@@ -157,6 +163,16 @@ class Bank:
             cross += share * each.cross
         return Foresight(mean, covariance, first_mean, first, cross)
 
+    def foresee_widely(self, *, measured: float, used: float) -> Foresight:
+        """Return what the sentinel alone believes of the weights when a decision takes effect.
+
+        Args:
+            measured: As for `foresee`.
+            used: As for `foresee`.
+        """
+        until, later = max(measured - self.time, 0.0), max(used - measured, 0.0)
+        return self._members[self._sentinel].hypothesis.foresee(until, later)
+
     def remember(self, rounds: float) -> float:
         """Return how alike the reward at a point is to itself some rounds later, from 0 to 1.
 
@@ -181,6 +197,6 @@ class Bank:
         most = max(each.evidence for each in self._awake())
         for each in self._awake():
             each.evidence -= most
-        for each in self._members:
+        for place, each in enumerate(self._members):
             if each.awake and each.evidence < _ASLEEP:
-                each.awake, each.evidence = False, _ASLEEP
+                each.awake, each.evidence = place == self._sentinel, _ASLEEP

@@ -9,7 +9,7 @@ from sparq_sim.optimizers.sparq_memory.features import SpatialFeatures
 from sparq_sim.optimizers.sparq_memory.hypothesis import Hypothesis
 from sparq_sim.optimizers.sparq_memory.markov import Markov
 
-__all__ = ["DRIFTS", "MEMBERS", "Drift", "Member"]
+__all__ = ["DRIFTS", "MEMBERS", "SENTINEL", "Drift", "Member"]
 
 Drift: TypeAlias = Literal["jitter", "velocity", "carried"]
 """How the reward changes: without a velocity, with one at each place, or moving as a whole."""
@@ -77,3 +77,6 @@ MEMBERS = (
     Member("carried", 30.0, speed=0.5, steady=10.0),
 )
 """The members of every bank."""
+
+SENTINEL = MEMBERS.index(Member("jitter", 40.0, 0.8, local=False))
+"""The one that never sleeps: by it, the reward may change everywhere."""

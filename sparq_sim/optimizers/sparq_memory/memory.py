@@ -18,7 +18,7 @@ from sparq_sim.optimizers.sparq_memory.bank import Bank
 from sparq_sim.optimizers.sparq_memory.carried import Currents
 from sparq_sim.optimizers.sparq_memory.features import SpatialFeatures
 from sparq_sim.optimizers.sparq_memory.filtering import Filter, Measured
-from sparq_sim.optimizers.sparq_memory.members import DRIFTS, MEMBERS
+from sparq_sim.optimizers.sparq_memory.members import DRIFTS, MEMBERS, SENTINEL
 from sparq_sim.optimizers.sparq_memory.outlook import Hope, Outlook, Places
 from sparq_sim.optimizers.sparq_memory.trust import Audits
 from sparq_sim.plugin.briefing import Briefing
@@ -55,10 +55,11 @@ class DriftMemory(Memory):
         features = SpatialFeatures(prior.kernel, prior.candidates)
         self._places = Places(features, prior.candidates)
         currents = Currents.of(features)
-        self._filter = Filter(Bank([each.start(features, currents) for each in MEMBERS]))
+        self._filter = Filter(Bank([each.start(features, currents) for each in MEMBERS], SENTINEL))
         self._asking = Asking(model, briefing, self._places, prior)
         self._audits = Audits()
         self._told: list[Measured] = []
+        self._moment = 0.0
         self._surprise = self._shock = 1.0
         self._doubted: set[str] = set()
         if briefing.design is not None:
@@ -73,8 +74,10 @@ class DriftMemory(Memory):
         features, left = self._places.find(answer.points)
         claims = self.prior.variances(answer)
         trust = None if source == REWARD else self._asking.trust[source]
-        if trust is not None:
-            self._asking.record_answer(answer.query)
+        if trust is None:
+            self._asking.record_observation(time)
+        else:
+            self._asking.record_answer(answer.query, len(answer.rows))
         for row, (value, claimed) in enumerate(
             zip(answer.values.tolist(), claims.tolist(), strict=True)
         ):
@@ -120,7 +123,7 @@ class DriftMemory(Memory):
 
     def predictor(self, now: float) -> Predictor:
         self._take_in()
-        moment = now / self.period
+        self._moment = moment = now / self.period
         self._filter.settle(self._asking.find_awaited(moment))
         self._filter.bank.advance(moment)
         foresight = self._filter.bank.foresee(measured=moment, used=moment)
@@ -128,11 +131,16 @@ class DriftMemory(Memory):
 
     def hopes(self, predictor: Predictor) -> Predictor:
         if isinstance(predictor, Outlook) and self._asking.coverage is not None:
-            return Hope(predictor, self._asking.coverage, self._asking.hoped)
+            return Hope(
+                predictor,
+                self._asking.coverage,
+                new=self._asking.find_worth_of_new(self._moment),
+                asked=self._asking.hoped,
+            )
         return predictor
 
     def record_play(self, point: Point) -> None:
-        self._asking.record_play(point)
+        self._asking.record_play(point, self._moment)
 
     def choose_points_to_ask(self, now: float) -> Mapping[str, Points]:
         self._take_in()

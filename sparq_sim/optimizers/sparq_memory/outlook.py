@@ -11,6 +11,9 @@ from sparq_sim.optimizers.sparq_memory.hypothesis import Foresight
 
 __all__ = ["Coverage", "Hope", "Outlook", "Places", "spread"]
 
+_ROUNDING = 1e-9
+"""A share that is this near to 1 is 1."""
+
 
 class Places:
     """Points with their features: the candidates, which are used again and again, or any others.
@@ -123,6 +126,7 @@ class Coverage:
         features, _ = self._places.find(points)
         size = np.maximum(np.square(features).sum(axis=1), 1e-300)
         share: Values = np.clip(spread(features, self._uncovered) / size, 0.0, 1.0)
+        share[share > 1 - _ROUNDING] = 1.0  # The root of a rounding error would break ties.
         if points is None:
             self._at_candidates = share
         return share
@@ -145,18 +149,20 @@ class Coverage:
 class Hope:
     """An outlook in which what experts can be asked about is worth less exploring: a `Predictor`.
 
-    Its std is that of the outlook times sqrt(u) + asked sqrt(1 - u), where u is the share that no
-    expert can be asked about.
+    Its std is that of the outlook times new sqrt(u) + asked sqrt(1 - u), where u is the share that
+    no expert can be asked about.
 
     Args:
         outlook: What is believed.
         coverage: What experts can be asked about.
-        asked: How much of the std counts where all can be asked, from 0 to 1.
+        new: How much of the std counts where nothing can be asked.
+        asked: How much of the std counts where all can be asked.
     """
 
-    def __init__(self, outlook: Outlook, coverage: Coverage, asked: float) -> None:
+    def __init__(self, outlook: Outlook, coverage: Coverage, *, new: float, asked: float) -> None:
         self._outlook = outlook
         self._coverage = coverage
+        self._new = new
         self._asked = asked
 
     def mean(self, points: ArrayLike | None = None) -> Values:
@@ -171,7 +177,7 @@ class Hope:
     def std_gradient(self, point: Point) -> Point:
         share = self._coverage.share(point[None])
         clear = np.clip(share, 1e-9, 1 - 1e-9)
-        slope = 0.5 / np.sqrt(clear) - 0.5 * self._asked / np.sqrt(1 - clear)
+        slope = 0.5 * self._new / np.sqrt(clear) - 0.5 * self._asked / np.sqrt(1 - clear)
         gradient: Point = self._outlook.std_gradient(point) * self._factor(share)
         gradient += self._outlook.std(point[None]) * slope * self._coverage.gradient(point)
         return gradient
@@ -182,7 +188,7 @@ class Hope:
         return self._outlook.log_determinant
 
     def _factor(self, share: Values) -> Values:
-        factor: Values = np.sqrt(share) + self._asked * np.sqrt(1 - share)
+        factor: Values = self._new * np.sqrt(share) + self._asked * np.sqrt(1 - share)
         return factor
 
 
