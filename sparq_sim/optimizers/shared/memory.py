@@ -12,7 +12,7 @@ from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.gp.candidates import OffCandidatesError
 from sparq_sim.gp.observations import GrowingArray
 from sparq_sim.gp.predictor import Predictor
-from sparq_sim.messages import Answer, Notes, Query
+from sparq_sim.messages import Answer, Failure, Notes, Query
 from sparq_sim.optimizers.shared.prior import GPPrior
 
 __all__ = ["Memory"]
@@ -54,6 +54,13 @@ class Memory:
         """
         self.add(answer.points, answer.values, self.prior.variances(answer))
         self.times.extend(answer.measured_at, len(answer.values))
+
+    def record_failure(self, failure: Failure) -> None:
+        """Record that points of a query will not be answered.
+
+        Args:
+            failure: Which, and why.
+        """
 
     def predictor(self, now: float) -> Predictor:
         """Return what is believed of the reward in the round that begins.

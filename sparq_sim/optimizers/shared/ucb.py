@@ -213,6 +213,8 @@ class UCBAgent:
                 self._answers.append(reply)
             if self._memory is not None:
                 self._learn(self._memory, reply)
+        elif self._memory is not None:
+            self._memory.record_failure(reply)
 
     def restrict(self, bounds: Box) -> None:
         """Choose points within *bounds* from now on.

@@ -214,6 +214,22 @@ class Asking:
             self.trust[query.source].count_answer(came=True)
             self._forget(query.id)
 
+    def record_failure(self, query: Query, rows: int) -> None:
+        """Record that some rows of a query will not be answered.
+
+        Args:
+            query: The query.
+            rows: How many rows.
+        """
+        if query.id not in self._pending or query.source not in self.trust:
+            return
+        self._unanswered[query.id] -= rows
+        if query.id not in self._overdue:
+            self._overdue.add(query.id)
+            self.trust[query.source].count_answer(came=False)
+        if self._unanswered[query.id] <= 0:
+            self._forget(query.id)
+
     def _forget(self, number: int) -> None:
         self._pending.pop(number, None)
         self._unanswered.pop(number, None)

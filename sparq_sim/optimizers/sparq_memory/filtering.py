@@ -17,6 +17,8 @@ __all__ = ["Filter", "Measured", "Residual"]
 
 _SAME = 1e-9
 """Moments this close, in rounds, are one."""
+_LEAST_KEPT = 0.05
+"""The smallest correlation that is told apart from none."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -123,13 +125,14 @@ class Filter:
 def _date(measured: Measured, bank: Bank) -> Measured:
     """Return a value as it is, or, if it is older than a bank, as if measured where that stands.
 
-    What may have changed since then counts as noise.
+    With a correlation rho and a prior variance v, y = rho f + noise of (1 - rho^2) v more.
     """
     if (gap := bank.time - measured.time) <= _SAME:
         return measured
-    size = float(measured.feature @ measured.feature)
-    variance = measured.variance + 2 * (1 - bank.remember(gap)) * size
-    return replace(measured, time=bank.time, variance=variance)
+    kept = max(bank.remember(gap), _LEAST_KEPT)
+    changed = (1 - kept**2) * float(measured.feature @ measured.feature)
+    variance = (measured.variance + changed) / kept**2
+    return replace(measured, time=bank.time, value=measured.value / kept, variance=variance)
 
 
 def _learn(bank: Bank, values: Sequence[Measured]) -> Iterator[Residual]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sparq_sim.arrays import Point, Points
 from sparq_sim.gp.predictor import Predictor
-from sparq_sim.messages import REWARD, Answer, Notes, Query
+from sparq_sim.messages import REWARD, Answer, Failure, Notes, Query
 from sparq_sim.optimizers.shared.memory import Memory
 from sparq_sim.optimizers.shared.prior import GPPrior
 from sparq_sim.optimizers.sparq_memory.asking import Asking
@@ -93,15 +93,18 @@ class DriftMemory(Memory):
                 )
             )
 
+    def record_failure(self, failure: Failure) -> None:
+        self._asking.record_failure(failure.query, len(failure.rows))
+
     def _doubt(self, name: str, std: float) -> None:
         """Forget what was learnt, because an expert has misled it, and say so."""
         self._doubted.add(name)
         self._filter.restart()
         self._told = [each for each in self._told if each.source != name]
         warnings.warn(
-            f"the answers of expert {name!r} are less exact than they claim: beside observations "
-            f"of the same points they err by about {std:.2g}. What was learnt is forgotten, and "
-            "its further answers count as that inexact",
+            f"the answers of expert {name!r} are less exact than they claim, or the observations "
+            f"are: they differ by about {std:.2g} at the same points and moments. What was learnt "
+            "is forgotten, and further answers count as that inexact",
             ExpertWarning,
             stacklevel=2,
         )
@@ -109,7 +112,9 @@ class DriftMemory(Memory):
     def _take_in(self) -> None:
         """Learn what was told since the last decision."""
         for name, trust in self._asking.trust.items():
-            if trust.doubted and name not in self._doubted:
+            if not trust.doubted:
+                self._doubted.discard(name)
+            elif name not in self._doubted:
                 self._doubt(name, sqrt(trust.variance(0.0)))
         told, self._told = self._told, []
         for residual in self._filter.learn(told):
