@@ -5,7 +5,7 @@ from math import inf
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -46,6 +46,7 @@ def kept(one: Filter) -> int:
     return len(one._since)
 
 
+@settings(max_examples=50)
 @given(
     delays=st.lists(st.integers(min_value=0, max_value=LAST - FIRST), min_size=LAST, max_size=LAST),
     together=st.booleans(),
@@ -69,6 +70,7 @@ def test_values_are_learnt_alike_in_whatever_order_they_come(
     assert_allclose(late.bank.weights, prompt.bank.weights, atol=1e-9)
 
 
+@settings(max_examples=50)
 @given(order=st.permutations(range(8)))
 def test_values_may_come_in_any_order_within_the_awaited_time(order: Sequence[int]) -> None:
     values = [measured(float(FIRST + number // 2), number) for number in range(8)]
