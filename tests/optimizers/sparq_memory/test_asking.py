@@ -158,6 +158,25 @@ def test_the_points_to_choose_from_do_not_grow() -> None:
     assert newest <= set(asking._points)
 
 
+def at_one_point(*, waits: bool, std: float) -> DriftMemory:
+    """Return a memory that knows of one point, plays it, and may ask thrice for free."""
+    model = SparQMemory(**FIELDS, waits=waits, queries=3, price=0.0)
+    memory = start_memory(model, experts={"expert": SourceTerms(std=std)})
+    memory.learn(Query(1, "reward", np.array([[0.5]]), 1.0).answer([0.5], stds=0.1))
+    memory.predictor(8.0)
+    memory.record_play(np.array([0.5]))
+    return memory
+
+
+def test_what_a_play_will_tell_is_not_asked() -> None:
+    assert count(at_one_point(waits=False, std=0.1), 8.0) == {}
+    assert count(at_one_point(waits=True, std=0.1), 8.0) == {"expert": 1}
+
+
+def test_no_point_is_asked_twice_in_a_round() -> None:
+    assert count(at_one_point(waits=True, std=0.6), 8.0) == {"expert": 1}
+
+
 # What is awaited.
 
 
@@ -213,6 +232,15 @@ def test_the_later_and_the_less_reliable_answers_are_the_more_is_explored_by_pla
         unreliable.trust["expert"].count_answer(came=False)
     assert before == pytest.approx(0.2)
     assert unreliable.hoped > 0.99
+
+
+def test_what_cannot_be_paid_is_explored_by_plays() -> None:
+    dear = {"expert": SourceTerms(std=0.1, cost_per_point=1.0)}
+    memory = ready(SparQMemory(**FIELDS, price=0.0), experts=dear, budget_per_round=0.5)
+    assert asking_of(memory).hoped == pytest.approx(0.2)
+    for _ in range(60):
+        assert count(memory) == {}
+    assert asking_of(memory).hoped > 0.99
 
 
 def test_the_best_of_the_experts_counts() -> None:

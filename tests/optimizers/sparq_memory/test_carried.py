@@ -48,7 +48,7 @@ def test_a_shift_moves_a_smooth_function_by_its_distance(distance: list[float]) 
     expected = hill(inside, middle + far, width)
     moved = np.abs(expected - hill(inside, middle, width)).max()
     found = features.at(inside)[:, :-1] @ shifted
-    assert_allclose(found, expected, atol=0.2 * moved)
+    assert_allclose(found, expected, atol=0.05 * moved)
 
 
 def foretell(one: Hypothesis, seed: int) -> float:

@@ -98,6 +98,7 @@ def test_values_are_learnt_together_as_one_after_the_other(make: Make) -> None:
 @EACH
 def test_one_that_has_gone_astray_begins_anew_and_learns(make: Make) -> None:
     astray, fresh = make(), make()
+    astray.mean[:] = 1.0
     astray.covariance *= -1.0
     given = values(3)
     assert np.isfinite(astray.learn(*given).log_likelihood)

@@ -47,11 +47,24 @@ def test_two_comparisons_are_too_few_to_doubt() -> None:
 
 
 def test_a_doubted_expert_is_believed_as_far_as_it_was_seen() -> None:
-    variances = [compared(1.0, 60, seed)[0].variance(CLAIMED) for seed in range(100)]
-    assert np.mean(variances) == pytest.approx(1.0, abs=0.1)
-    trust, _ = compared(1.0, 60, 0)
-    assert trust.variance(1e6) == 1e6
+    observed, true = 0.5, 4.0
+    rng = np.random.default_rng(0)
+    variances = []
+    for _ in range(100):
+        trust = Trust()
+        for _ in range(60):
+            trust.compare((observed + true) ** 0.5 * rng.normal(), observed, CLAIMED)
+        assert trust.doubted
+        variances.append(trust.variance(CLAIMED))
+    # The noise of the observations is not its own.
+    assert np.mean(variances) == pytest.approx(true, abs=0.3)
     assert trust.worth(CLAIMED) == pytest.approx(CLAIMED / trust.variance(CLAIMED))
+
+
+def test_a_doubted_expert_is_not_believed_more_than_it_claims() -> None:
+    trust, _ = compared(1.0, 60, 0)
+    assert trust.doubted
+    assert trust.variance(1e6) == 1e6
 
 
 def test_an_honest_expert_is_believed_as_it_claims() -> None:
