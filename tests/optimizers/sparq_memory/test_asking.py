@@ -3,12 +3,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sparq_sim import Query
+from sparq_sim import Channel, Query
+from sparq_sim.arrays import Points
 from sparq_sim.optimizers.sparq_memory import SparQMemory
 from sparq_sim.optimizers.sparq_memory.asking import Asking
+from sparq_sim.optimizers.sparq_memory.members import SENTINEL
 from sparq_sim.optimizers.sparq_memory.memory import DriftMemory
 from sparq_sim.plugin.briefing import SourceTerms
-from tests.optimizers.sparq_memory.plays import FIELDS, GRID, MODEL, start_memory
+from sparq_sim.testing import Teller
+from tests.optimizers.sparq_memory.plays import (
+    FIELDS,
+    GRID,
+    HONEST,
+    MODEL,
+    asked,
+    played,
+    start_memory,
+)
 
 EXACT, VAGUE = SourceTerms(std=0.1), SourceTerms(std=0.6)
 
@@ -152,7 +163,7 @@ def test_the_points_to_choose_from_do_not_grow() -> None:
     rng = np.random.default_rng(0)
     points = rng.uniform(size=(500, 1))
     for point in points:
-        asking.record_play(point)
+        asking.record_play(point, 0.0)
         assert len(asking._points) <= 160
     newest = {point.tobytes() for point in points[-16:]}
     assert newest <= set(asking._points)
@@ -187,9 +198,9 @@ def test_answers_are_awaited_since_the_oldest_query_that_is_open() -> None:
     asking.record_queries((one,))
     asking.record_queries((other,))
     assert asking.find_awaited(7.0) == 5.0
-    asking.record_answer(one)
+    asking.record_answer(one, len(one.points))
     assert asking.find_awaited(7.0) == 6.0
-    asking.record_answer(other)
+    asking.record_answer(other, len(other.points))
     assert asking.find_awaited(7.0) is None
 
 
@@ -252,3 +263,72 @@ def test_without_experts_all_is_explored_by_plays() -> None:
     memory = start_memory()
     predictor = memory.predictor(1.0)
     assert memory.hopes(predictor) is predictor
+
+
+def test_an_answer_in_parts_is_awaited_until_the_last_part() -> None:
+    asking = asking_of(ready())
+    asking.record_queries((one := Query(1, "expert", GRID[:2], 5.0),))
+    asking.record_answer(one, 1)
+    assert asking.find_awaited(6.0) == 5.0
+    asking.record_answer(one, 1)
+    assert asking.find_awaited(6.0) is None
+
+
+def test_a_failure_counts_as_lost_at_once_and_is_not_awaited() -> None:
+    asking = asking_of(ready())
+    asking.record_queries((one := Query(1, "expert", GRID[:1], 5.0),))
+    asking.record_failure(one, 1)
+    assert asking.find_awaited(6.0) is None
+    assert asking.trust["expert"].answered < 1.0
+
+
+def test_a_late_observation_is_awaited() -> None:
+    asking = asking_of(start_memory(observation=SourceTerms(std=0.1, latency=3.0)))
+    asking.record_play(GRID[0], 4.0)
+    assert asking.find_awaited(6.0) == 4.0
+    asking.record_observation(4.0)
+    assert asking.find_awaited(8.0) is None
+
+
+# How much of a budget, and of what is left of a play.
+
+
+def test_a_small_budget_is_spent_evenly() -> None:
+    model = SparQMemory(**FIELDS, price=0.0)
+    experts = {"expert": (Teller(), Channel(noise=0.1, cost_per_point=1.0))}
+    spent = asked(played(model, rounds=100, experts=experts, budget=20.0))
+    assert spent.sum() <= 20
+    assert 5 <= spent[:50].sum() <= 12
+
+
+def test_a_later_expert_beside_an_equal_prompt_one_is_hardly_asked() -> None:
+    later = Channel(noise=0.1, transit=8.0)
+    trace = played(experts={"prompt": (Teller(), HONEST), "later": (Teller(), later)})
+    assert asked(trace, "later").sum() < 0.2 * asked(trace, "prompt").sum()
+
+
+def test_new_places_are_worth_less_the_fewer_rounds_are_left() -> None:
+    asking = asking_of(start_memory(experts={"expert": EXACT}, rounds=400))
+    worths = [asking.find_worth_of_new(moment) for moment in (1.0, 200.0, 390.0)]
+    assert worths[0] > 1.0 > worths[2]
+    assert worths == sorted(worths, reverse=True)
+
+
+def test_without_an_end_new_places_are_worth_the_same_for_ever() -> None:
+    asking = asking_of(start_memory(experts={"expert": EXACT}, rounds=None))
+    assert asking.find_worth_of_new(1.0) == asking.find_worth_of_new(1e6) == 1.0
+
+
+def test_now_and_then_what_matters_to_the_sentinel_is_asked() -> None:
+    def ask(number: int) -> Points:
+        memory = ready()
+        sentinel = memory._filter.bank._members[SENTINEL]
+        sentinel.evidence = -9.0  # It has no say in the other decisions.
+        # It alone has heard of a high reward at a place that may be asked.
+        place = memory._places.features.at(np.array([[0.3]]))
+        sentinel.hypothesis.learn(place, np.array([9.0]), np.ones(1))
+        asking_of(memory).trust["expert"]._next_audit = 1000
+        return memory.choose_points_to_ask(float(number))["expert"]
+
+    assert 0.3 not in ask(6)
+    assert 0.3 in ask(10)

@@ -223,3 +223,16 @@ def test_time_does_not_go_back() -> None:
     one.advance(1.0)
     assert one.time == 3.0
     assert_array_equal(one.foresee(measured=3.0, used=3.0).mean, before.mean)
+
+
+def test_the_sentinel_never_sleeps_and_tells_what_it_believes_alone() -> None:
+    told = Bank([jitter(3.0), jitter(1000.0, 0.01)], sentinel=0)
+    stand(told, 60, seed=1)
+    assert told.weights[0] == pytest.approx(1e-4, rel=0.1)
+    alone = told.foresee_widely(measured=told.time, used=told.time + 5.0)
+    together = told.foresee(measured=told.time, used=told.time + 5.0)
+    assert np.trace(alone.covariance) > 10 * np.trace(together.covariance)
+    before = np.trace(told.foresee_widely(measured=told.time, used=told.time).covariance)
+    told.learn(ROWS, np.zeros(RANK), EVEN)
+    after = np.trace(told.foresee_widely(measured=told.time, used=told.time).covariance)
+    assert after < before

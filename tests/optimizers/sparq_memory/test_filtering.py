@@ -173,3 +173,17 @@ def test_every_value_has_a_residual() -> None:
     assert all(0 < each.variance < inf for each in found)
     assert {id(each.measured) for each in found} == {id(each) for each in values}
     assert [each.measured.time for each in found] == [1.0, 1.0, 2.0, 2.0, 2.5, 2.5]
+
+
+@pytest.mark.parametrize("gap", [2.0, 6.0, 20.0])
+def test_a_value_that_was_not_awaited_counts_as_it_would_have_in_its_place(gap: float) -> None:
+    exact, late = (start(Member("jitter", 8.0, 0.8, local=False)) for _ in range(2))
+    value = measured(0.0)
+    exact.learn([value])
+    for one in (exact, late):
+        one.bank.advance(gap)
+    late.learn([value])
+    expected, found = believed(exact, gap), believed(late, gap)
+    at = value.feature
+    assert at @ found.covariance @ at == pytest.approx(at @ expected.covariance @ at, rel=0.02)
+    assert at @ found.mean == pytest.approx(at @ expected.mean, abs=0.02)

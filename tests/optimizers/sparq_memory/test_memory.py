@@ -3,6 +3,7 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -231,3 +232,40 @@ def test_what_it_holds_does_not_grow() -> None:
     sizes = [hold(memory, first, first + 100) for first in (1, 101, 201, 301)]
     assert max(sizes[1:]) < 1.1 * sizes[0]
     assert memory.size == start_memory().size
+
+
+def test_an_expert_that_misleads_again_is_doubted_again() -> None:
+    memory = grown(3)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        for t in range(4, 260):
+            lies = t < 20 or t >= 200
+            memory.learn(observation(t, 0.5, 0.0))
+            memory.learn(query(t, 0.5).answer([2.0 if lies else 0.0], stds=0.1))
+            memory.predictor(float(t))
+            if t == 199:
+                assert memory.notes()["doubted"] == 0.0
+    assert memory.notes()["doubted"] == 1.0
+    assert [each.category for each in warned] == [ExpertWarning, ExpertWarning]
+
+
+def test_parts_of_an_answer_may_come_one_after_the_other() -> None:
+    sent = query(4, 0.1, 0.9)
+
+    def hear(*when: int) -> tuple[float, float]:
+        memory = grown(3)
+        for t in range(4, 10):
+            memory.predictor(float(t))
+            if t == 4:
+                memory.record_queries((sent,))
+            memory.learn(observation(t, 0.4, 0.1))
+            for row in range(2):
+                if when[row] == t:
+                    whole = sent.answer([0.8, -0.7], stds=0.1, measured_at=4.0, arrived_at=float(t))
+                    rows = np.array([row])
+                    part = {"rows": rows, "values": whole.values[rows], "stds": whole.stds[rows]}
+                    memory.learn(replace(whole, **part))
+        found = memory.predictor(10.0)
+        return mean_at(found, 0.9), std_at(found, 0.9)
+
+    assert_allclose(hear(5, 8), hear(4, 4), atol=1e-8)

@@ -78,7 +78,7 @@ def test_gradients_of_an_outlook_are_derivatives(point: Point) -> None:
 @pytest.mark.parametrize("asked", [0.0, 0.2, 1.0])
 @pytest.mark.parametrize("point", POINTS)
 def test_gradients_of_a_hope_are_derivatives(point: Point, asked: float) -> None:
-    hope = Hope(outlook(), covered(), asked)
+    hope = Hope(outlook(), covered(), new=0.9, asked=asked)
     assert_allclose(hope.mean_gradient(point), slope(hope.mean, point), atol=1e-6)
     assert_allclose(hope.std_gradient(point), slope(hope.std, point), atol=1e-6)
 
@@ -122,7 +122,7 @@ def test_a_further_point_covers_more() -> None:
 def test_what_can_be_asked_is_worth_less_exploring() -> None:
     one = outlook(seen=False)
     share = covered().share()
-    factor = Hope(one, covered(), 0.2).std() / one.std()
+    factor = Hope(one, covered(), new=1.0, asked=0.2).std() / one.std()
     assert_allclose(factor, np.sqrt(share) + 0.2 * np.sqrt(1 - share))
     # Where all can be asked, about a fifth counts; elsewhere all.
     assert factor.min() < 0.4
@@ -131,7 +131,11 @@ def test_what_can_be_asked_is_worth_less_exploring() -> None:
 
 def test_where_nothing_can_be_asked_a_hope_is_the_outlook() -> None:
     one = outlook()
-    hope = Hope(one, Coverage(PLACES, NOISE), 0.2)
+    hope = Hope(one, Coverage(PLACES, NOISE), new=1.0, asked=0.2)
     assert_allclose(hope.std(), one.std())
     assert_allclose(hope.mean(), one.mean())
     assert hope.log_determinant == one.log_determinant
+
+
+def test_before_any_point_can_be_asked_nothing_but_chance_decides_between_equals() -> None:
+    assert (Coverage(PLACES, NOISE).share() == 1.0).all()
