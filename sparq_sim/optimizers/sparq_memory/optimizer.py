@@ -27,7 +27,8 @@ class SparQMemory(GPOptimizer):
     with or without a velocity, within some rounds or within hundreds, or that a part of it is
     carried along as a whole. They are weighed by how well they foretold, and the evidence is
     forgotten slowly. The point with the highest upper confidence bound is played, for the moment at
-    which the move takes effect; what an expert can be asked is worth less exploring by a play.
+    which the move takes effect; what an expert can be asked is worth less exploring by a play, and
+    so is what few rounds are left for.
 
     Queries are those whose answers raise the best expected reward of the next decision most (the
     knowledge gradient), as long as that is worth their price over the rounds for which an answer
@@ -47,7 +48,7 @@ class SparQMemory(GPOptimizer):
     """The names of the experts that may be asked; by default all of the play."""
     width: AnyWidth = ConstantWidth(value=1.75)
     """How many stds above the mean the upper confidence bound lies, where no expert can be asked: a
-    number, or a table with a `kind`."""
+    number, or a table with a `kind`. Early in a play up to 1.2 times as many, near its end fewer."""
     waits: bool = False
     """Whether to ask when a round begins and to play when the answers are there."""
 
