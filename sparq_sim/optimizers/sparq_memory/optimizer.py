@@ -48,7 +48,8 @@ class SparQMemory(GPOptimizer):
     """The names of the experts that may be asked; by default all of the play."""
     width: AnyWidth = ConstantWidth(value=1.75)
     """How many stds above the mean the upper confidence bound lies, where no expert can be asked: a
-    number, or a table with a `kind`. Early in a play up to 1.2 times as many, near its end fewer."""
+    number, or a table with a `kind`. It is up to 1.2 times as many early in a play, and fewer near
+    its end."""
     waits: bool = False
     """Whether to ask when a round begins and to play when the answers are there."""
 
