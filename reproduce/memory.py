@@ -122,8 +122,14 @@ def worlds() -> Iterator[Row]:
             "queries": f"{ours['asked_per_round']:.1f}",
             "sparq": tell(peer["average_regrets"]),
             "its queries": f"{peer['asked_per_round']:.1f}",
+            "lower in": f"{_share_lower(ours, peer):.0%} of plays".replace("%", " %"),
             "memory is": verdict,
         }
+
+
+def _share_lower(ours: Row, peer: Row) -> float:
+    pairs = zip(ours["average_regrets"], peer["average_regrets"], strict=True)
+    return float(np.mean([own < other for own, other in pairs]))
 
 
 def equal() -> Iterator[Row]:
