@@ -125,7 +125,8 @@ VARIANTS: Mapping[str, Mapping[str, object]] = {
     "nothing stays": {
         "memory.MEMBERS": tuple(member._replace(changing=0.999) for member in _without("carried"))
     },
-    "all is explored by plays": {"asking._HOPED": 1.0},
+    "all is explored by plays": {"offers._HOPED": 1.0},
+    "no wide query": {"asking._WIDELY": 10**9},
     "no restart": {"memory._SHOCK": 1e9},
 }
 """Parts that are switched off, as other values in the modules of the optimizer."""

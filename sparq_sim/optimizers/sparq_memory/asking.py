@@ -10,20 +10,22 @@ import numpy as np
 
 from sparq_sim.arrays import Matrix, Point, Points, Values
 from sparq_sim.gp.sparse.greedy import select_points_greedily
-from sparq_sim.messages import Query
 from sparq_sim.optimizers.shared.prior import GPPrior
+from sparq_sim.optimizers.sparq_memory.awaiting import Awaiting
 from sparq_sim.optimizers.sparq_memory.bank import Bank
 from sparq_sim.optimizers.sparq_memory.hypothesis import Foresight
 from sparq_sim.optimizers.sparq_memory.knowledge import Prospect
+from sparq_sim.optimizers.sparq_memory.offers import Offers
 from sparq_sim.optimizers.sparq_memory.outlook import Coverage, Places, spread
-from sparq_sim.optimizers.sparq_memory.trust import Trust
-from sparq_sim.plugin.briefing import Briefing, SourceTerms, round_at
+from sparq_sim.plugin.briefing import Briefing, round_at
 
 if TYPE_CHECKING:
     from sparq_sim.optimizers.sparq_memory.optimizer import SparQMemory
 
 __all__ = ["Asking"]
 
+_FLOOR = 1e-6
+"""The smallest noise variance that is believed, as a share of the prior variance."""
 _MOST_POINTS = 128
 """The largest number of points between which a query is chosen."""
 _NEWEST_POINTS = 16
@@ -38,32 +40,19 @@ _LOOKED_AHEAD = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """The rounds at which it is looked how much of an answer is still true."""
 _STILL = 100.0
 """For how many rounds a reward must remain the same to stand still."""
-_AWAITED = 32.0
-"""For how many rounds at most an answer is awaited; one that is later counts as less exact."""
-_SAME_ROUND = 0.5
-"""A measurement this near to a play, in rounds, is of it."""
-_OVERDUE = 2.0
-"""After how many rounds more than expected an answer is overdue."""
-_HOPED, _HOPED_LATER = 0.2, 0.04
-"""How much of the std is worth a play where it could be asked, and how much more for each round by
-which an answer is late."""
 _WIDEST = 1.2
 """By how much at most the width is multiplied where nothing can be asked."""
 _USUAL_WIDTH = 1.75
 """The width, in stds, that stands for an endless play."""
 _WIDELY = 5
 """Every how many rounds one query is what matters to the sentinel."""
-_AHEAD = 2
-"""For how many rounds ahead the budget may be spent."""
-_RATE = 0.1
-"""The weight of the newest round in the share of rounds in which a query can be paid."""
 _NOTHING, _NOTHING_STILL = 1e-4, 2e-2
 """The shares of the std of an answer below which what it adds to the next reward counts as nothing:
 where the reward changes, and where it stands still, so that plays themselves tell the rest."""
 
 
 class Asking:
-    """What may be asked and of whom, what is awaited, and how the queries of a round are chosen.
+    """What may be asked, and how the queries of a round are chosen.
 
     Args:
         model: The optimizer.
@@ -79,28 +68,25 @@ class Asking:
         self._briefing = briefing
         self._places = places
         self._prior = prior
-        self._floor = 1e-6 * places.features.variance
-        self._own_noise = max(prior.noise_variance or briefing.observation.std**2, self._floor)
-        self._experts = {
-            name: terms
-            for name, terms in briefing.experts.items()
+        floor = _FLOOR * places.features.variance
+        self._own_noise = max(prior.noise_variance or briefing.observation.std**2, floor)
+        self._names = tuple(
+            name
+            for name in briefing.experts
             if model.queries and (model.experts is None or name in model.experts)
-        }
-        self.trust = {name: Trust() for name in briefing.experts}
-        """What is known of each expert, by name."""
-        self._pending: dict[int, Query] = {}
-        self._unanswered: dict[int, int] = {}
-        self._overdue: set[int] = set()
-        self._points: dict[bytes, Point] = {}
+        )
+        self.offers = Offers(briefing, waits=model.waits, floor=floor)
+        self.awaiting = Awaiting(
+            self.offers,
+            period=briefing.period,
+            late_observations=briefing.observation.latency > 0,
+        )
         self.coverage: Coverage | None = None
-        self._newest: Point | None = None
-        self._unseen: list[float] = []
-        self._spent = 0.0
-        self._afforded = 1.0
         self.asked = 0
-        if self._experts:
-            noise = min(self._claimed(each) for each in self._experts.values())
-            self.coverage = Coverage(places, noise)
+        self._points: dict[bytes, Point] = {}
+        self._newest: Point | None = None
+        if self._names:
+            self.coverage = Coverage(places, min(map(self.offers.claimed, self._names)))
             if briefing.access == "domain":
                 for point in self._spread_points():
                     self._add(point)
@@ -118,15 +104,8 @@ class Asking:
 
     @property
     def hoped(self) -> float:
-        """How much of what is not known, but can be asked, is worth exploring by a play: 0 to 1.
-
-        The more, the later, the less reliable and the less affordable the answers are.
-        """
-        least = 1.0
-        for name, terms in self._experts.items():
-            hoped = min(1.0, _HOPED + _HOPED_LATER * (self._delay(terms) - 1.0))
-            least = min(least, 1.0 - (1.0 - hoped) * self._worth(name) * self._afforded)
-        return least
+        """How much of what is not known, but can be asked, is worth exploring by a play: 0 to 1."""
+        return self.offers.hoped(self._names)
 
     def find_worth_of_new(self, moment: float) -> float:
         """Return how much of what is not known, and cannot be asked, is worth exploring by a play.
@@ -144,25 +123,6 @@ class Asking:
         left = max(1.0, (self._briefing.rounds - moment) / 2)
         return min(_WIDEST, (0.2 + 0.33 * log(left)) / _USUAL_WIDTH)
 
-    def find_awaited(self, moment: float) -> float | None:
-        """Return since when answers are awaited, in rounds; None where none are.
-
-        Args:
-            moment: The time, in rounds.
-        """
-        period = self._briefing.period
-        for query in list(self._pending.values()):
-            waited = moment - query.asked_at / period
-            late = self._delay(self._briefing.experts[query.source]) + _OVERDUE
-            if waited > late and query.id not in self._overdue:
-                self._overdue.add(query.id)
-                self.trust[query.source].count_answer(came=False)
-            if waited > max(_AWAITED, 2 * late):
-                self._forget(query.id)
-        asked = [query.asked_at / period for query in self._pending.values()]
-        self._unseen = [each for each in self._unseen if moment - each <= _AWAITED]
-        return min([*asked, *self._unseen], default=None)
-
     def record_play(self, point: Point, moment: float) -> None:
         """Record that a point is played, and so may be asked about.
 
@@ -171,8 +131,7 @@ class Asking:
             moment: The time, in rounds.
         """
         self._newest = point
-        if self._briefing.observation.latency > 0:
-            self._unseen.append(moment)
+        self.awaiting.record_play(moment)
         self._add(point)
         if len(self._points) > _MOST_POINTS + 2 * _NEWEST_POINTS:
             points = np.array(list(self._points.values()))
@@ -182,58 +141,6 @@ class Asking:
             newest = np.arange(len(points) - _NEWEST_POINTS, len(points))
             kept = np.union1d(rows, newest)
             self._points = {points[row].tobytes(): points[row] for row in kept}
-
-    def record_observation(self, moment: float) -> None:
-        """Record that the reward of a play is observed.
-
-        Args:
-            moment: When it was measured, in rounds.
-        """
-        self._unseen = [each for each in self._unseen if abs(each - moment) > _SAME_ROUND]
-
-    def record_queries(self, queries: tuple[Query, ...]) -> None:
-        """Record the queries that are sent.
-
-        Args:
-            queries: All queries of the round.
-        """
-        self._pending |= {query.id: query for query in queries}
-        self._unanswered |= {query.id: len(query.points) for query in queries}
-
-    def record_answer(self, query: Query, rows: int) -> None:
-        """Record that some rows of a query are answered.
-
-        Args:
-            query: The query; of those that an expert has sent unasked, nothing is recorded.
-            rows: How many rows.
-        """
-        if query.id not in self._pending:
-            return
-        self._unanswered[query.id] -= rows
-        if self._unanswered[query.id] <= 0:
-            self.trust[query.source].count_answer(came=True)
-            self._forget(query.id)
-
-    def record_failure(self, query: Query, rows: int) -> None:
-        """Record that some rows of a query will not be answered.
-
-        Args:
-            query: The query.
-            rows: How many rows.
-        """
-        if query.id not in self._pending or query.source not in self.trust:
-            return
-        self._unanswered[query.id] -= rows
-        if query.id not in self._overdue:
-            self._overdue.add(query.id)
-            self.trust[query.source].count_answer(came=False)
-        if self._unanswered[query.id] <= 0:
-            self._forget(query.id)
-
-    def _forget(self, number: int) -> None:
-        self._pending.pop(number, None)
-        self._unanswered.pop(number, None)
-        self._overdue.discard(number)
 
     def choose(self, bank: Bank, now: float) -> Mapping[str, Points]:
         """Return the points to ask about, by the name of the expert.
@@ -245,12 +152,12 @@ class Asking:
             now: The time, in clock units.
         """
         self.asked = 0
-        if not (self._experts and self._points):
+        if not (self._names and self._points):
             return {}
         moment = now / self._briefing.period
         foresights = {
-            name: bank.foresee(measured=moment, used=moment + self._delay(terms))
-            for name, terms in self._experts.items()
+            name: bank.foresee(measured=moment, used=moment + self.offers.delay(name))
+            for name in self._names
         }
         targets, hoped = self._find_targets(next(iter(foresights.values())))
         points = np.array([*self._points.values(), *hoped])
@@ -282,11 +189,10 @@ class Asking:
         at = self._places.features.at
         if self._newest is not None and not self._model.waits:
             prospect.count(at(self._newest[None])[0], self._own_noise)
-        for query in self._pending.values():
-            if query.id not in self._overdue:
-                variance = self._variance(query.source)
-                for feature in at(query.points):
-                    prospect.count(feature, variance)
+        for query in self.awaiting.queries():
+            variance = self.offers.variance(query.source)
+            for feature in at(query.points):
+                prospect.count(feature, variance)
         return prospect
 
     def _pick(
@@ -304,20 +210,18 @@ class Asking:
         if not bank.restarts:  # What has once changed at a stroke may do so again.
             nothing += _NOTHING_STILL * bank.remember(_STILL) ** 8
         chosen: dict[str, list[int]] = {}
-        allowed = self._allowance(number)
-        affordable = min(self._cost(name, first=True) for name in prospects) <= allowed
-        self._afforded += _RATE * (float(affordable) - self._afforded)
+        allowed = self.offers.allow(number, self._names)
         free = np.ones(len(features), dtype=bool)
         while self.asked < self._model.queries:
             best, most = None, 0.0
             for name, prospect in prospects.items():
-                cost = self._cost(name, first=name not in chosen)
+                cost = self.offers.cost(name, first=name not in chosen)
                 if cost > allowed:
                     continue
-                variance = self._variance(name)
+                variance = self.offers.variance(name)
                 # Later decisions seem to gain more, because less is known of them yet.
                 gains = prospect.gains(features, variance + left)
-                gains *= self._worth(name) * soonest / self._delay_at_least_one(name)
+                gains *= self.offers.worth(name) * soonest / self._delay_at_least_one(name)
                 gains[~free] = -inf
                 row = int(gains.argmax())
                 gain = float(gains[row])
@@ -331,11 +235,11 @@ class Asking:
             chosen.setdefault(name, []).append(row)
             free[row] = False
             allowed -= cost
-            self._spent += cost
+            self.offers.spend(cost)
             self.asked += 1
             if self.asked < self._model.queries:
                 for prospect in prospects.values():
-                    prospect.count(features[row], self._variance(name) + left.item(row))
+                    prospect.count(features[row], self.offers.variance(name) + left.item(row))
         return chosen
 
     def _look_widely(
@@ -348,16 +252,16 @@ class Asking:
     ) -> None:
         """Replace the last row by the one that matters most to the sentinel."""
         name, rows = next(reversed(chosen.items()))
-        used = moment + self._delay(self._experts[name])
+        used = moment + self.offers.delay(name)
         foresight = bank.foresee_widely(measured=moment, used=used)
         targets, _ = self._find_targets(foresight)
-        gains = self._look(foresight, targets).gains(features, self._variance(name) + left)
+        gains = self._look(foresight, targets).gains(features, self.offers.variance(name) + left)
         if (row := int(gains.argmax())) not in rows:
             rows[-1] = row
 
     def _audit(self, name: str, points: Points, number: int) -> Points:
         """Replace the last point by the one that is played now and then, to compare the answer."""
-        trust = self.trust[name]
+        trust = self.offers.trust[name]
         if self._newest is None or self._model.waits or not trust.is_audit_due(number):
             return points
         trust.record_audit(number)
@@ -365,36 +269,11 @@ class Asking:
             points = np.vstack([points[:-1], self._newest])
         return points
 
-    def _cost(self, name: str, *, first: bool) -> float:
-        terms = self._experts[name]
-        return terms.cost_per_point + (terms.cost if terms.split or first else 0.0)
-
-    def _delay(self, terms: SourceTerms) -> float:
-        """Return after how many rounds an answer is used first."""
-        late = ceil(terms.latency / self._briefing.period - 1e-9) if terms.latency < inf else 1000
-        return float(late if self._model.waits else max(1, late))
-
     def _delay_at_least_one(self, name: str) -> float:
-        return max(1.0, self._delay(self._experts[name]))
-
-    def _claimed(self, terms: SourceTerms) -> float:
-        return max(terms.std**2, self._floor)
-
-    def _variance(self, name: str) -> float:
-        return self.trust[name].variance(self._claimed(self._briefing.experts[name]))
-
-    def _worth(self, name: str) -> float:
-        return self.trust[name].worth(self._claimed(self._briefing.experts[name]))
+        return max(1.0, self.offers.delay(name))
 
     def _rounds_useful(self, bank: Bank, number: int) -> float:
         """Return for about how many rounds an answer stays true, as far as the play still lasts."""
         left = inf if self._briefing.rounds is None else self._briefing.rounds - number
         kept = [bank.remember(ahead) ** 2 for ahead in _LOOKED_AHEAD]
         return max(1.0, min(float(np.trapezoid(kept, _LOOKED_AHEAD)), left))
-
-    def _allowance(self, number: int) -> float:
-        """Return what the queries of a round may cost: an even share of the budget up to now."""
-        budget, rounds = self._briefing.budget, self._briefing.rounds
-        if rounds is not None and budget < inf:
-            budget *= min(1.0, (number + _AHEAD) / rounds)
-        return min(budget - self._spent, self._briefing.budget_per_round)

@@ -73,11 +73,11 @@ class DriftMemory(Memory):
         source, time = answer.query.source, answer.measured_at / self.period
         features, left = self._places.find(answer.points)
         claims = self.prior.variances(answer)
-        trust = None if source == REWARD else self._asking.trust[source]
+        trust = None if source == REWARD else self._asking.offers.trust[source]
         if trust is None:
-            self._asking.record_observation(time)
+            self._asking.awaiting.record_observation(time)
         else:
-            self._asking.record_answer(answer.query, len(answer.rows))
+            self._asking.awaiting.record_answer(answer.query, len(answer.rows))
         for row, (value, claimed) in enumerate(
             zip(answer.values.tolist(), claims.tolist(), strict=True)
         ):
@@ -94,7 +94,7 @@ class DriftMemory(Memory):
             )
 
     def record_failure(self, failure: Failure) -> None:
-        self._asking.record_failure(failure.query, len(failure.rows))
+        self._asking.awaiting.record_failure(failure.query, len(failure.rows))
 
     def _doubt(self, name: str, std: float) -> None:
         """Forget what was learnt, because an expert has misled it, and say so."""
@@ -111,7 +111,7 @@ class DriftMemory(Memory):
 
     def _take_in(self) -> None:
         """Learn what was told since the last decision."""
-        for name, trust in self._asking.trust.items():
+        for name, trust in self._asking.offers.trust.items():
             if not trust.doubted:
                 self._doubted.discard(name)
             elif name not in self._doubted:
@@ -129,7 +129,7 @@ class DriftMemory(Memory):
     def predictor(self, now: float) -> Predictor:
         self._take_in()
         self._moment = moment = now / self.period
-        self._filter.settle(self._asking.find_awaited(moment))
+        self._filter.settle(self._asking.awaiting.find_oldest(moment))
         self._filter.bank.advance(moment)
         foresight = self._filter.bank.foresee(measured=moment, used=moment)
         return Outlook(foresight, self._places, self.prior.mean)
@@ -152,7 +152,7 @@ class DriftMemory(Memory):
         return self._asking.choose(self._filter.bank, now)
 
     def record_queries(self, queries: tuple[Query, ...]) -> None:
-        self._asking.record_queries(queries)
+        self._asking.awaiting.record_queries(queries)
 
     def notes(self) -> Notes:
         drifts = dict.fromkeys(DRIFTS, 0.0)

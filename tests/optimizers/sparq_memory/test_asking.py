@@ -13,7 +13,6 @@ from sparq_sim.plugin.briefing import SourceTerms
 from sparq_sim.testing import Teller
 from tests.optimizers.sparq_memory.plays import (
     FIELDS,
-    GRID,
     HONEST,
     MODEL,
     asked,
@@ -153,9 +152,9 @@ def test_at_first_the_point_that_is_played_is_asked_about_to_compare() -> None:
 def test_where_it_waits_nothing_is_compared() -> None:
     memory = ready(SparQMemory(**FIELDS, waits=True, queries=1))
     memory.record_play(np.array([0.98]))
-    assert not asking_of(memory).trust["expert"]._audited
+    assert not asking_of(memory).offers.trust["expert"]._audited
     memory.choose_points_to_ask(5.0)
-    assert not asking_of(memory).trust["expert"]._audited
+    assert not asking_of(memory).offers.trust["expert"]._audited
 
 
 def test_the_points_to_choose_from_do_not_grow() -> None:
@@ -188,46 +187,6 @@ def test_no_point_is_asked_twice_in_a_round() -> None:
     assert count(at_one_point(waits=True, std=0.6), 8.0) == {"expert": 1}
 
 
-# What is awaited.
-
-
-def test_answers_are_awaited_since_the_oldest_query_that_is_open() -> None:
-    asking = asking_of(ready())
-    one, other = (Query(t, "expert", GRID[:1], float(t)) for t in (5, 6))
-    assert asking.find_awaited(5.0) is None
-    asking.record_queries((one,))
-    asking.record_queries((other,))
-    assert asking.find_awaited(7.0) == 5.0
-    asking.record_answer(one, len(one.points))
-    assert asking.find_awaited(7.0) == 6.0
-    asking.record_answer(other, len(other.points))
-    assert asking.find_awaited(7.0) is None
-
-
-def test_times_are_counted_in_rounds() -> None:
-    asking = asking_of(start_memory(experts={"expert": EXACT}, period=0.5))
-    asking.record_queries((Query(1, "expert", GRID[:1], 3.0),))
-    assert asking.find_awaited(7.0) == 6.0
-
-
-def test_an_answer_that_never_comes_is_not_awaited_for_ever() -> None:
-    asking = asking_of(ready())
-    asking.record_queries((Query(1, "expert", GRID[:1], 5.0),))
-    assert asking.find_awaited(36.0) == 5.0
-    assert asking.find_awaited(38.0) is None
-
-
-def test_an_overdue_answer_counts_as_lost_once() -> None:
-    asking = asking_of(ready())
-    trust = asking.trust["expert"]
-    asking.record_queries((Query(1, "expert", GRID[:1], 5.0),))
-    asking.find_awaited(7.0)
-    assert trust.answered == 1.0
-    for moment in (9.0, 10.0, 11.0):
-        asking.find_awaited(moment)
-        assert trust.answered == pytest.approx(0.9)
-
-
 # What is hoped of a play.
 
 
@@ -240,7 +199,7 @@ def test_the_later_and_the_less_reliable_answers_are_the_more_is_explored_by_pla
     unreliable = asking_of(ready())
     before = unreliable.hoped
     for _ in range(60):
-        unreliable.trust["expert"].count_answer(came=False)
+        unreliable.offers.trust["expert"].count_answer(came=False)
     assert before == pytest.approx(0.2)
     assert unreliable.hoped > 0.99
 
@@ -263,31 +222,6 @@ def test_without_experts_all_is_explored_by_plays() -> None:
     memory = start_memory()
     predictor = memory.predictor(1.0)
     assert memory.hopes(predictor) is predictor
-
-
-def test_an_answer_in_parts_is_awaited_until_the_last_part() -> None:
-    asking = asking_of(ready())
-    asking.record_queries((one := Query(1, "expert", GRID[:2], 5.0),))
-    asking.record_answer(one, 1)
-    assert asking.find_awaited(6.0) == 5.0
-    asking.record_answer(one, 1)
-    assert asking.find_awaited(6.0) is None
-
-
-def test_a_failure_counts_as_lost_at_once_and_is_not_awaited() -> None:
-    asking = asking_of(ready())
-    asking.record_queries((one := Query(1, "expert", GRID[:1], 5.0),))
-    asking.record_failure(one, 1)
-    assert asking.find_awaited(6.0) is None
-    assert asking.trust["expert"].answered < 1.0
-
-
-def test_a_late_observation_is_awaited() -> None:
-    asking = asking_of(start_memory(observation=SourceTerms(std=0.1, latency=3.0)))
-    asking.record_play(GRID[0], 4.0)
-    assert asking.find_awaited(6.0) == 4.0
-    asking.record_observation(4.0)
-    assert asking.find_awaited(8.0) is None
 
 
 # How much of a budget, and of what is left of a play.
@@ -327,7 +261,7 @@ def test_now_and_then_what_matters_to_the_sentinel_is_asked() -> None:
         # It alone has heard of a high reward at a place that may be asked.
         place = memory._places.features.at(np.array([[0.3]]))
         sentinel.hypothesis.learn(place, np.array([9.0]), np.ones(1))
-        asking_of(memory).trust["expert"]._next_audit = 1000
+        asking_of(memory).offers.trust["expert"]._next_audit = 1000
         return memory.choose_points_to_ask(float(number))["expert"]
 
     assert 0.3 not in ask(6)
