@@ -68,6 +68,13 @@ class Comparison:
         return float(stats.ttest_rel(self.ours, self.peer).pvalue)
 
 
+def pair(world: str, ours: Row, peer: Row) -> Comparison:
+    """Pair two rows by replication, as far as both have been played."""
+    regrets = zip(ours["average_regrets"], peer["average_regrets"], strict=False)
+    first, second = zip(*regrets, strict=True)
+    return Comparison(world, first, second)
+
+
 def judge(comparisons: Sequence[Comparison]) -> list[str]:
     """Return "better", "worse" or "unclear" for each, corrected by Holm's method for all."""
     order = np.argsort([each.p_value for each in comparisons])
@@ -106,8 +113,7 @@ def _prices(world: str) -> list[float]:
 def _compare(pick: Callable[[str], tuple[Row, Row]]) -> dict[str, Comparison]:
     found = {}
     for world in WORLDS:
-        ours, peer = pick(world)
-        found[world] = Comparison(world, ours["average_regrets"], peer["average_regrets"])
+        found[world] = pair(world, *pick(world))
     return found
 
 
@@ -143,7 +149,7 @@ def equal() -> Iterator[Row]:
                 peers.append(find_row(world, "sparq, 2 kept"))
             peer = min(peers, key=lambda row: row["average_regret"])
             own = find_row(world, name)
-            made[world][cap] = Comparison(world, own["average_regrets"], peer["average_regrets"])
+            made[world][cap] = pair(world, own, peer)
     verdicts = iter(judge([each for ours in made.values() for each in ours.values()]))
     for world, compared in made.items():
         yield {
@@ -175,12 +181,7 @@ def others() -> Iterator[Row]:
     """Yield two queries a round, beside other ways to ask, and methods that ask nobody."""
     made = {
         world: {
-            name: Comparison(
-                world,
-                find_row(world, "memory")["average_regrets"],
-                find_row(world, name)["average_regrets"],
-            )
-            for name in OTHERS
+            name: pair(world, find_row(world, "memory"), find_row(world, name)) for name in OTHERS
         }
         for world in WORLDS
     }
@@ -200,7 +201,7 @@ def late() -> Iterator[Row]:
     for world, own in made.items():
         for transit in LATE:
             ours, peer = (find_row(world, name, transit=transit) for name in ("memory", "sparq"))
-            own[transit] = Comparison(world, ours["average_regrets"], peer["average_regrets"])
+            own[transit] = pair(world, ours, peer)
     verdicts = iter(judge([each for own in made.values() for each in own.values()]))
     for world, own in made.items():
         yield {
@@ -215,7 +216,7 @@ def late() -> Iterator[Row]:
 
 
 def price() -> Iterator[Row]:
-    """Yield what a round comes to, regret and queries, at three prices of a query."""
+    """Yield what a round comes to, regret and queries, at two prices of a query."""
     for world in WORLDS:
         nobody = find_row(world, "memory, 0")["average_regret"]
         for each in _prices(world):
