@@ -45,6 +45,8 @@ LATE = (3, 6, 11)
 OTHERS = ("sparq, theory", "sparq, every 5th", "tv", "w", "ui", "ui-tvbo")
 BELIEFS = ("function", "markov_slow", "switching")
 LEVEL = 0.05
+FIGURES = ("memory-queries", "memory-late", "memory-beliefs")
+"""What `draw` draws."""
 
 
 @dataclass(frozen=True)
@@ -264,9 +266,10 @@ def collect() -> dict[str, list[Row]]:
 def draw() -> None:
     """Draw regret against queries and against lateness, and what was believed."""
     PICTURES.mkdir(parents=True, exist_ok=True)
-    _draw_grid("memory-queries", _paint_queries, "queries a round")
-    _draw_grid("memory-late", _paint_late, "rounds late")
-    _draw_beliefs()
+    queries, lateness, beliefs = FIGURES
+    _draw_grid(queries, _paint_queries, "queries a round")
+    _draw_grid(lateness, _paint_late, "rounds late")
+    _draw_beliefs(beliefs)
 
 
 def _draw_grid(name: str, paint: Callable[[Axes, str], None], what: str) -> None:
@@ -321,7 +324,7 @@ def _paint_late(axes: Axes, world: str) -> None:
     axes.axhline(tv, color=GREY, ls="--", lw=0.8, label="tv-gp-ucb, asks nobody")
 
 
-def _draw_beliefs() -> None:
+def _draw_beliefs(name: str) -> None:
     from matplotlib.figure import Figure
 
     content = BytesIO()
@@ -331,9 +334,9 @@ def _draw_beliefs() -> None:
         for axes, world in zip(grid.flat, BELIEFS, strict=True):
             trace = Scenario.load(f"memory/{world}").play("memory", replication=0)
             groups: dict[str, Any] = {}
-            for name, numbers in trace.rounds.items():
-                if name.startswith("note_drift/"):
-                    groups[name.partition("/")[2]] = np.asarray(numbers)
+            for column, numbers in trace.rounds.items():
+                if column.startswith("note_drift/"):
+                    groups[column.partition("/")[2]] = np.asarray(numbers)
             axes.stackplot(
                 np.asarray(trace.rounds["round"]),
                 *groups.values(),
@@ -347,7 +350,7 @@ def _draw_beliefs() -> None:
         handles, labels = grid.flat[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize=7)
         figure.savefig(content, format="svg", metadata={"Date": None})
-    write_whole(PICTURES / "memory-beliefs.svg", content.getvalue())
+    write_whole(PICTURES / f"{name}.svg", content.getvalue())
 
 
 def make() -> None:

@@ -2,7 +2,7 @@
 
 None of these worlds is among those of the scenarios memory/, and the seed is another one. Each part
 is switched off in turn; the oracle knows the kernel of the drift, where a kernel tells it. To
-docs/results/memory-tuning.json, by `python -m reproduce memory_tuning`.
+docs/results/memory_tuning.json, by `python -m reproduce memory_tuning`.
 """
 
 from __future__ import annotations
@@ -193,4 +193,4 @@ def compare() -> dict[str, list[Row]]:
 
 def make() -> None:
     """Play all variants in all worlds, and write what they come to."""
-    write("memory-tuning", compare())
+    write("memory_tuning", compare())

@@ -36,7 +36,7 @@ from sparq_sim.errors import SparqError, did_you_mean
 from sparq_sim.study.settings import format_value as format_swept
 
 MARKED = re.compile(r"<!-- (?P<what>[a-z]+)(?P<given>[^>]*?) -->(?P<text>.*?)<!-- end -->", re.S)
-BOOKS = ("theory", "benchmarks", "memory", "memory-tuning")
+BOOKS = ("theory", "benchmarks", "memory", "memory_tuning")
 """Files of docs/results with the rows of several parts."""
 PRINTED = ("drift", "ozone", "demo")
 """Files of docs/results, as .txt, with what scripts print."""

@@ -56,6 +56,7 @@ INNER = (
     "sparq_sim.live.calibrate.per_point",
     "sparq_sim.live.calibrate.requests",
     "sparq_sim.live.watch",
+    "sparq_sim.optimizers.sparq_memory.",
     "sparq_sim.plugin.briefing",
     "sparq_sim.plugin.environment",
     "sparq_sim.plugin.expert",

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reproduce import ROOT, figures, pages, studies
+from reproduce import ROOT, figures, memory, pages, studies
 from reproduce import __main__ as regenerate
 from sparq_sim.analysis.summary import summary
 from sparq_sim.errors import SparqError
@@ -71,7 +71,7 @@ def test_results_have_a_row_for_all_that_the_scenario_plays(name: str, tmp_path:
 
 def test_every_result_and_every_picture_has_a_name_that_makes_it() -> None:
     listed = {figure.get("file", name) for name, one in STUDIES.items() for figure in one.figures}
-    assert {path.stem for path in figures.PICTURES.iterdir()} == listed
+    assert {path.stem for path in figures.PICTURES.iterdir()} == {*listed, *memory.FIGURES}
     results = {path.stem for path in studies.RESULTS.iterdir()} - {"studies"}
     assert results == {*STUDIES, *pages.BOOKS, *pages.PRINTED}
     assert results <= {*regenerate.list_parts()}
