@@ -118,7 +118,10 @@ VARIANTS: Mapping[str, Mapping[str, object]] = {
     "all parts": {},
     "nothing is carried": {"memory.MEMBERS": _without("carried")},
     "no velocity": {"memory.MEMBERS": _without("carried", "velocity")},
-    "one time scale, 30": {"memory.MEMBERS": (Member("jitter", 30.0, 0.8),)},
+    "one time scale, 30": {
+        "memory.MEMBERS": (Member("jitter", 30.0, 0.8),),
+        "memory.SENTINEL": 0,
+    },
     "the same change everywhere": {
         "memory.MEMBERS": tuple(member._replace(local=False) for member in MEMBERS)
     },
@@ -139,7 +142,8 @@ def play_one(job: tuple[str, str, int]) -> float:
     parts: Mapping[str, object] = VARIANTS.get(variant, {})
     if variant == "oracle" and world.epsilon is not None:
         scale = -2 / log(1 - world.epsilon)
-        parts = {"memory.MEMBERS": (Member("jitter", scale, 0.999, local=False),)}
+        alone = Member("jitter", scale, 0.999, local=False)
+        parts = {"memory.MEMBERS": (alone,), "memory.SENTINEL": 0}
     optimizer: Optimizer = SparQMemory(kernel=world.kernel, mean=world.mean)
     if variant == "sparq-gp-ucb":
         optimizer = SparQGPUCB(kernel=world.kernel, mean=world.mean)
