@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from math import sqrt
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import numpy as np
 from scipy import stats
@@ -21,7 +22,7 @@ from reproduce.figures import PICTURES
 from reproduce.studies import Row, read_results, shorten_paths, write
 from sparq_sim import Scenario
 from sparq_sim.report.palette import GREY, SERIES
-from sparq_sim.report.print.style import apply_style
+from sparq_sim.report.print.style import STYLE, apply_style
 from sparq_sim.study.store import write_whole
 
 if TYPE_CHECKING:
@@ -267,9 +268,11 @@ def draw() -> None:
     """Draw regret against queries and against lateness, and what was believed."""
     PICTURES.mkdir(parents=True, exist_ok=True)
     queries, lateness, beliefs = FIGURES
-    _draw_grid(queries, _paint_queries, "queries a round")
-    _draw_grid(lateness, _paint_late, "rounds late")
-    _draw_beliefs(beliefs)
+    # Letters as outlines: a reader's browser need not have the font, nor one as narrow.
+    with patch.dict(STYLE, {"svg.fonttype": "path"}):
+        _draw_grid(queries, _paint_queries, "queries a round")
+        _draw_grid(lateness, _paint_late, "rounds late")
+        _draw_beliefs(beliefs)
 
 
 def _draw_grid(name: str, paint: Callable[[Axes, str], None], what: str) -> None:
