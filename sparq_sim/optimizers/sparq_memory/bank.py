@@ -85,7 +85,7 @@ class Bank:
         return share
 
     def advance(self, time: float) -> None:
-        """Let time pass.
+        """Advance the belief in time.
 
         Args:
             time: The time to go to, in rounds; earlier than now, nothing is done.

@@ -112,7 +112,7 @@ class Hypothesis(ABC):
         self._seed_rest()
 
     def advance(self, rounds: float) -> None:
-        """Let time pass.
+        """Advance the belief in time.
 
         Args:
             rounds: How long, in rounds.

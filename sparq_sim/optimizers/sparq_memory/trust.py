@@ -42,7 +42,7 @@ class Trust:
         self._next_audit = 1
 
     def compare(self, difference: float, observed: float, claimed: float) -> None:
-        """Take in how far an answer was from an observation.
+        """Record how far an answer was from an observation.
 
         Args:
             difference: How far, in reward units.
@@ -56,7 +56,7 @@ class Trust:
         self._excess = _KEPT * self._excess + square - observed
 
     def count_answer(self, *, came: bool) -> None:
-        """Take in whether a query was answered.
+        """Record whether a query was answered.
 
         Args:
             came: Whether the answer came; one that is overdue counts as not.
@@ -113,7 +113,7 @@ class Audits:
         self._answered: OrderedDict[tuple[bytes, float], tuple[Trust, float, float]] = OrderedDict()
 
     def observe(self, point: bytes, time: float, value: float, variance: float) -> None:
-        """Take in an observation of the reward.
+        """Record an observation of the reward.
 
         Args:
             point: The point, as bytes.
@@ -128,7 +128,7 @@ class Audits:
         _keep(self._observed, key, (value, variance))
 
     def answer(self, trust: Trust, point: bytes, time: float, value: float, claimed: float) -> None:
-        """Take in an answer of an expert.
+        """Record an answer of an expert.
 
         Args:
             trust: What is known of the expert.
