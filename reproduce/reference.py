@@ -68,6 +68,7 @@ INNER = (
     "sparq_sim.plugin.origins",
     "sparq_sim.plugin.result_checks",
     "sparq_sim.plugin.sources",
+    "sparq_sim.plugin.steered",
     "sparq_sim.pytest_plugin",
     "sparq_sim.remote.broker_link",
     "sparq_sim.remote.drops",
