@@ -45,7 +45,7 @@ OZONE = {
     "rate": 100.0,
     "schedule": {"kind": "constant", "count": 6},
 }
-"""As in the scenario paper/ozone-synthetic."""
+"""As in the scenario paper/ozone-six-synthetic."""
 PLUME = {
     "kernel": {"kind": "squared-exponential", "length_scale": 1.6, "variance": 0.6},
     "mean": 0.3,

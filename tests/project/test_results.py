@@ -196,23 +196,38 @@ def test_the_settings_on_the_page_did_best_of_their_kind_in_the_search() -> None
     assert set(marker[1].split("; ")) == {name for _, name in best.values()}
 
 
-@pytest.mark.parametrize("study", ["paper-ozone", "paper-ozone-synthetic"])
-def test_on_ozone_only_waiting_gets_below_the_best_fixed_site(study: str) -> None:
+@pytest.mark.parametrize(
+    "study", ["paper-ozone", "paper-ozone-synthetic", "paper-ozone-logarithmic"]
+)
+def test_on_ozone_sparq_is_below_all_five_and_above_the_best_fixed_site(study: str) -> None:
+    for row in _rows(study, "; ".join(OTHERS)):
+        assert row["minus_low"] > 0
+    (clocked,) = _rows(study, "sparq-gp-ucb")
+    assert clocked["average_regret_low"] > _fixed(study)
+
+
+@pytest.mark.parametrize("study", ["paper-ozone-six", "paper-ozone-six-synthetic"])
+def test_with_six_answers_a_day_only_waiting_gets_below_the_best_fixed_site(study: str) -> None:
     (waiting,) = _rows(study, "sparq-waiting")
     assert waiting["average_regret_high"] < _fixed(study)
+    assert waiting["minus_high"] < 0
     for row in _rows(study, "; ".join(["sparq-gp-ucb", *OTHERS])):
-        assert row["minus_low"] > 0
         assert row["average_regret_low"] > _fixed(study)
+
+
+def test_with_six_answers_a_day_no_difference_from_gp_and_w_is_shown() -> None:
+    for row in _rows("paper-ozone-six", "gp-ucb; w-gp-ucb"):
+        assert row["minus_low"] < 0 < row["minus_high"]
 
 
 def test_a_wider_bound_on_ozone_costs_sparq_and_is_not_shown_to_matter_to_others() -> None:
     narrow, wide = (
         {row["optimizer"]: (row["average_regret_low"], row["average_regret_high"]) for row in rows}
-        for rows in (_rows("paper-ozone-synthetic"), _rows("paper-ozone-wider"))
+        for rows in (_rows("paper-ozone-six-synthetic"), _rows("paper-ozone-six-wider"))
     )
     assert wide["sparq-waiting"][0] > narrow["sparq-waiting"][1]
-    assert wide["sparq-waiting"][1] > _fixed("paper-ozone-wider")
-    means = {row["optimizer"]: row["average_regret"] for row in _rows("paper-ozone-wider")}
+    assert wide["sparq-waiting"][1] > _fixed("paper-ozone-six-wider")
+    means = {row["optimizer"]: row["average_regret"] for row in _rows("paper-ozone-six-wider")}
     assert min(means, key=means.__getitem__) == "sparq-waiting"
     for name in OTHERS:
         assert narrow[name][0] < wide[name][1]
