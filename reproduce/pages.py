@@ -15,6 +15,11 @@ A *source* of numbers is a study that studies.toml lists, a check of reproduce/t
     a number in running text: of one row, or the `least column` or `most column` of several. With
     `column ±` it has its interval; `column:.1f` says how to write it, `column:.0%` as a share. Of a
     study without rows it is a level: uniform, fixed or late.
+`<!-- trend: SOURCE, column to column, rows -->falls<!-- end -->`
+    "rises", "falls" or "hardly changes" (by less than a tenth), from one column to another.
+`<!-- side: SOURCE, column against other, rows -->below<!-- end -->`
+    "below", "above", or "not clearly above or below" where an interval holds the other, which is a
+    number, a column of the same row, or of a study a level. Of several rows, all must be there.
 `<!-- levels: STUDY -->`
     the reference levels of a study, in a sentence.
 `<!-- drift table -->`, `<!-- ozone table -->`, `<!-- demo output -->`
@@ -182,6 +187,34 @@ def format_number(name: str, column: str, wanted: str = "") -> str:
     return _format_measured(value, reach if column.endswith("±") else None, _decimals([value]))
 
 
+def name_trend(name: str, columns: str, wanted: str = "") -> str:
+    """Return the word for the change from one column of a row to another."""
+    (row,) = select_rows(find_rows(name), wanted)
+    first, second = (find_quantity(row, part.strip())[0] for part in columns.split(" to "))
+    change = second / first - 1
+    return "hardly changes" if abs(change) < 0.1 else "rises" if change > 0 else "falls"
+
+
+def name_side(name: str, columns: str, wanted: str = "") -> str:
+    """Return the word for where the interval of a column lies, seen from another number."""
+    column, other = (part.strip() for part in columns.split(" against "))
+    sides = {_find_side(name, row, column, other) for row in select_rows(find_rows(name), wanted)}
+    return sides.pop() if len(sides) == 1 else "not clearly above or below"
+
+
+def _find_side(name: str, row: Row, column: str, other: str) -> str:
+    value, reach = find_quantity(row, column)
+    if other in LEVELS and name in read_list():
+        (level,) = read_results(name)["levels"]
+        apart = value - level[other]
+    else:
+        number = _number_if(other)
+        apart = value - (find_quantity(row, number)[0] if isinstance(number, str) else number)
+    if abs(apart) <= (reach or 0.0):
+        return "not clearly above or below"
+    return "above" if apart > 0 else "below"
+
+
 def _level(value: float) -> str:
     return _format_measured(value, None, _decimals([value]))
 
@@ -265,7 +298,7 @@ def _column(lines: Sequence[Row], name: str, *, rounded: bool) -> Iterator[str]:
     decimals = _decimals([value for value, _ in pairs if isinstance(value, float)])
     for value, reach in pairs:
         if rounded:
-            yield _three_digits(value)
+            yield _three_digits(value) + ("" if reach is None else f" ± {reach:.2g}")
         elif swept or not isinstance(value, float):
             yield format_value(value)
         else:
@@ -289,7 +322,11 @@ def render_text(text: str) -> str:
 def _render_marker(what: str, given: str) -> str:
     match what:
         case "number":
-            return format_number(*(part.strip() for part in given.split(",", 2)))
+            return format_number(*_split(given))
+        case "trend":
+            return name_trend(*_split(given))
+        case "side":
+            return name_side(*_split(given))
         case "results":
             return f"\n\n{format_table(*(part.strip() for part in given.split('|')))}\n\n"
         case "levels":
@@ -300,6 +337,11 @@ def _render_marker(what: str, given: str) -> str:
             text = read_printed(what)
             return f"\n\n{text}\n\n" if given == "table" else f"\n```text\n{text}\n```\n"
     raise SparqError(f"there is no marker {what!r}")
+
+
+def _split(given: str) -> list[str]:
+    """Return source, columns and rows of a marker in running text."""
+    return [part.strip() for part in given.split(",", 2)]
 
 
 def list_pages() -> list[Path]:

@@ -92,6 +92,10 @@ class SparQGPUCB(GPOptimizer):
     selection: Way = "greedy"
     """How these points are chosen: greedily, by the exchange chain of the paper's appendix, or as
     an exact draw of the determinantal process that the chain approximates."""
+    keeps_choice: bool = True
+    """Whether a greedy choice that explains all points played is kept while it does, and with it
+    how ties were decided, which takes about half the time; otherwise ties are drawn anew in each
+    round, as in the paper."""
     steps: NonNegativeInt = 1000
     """How many steps the exchange chain makes in each round at most."""
     epsilon: Share | None = None
@@ -166,7 +170,11 @@ class _SparQMemory(Memory):
             for point in _choose_askable(prior, briefing.domain):
                 self._played.add(point)
         self._selector = Selector(
-            model.selection, steps=model.steps, epsilon=model.epsilon, rng=rng
+            model.selection,
+            steps=model.steps,
+            epsilon=model.epsilon,
+            rng=rng,
+            keep=model.keeps_choice,
         )
         self._notes: dict[str, float] = {}
         if self._experts:

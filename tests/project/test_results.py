@@ -396,6 +396,36 @@ def test_a_marked_number_is_that_of_its_row() -> None:
     assert text == f"of {marker}{row['average_regret']:.3f}<!-- end -->."
 
 
+def test_words_of_change_and_side_follow_the_numbers() -> None:
+    (row,) = _rows("theory.growth", "paper's function; theory")
+    rows = "paper's function; theory"
+    assert pages.name_trend("theory.growth", "late to regret_end", rows) == "rises"
+    assert pages.name_trend("theory.growth", "regret_end to late", rows) == "falls"
+    assert pages.name_trend("theory.growth", "regret_end to regret_end", rows) == "hardly changes"
+    assert pages.name_side("theory.growth", "regret_end against late", rows) == "above"
+    assert pages.name_side("theory.growth", "regret_end against 1", rows) == "below"
+    within = f"tail against {row['tail_low']}"
+    assert pages.name_side("theory.growth", within, rows) == "not clearly above or below"
+    five = "gp-ucb; r-gp-ucb; sw-gp-ucb; w-gp-ucb; tv-gp-ucb"
+    assert pages.name_side("paper-ozone", "average_regret against fixed", five) == "above"
+    assert (
+        pages.name_side("paper-ozone", "average_regret against fixed", f"{five}; sparq-waiting")
+        == "not clearly above or below"
+    )
+
+
+WORDS = re.compile(r"\b(rises?|rose|falls?|fell|grows?|grew|stays?|below|above)\b")
+"""Words that say which way a number goes, or on which side of another it lies."""
+
+
+@pytest.mark.parametrize("page", ["docs/paper.md", "docs/claims.md", "docs/questions.md"])
+def test_a_sentence_with_a_number_says_which_way_it_goes_by_a_marker_only(page: str) -> None:
+    text = re.sub(r"<!-- number:.*?<!-- end -->", "NUMBER", PAGES[page], flags=re.S)
+    text = re.sub(r"<!-- \w+:.*?<!-- end -->", "", text, flags=re.S)
+    for sentence in re.split(r"(?<=[.!?|])\s+", text):
+        assert not ("NUMBER" in sentence and WORDS.search(sentence)), sentence
+
+
 def test_a_number_is_written_as_the_page_asks() -> None:
     rows = _rows("theory.growth", "paper's function")
     (row,) = _rows("theory.growth", "paper's function; theory")

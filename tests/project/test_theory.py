@@ -13,7 +13,6 @@ from numpy.testing import assert_allclose
 from reproduce import DOCS, theory
 from sparq_environments.rkhs_walk import RKHSWalk
 from sparq_sim.gp.bounds import tail_bound
-from sparq_sim.simulation.measures import regret
 from sparq_sim.simulation.randomness import Streams
 from sparq_sim.testing import check_environment
 
@@ -135,15 +134,14 @@ def test_a_belief_is_written_down_as_it_was_when_the_point_was_chosen() -> None:
 def test_tail_exponent_finds_the_power_whatever_came_before(power: float) -> None:
     regrets = np.arange(1, 20_001.0) ** (power - 1)
     regrets[:1000] += 5.0
-    found = theory.tail_exponent(regrets)
-    assert_allclose(found.value, power, atol=0.01)
-    assert found.low <= power <= found.high
+    assert_allclose(theory.tail_exponent(regrets), power, atol=0.01)
 
 
 def test_long_plays_are_summed_up_in_a_row() -> None:
     short = replace(SMALL, long=400)
     row = theory._measure_growth(theory.WALK, "theory", short, theory._gains(theory.WALK, 400))
-    assert row["low"] < row["exponent"] < row["high"]
+    assert row["plays"] == SMALL.plays
+    assert row["tail_low"] < row["tail"] < row["tail_high"]
     assert row["queries_400"] <= row["schedule"]
     assert row["bound_400"] > row["uniform"] > row["regret_end"]
     assert row["informative"] > 400
@@ -177,5 +175,19 @@ def test_tails_and_the_regret_of_the_coin_are_those_committed() -> None:
 
 @pytest.mark.slow
 def test_long_plays_do_not_reach_the_root_of_the_rounds() -> None:
-    regrets = regret(theory.PAPER.play(theory.PAPER.sparq("theory"), 8000))
-    assert theory.tail_exponent(regrets).low > 0.5
+    gains = theory._gains(theory.PAPER, 8000)
+    effort = replace(theory.FULL, long=8000)
+    row = theory._measure_growth(theory.PAPER, "theory", effort, gains)
+    assert row["tail_low"] > 0.5
+
+
+def test_choices_and_limits_are_compared_play_by_play() -> None:
+    few = replace(SMALL, rounds=30)
+    row = theory._compare_choices(theory.WALK, "practical", few)
+    assert_allclose(row["minus"], row["anew"] - row["kept"])
+    assert row["minus_low"] < row["minus"] < row["minus_high"]
+    rows = [r for r in theory.limits(few) if (r["world"], r["width"]) == ("walk", "practical")]
+    assert [each["limit"] for each in rows] == [*theory.LIMITS]
+    assert rows[-1]["kept"] == 29 > rows[1]["kept"] > rows[0]["kept"]
+    for each in rows[1:]:
+        assert_allclose(each["minus"], each["regret"] - rows[0]["regret"])

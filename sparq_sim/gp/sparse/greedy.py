@@ -173,19 +173,26 @@ class GreedySelector:
     """The greedy choice among points that come one after another.
 
     Each choice starts from nothing and draws ties again, so that where not all points can be chosen
-    it is not always the same that are left out. But a choice that explains all points is kept as
-    long as it does, and as no new point would have been chosen before one of them.
+    it is not always the same that are left out. But a choice that explains all points may be kept
+    as long as it does, and as no new point would have been chosen before one of them: ties, such as
+    that of all points for the first place, are then decided once for many choices.
 
     Args:
+        keep: Whether a choice that explains all points is kept, which takes about half the time.
         tolerance: A point whose variance given the others is at most this share of its own counts
             as explained.
         rng: Breaks ties; by default the lowest row wins.
     """
 
     def __init__(
-        self, *, tolerance: float = SCHUR_TOLERANCE, rng: np.random.Generator | None = None
+        self,
+        *,
+        keep: bool = True,
+        tolerance: float = SCHUR_TOLERANCE,
+        rng: np.random.Generator | None = None,
     ) -> None:
         check_tolerance(tolerance)
+        self._keep = keep
         self._tolerance = tolerance
         self._rng = rng
         self._rows: Rows = np.empty(0, dtype=np.intp)
@@ -203,7 +210,7 @@ class GreedySelector:
         Returns:
             The rows, in the order of their choice, (m,).
         """
-        kept = self._explains_all and 0 < len(self._rows) <= size
+        kept = self._keep and self._explains_all and 0 < len(self._rows) <= size
         new = range(self._seen, len(matrix))
         if not (kept and all(self._explains(matrix, row) for row in new)):
             self._rows, factor = pivoted_cholesky(

@@ -85,14 +85,17 @@ class Selector:
         epsilon: The total variation from the M-DPP at which the chain may stop before; None to make
             all steps.
         rng: The source of chance.
+        keep: Whether a greedy choice that explains all points played is kept.
     """
 
-    def __init__(self, way: Way, *, steps: int, epsilon: float | None, rng: Generator) -> None:
+    def __init__(
+        self, way: Way, *, steps: int, epsilon: float | None, rng: Generator, keep: bool = True
+    ) -> None:
         self._way = way
         self._steps = steps
         self._epsilon = epsilon
         self._rng = rng
-        self._greedy = GreedySelector(rng=rng)
+        self._greedy = GreedySelector(keep=keep, rng=rng)
         self._last: Rows = np.empty(0, dtype=np.intp)
 
     def choose(self, played: PlayedPoints, size: int, features: Features | None) -> Rows:

@@ -170,6 +170,17 @@ def test_where_not_all_can_be_chosen_ties_are_drawn_again(kernel: SquaredExponen
     assert len({tuple(made.choose(matrix, 3).tolist()) for _ in range(50)}) > 20
 
 
+def test_ties_are_drawn_again_where_no_choice_is_kept(kernel: SquaredExponential) -> None:
+    points = np.linspace(0, 2, 60)[:, None]
+    matrix = kernel(points, points)
+    firsts = {}
+    for keep in (True, False):
+        made = GreedySelector(keep=keep, rng=np.random.default_rng(0))
+        firsts[keep] = {int(made.choose(matrix, 30)[0]) for _ in range(50)}
+    assert len(firsts[True]) == 1
+    assert len(firsts[False]) > 20  # Before anything is chosen, all 60 are equal.
+
+
 @pytest.mark.parametrize("size", [0, 1, 7])
 def test_one_point_and_none_are_handled(kernel: SquaredExponential, size: int) -> None:
     one, none = np.zeros((1, 2)), np.zeros((0, 2))
