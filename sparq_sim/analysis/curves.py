@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparq_sim.analysis.criteria import BEST_SEEN, REGRET, REWARD, Criterion, choose_criterion
-from sparq_sim.analysis.summary import AnalysisError, group, reach
+from sparq_sim.analysis.intervals import reach
+from sparq_sim.analysis.summary import AnalysisError, group
 from sparq_sim.errors import did_you_mean
 from sparq_sim.simulation import measures
 from sparq_sim.simulation.records import Fate
@@ -110,7 +111,7 @@ def bands(study: Results, curve: Curve = "average_regret") -> list[Band]:
         raise AnalysisError(f"no curve is called {curve!r}: {did_you_mean(curve, _CURVES)}")
     made = []
     for plays in group(study.finished()).values():
-        running = _Running()
+        running = Running()
         for play in plays:
             running.add(_CURVES[curve](study.read(play.key).trace))
         made.append(running.band(plays[0]))
@@ -224,7 +225,7 @@ class _Sums:
 
     def __init__(self, first: StoredSummary, criterion: Criterion) -> None:
         self.first = first
-        self.regret, self.blind = _Running(), _Running()
+        self.regret, self.blind = Running(), Running()
         self._criterion = criterion
         self.quantities: dict[str, _Means] = {}
 
@@ -245,14 +246,16 @@ def _series(
             yield Series(name, optimizer, setting, rounds, values)
 
 
-class _Running:
+class Running:
     """Mean and squared deviations of curves, one curve in memory at a time (Welford 1962)."""
 
     def __init__(self) -> None:
+        """Begin without a curve."""
         self.counts = np.zeros(0, dtype=np.int64)
         self.means, self.squares = np.zeros(0), np.zeros(0)
 
     def add(self, curve: NDArray[np.float64]) -> None:
+        """Add a curve, (rounds,), which may be longer or shorter than others; NaN is unknown."""
         more = max(0, len(curve) - len(self.counts))
         self.counts = np.pad(self.counts, (0, more))
         self.means, self.squares = np.pad(self.means, (0, more)), np.pad(self.squares, (0, more))
@@ -263,19 +266,24 @@ class _Running:
         self.means[part] += step / np.maximum(self.counts[part], 1)
         self.squares[part] += step * np.where(known, curve - self.means[part], 0.0)
 
+    def interval(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the ends of the 95 % interval of the mean of each round; NaN where unknown."""
+        stds = np.sqrt(self.squares / np.maximum(self.counts - 1, 1))
+        half = reach(stds, self.counts)
+        return self.means - half, self.means + half
+
     def band(self, play: StoredSummary, *, most_points: int | None = None) -> Band:
         """Return the band of the curves so far, which are of plays like *play*."""
         places = _thin(len(self.counts), most_points)
-        stds = np.sqrt(self.squares / np.maximum(self.counts - 1, 1))
-        half = reach(stds, self.counts)[places]
+        low, high = self.interval()
         means = np.where(self.counts[places] > 0, self.means[places], np.nan)
         return Band(
             optimizer=play.optimizer,
             setting=play.setting,
             rounds=places + 1,
             mean=means,
-            low=means - half,
-            high=means + half,
+            low=low[places],
+            high=high[places],
             plays=self.counts[places],
         )
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import copysign, inf, sqrt
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparq_sim.analysis.summary import student
+from sparq_sim.analysis.intervals import Ranges, find_roots_in_mean
 
-__all__ = ["BreakEven", "Gaps", "Ranges", "break_even"]
+__all__ = ["BreakEven", "Gaps", "break_even"]
 
 Gaps: TypeAlias = NDArray[np.float64]
 """(n, 2): by replication, how much more average regret, and how much more is spent per round."""
-Ranges: TypeAlias = tuple[tuple[float, float], ...]
-"""Of prices, from the least to the largest."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +34,7 @@ class BreakEven:
 def break_even(gaps: Gaps) -> BreakEven:
     """Compute at which price two come to the same, with its confidence set.
 
-    It is the price at which the mean of regret + price x spent, of the gaps, is 0. With m_r, m_c
-    the means, V the covariance of the means and t the quantile of Student's distribution, the set
-    is (m_r + p m_c)^2 <= t^2 (V_rr + 2 p V_rc + p^2 V_cc).
+    It is the price at which the mean of regret + price x spent, of the gaps, is 0.
 
     Args:
         gaps: By pair, how much more average regret one has, and how much more it spends per
@@ -49,39 +44,7 @@ def break_even(gaps: Gaps) -> BreakEven:
         The price and its set; of fewer than two pairs, no price and all prices.
     """
     if len(gaps) < 2:
-        return BreakEven(None, ((0.0, inf),))
+        return BreakEven(None, find_roots_in_mean(gaps))
     regret, spent = gaps.mean(axis=0)
-    covariance = np.cov(gaps, rowvar=False) / len(gaps) * float(student(np.array(len(gaps)))) ** 2
-    square = spent**2 - covariance[1, 1]
-    slope = regret * spent - covariance[0, 1]
-    constant = regret**2 - covariance[0, 0]
     price = float(-regret / spent) if spent else -1.0
-    return BreakEven(price if price >= 0 else None, _not_above_zero(square, slope, constant))
-
-
-def _not_above_zero(square: float, slope: float, constant: float) -> Ranges:
-    """Return where *square* p^2 + 2 *slope* p + *constant* <= 0, of prices p >= 0."""
-    discriminant = slope**2 - square * constant
-    if square == 0:
-        edge = -constant / (2 * slope) if slope else 0.0
-        if slope:
-            pieces = [(-inf, edge) if slope > 0 else (edge, inf)]
-        else:
-            pieces = [(-inf, inf)] if constant <= 0 else []
-    elif square > 0:  # There are roots: the price at which the means are equal lies between.
-        pieces = [_roots(square, slope, constant, discriminant=max(discriminant, 0.0))]
-    elif discriminant <= 0:
-        pieces = [(-inf, inf)]
-    else:
-        low, high = _roots(square, slope, constant, discriminant=discriminant)
-        pieces = [(-inf, low), (high, inf)] if high > 0 else [(-inf, inf)]
-    return tuple((max(low, 0.0), high) for low, high in pieces if high >= 0)
-
-
-def _roots(
-    square: float, slope: float, constant: float, *, discriminant: float
-) -> tuple[float, float]:
-    # The one without cancellation, and the other by their product.
-    far = -(slope + copysign(sqrt(discriminant), slope))
-    low, high = sorted((far / square, constant / far)) if far else (0.0, 0.0)
-    return low, high
+    return BreakEven(price if price >= 0 else None, find_roots_in_mean(gaps))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from math import inf, isfinite, nan
+from math import inf, isfinite, log2, nan
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparq_sim.analysis.criteria import BEST_SEEN, REGRET, REWARD, Criterion, choose_criterion
+from sparq_sim.analysis.intervals import find_roots_in_mean, reach
 from sparq_sim.errors import SparqError
 from sparq_sim.simulation.trace import METER
 from sparq_sim.study.results import Results
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from sparq_sim.analysis.monitoring import Monitored
 
 __all__ = [
-    "CONFIDENCE",
     "UNKNOWN",
     "AnalysisError",
     "Spread",
@@ -29,14 +28,10 @@ __all__ = [
     "finite",
     "flat",
     "group",
-    "reach",
     "spread",
-    "student",
+    "spread_exponents",
     "summary",
 ]
-
-CONFIDENCE = 0.95
-"""Of all intervals."""
 
 
 class AnalysisError(SparqError):
@@ -47,7 +42,8 @@ class AnalysisError(SparqError):
 class Spread:
     """A mean over replications, their standard deviation, and the mean's 95 % interval.
 
-    The interval is Student's: mean ± t s / sqrt(n). It is unknown (NaN) for one replication.
+    The interval is Student's, mean ± t s / sqrt(n), but for exponents (`spread_exponents`). It is
+    unknown (NaN) for one replication.
     """
 
     mean: float
@@ -89,29 +85,34 @@ def spread(numbers: Iterable[float | None]) -> Spread:
     return Spread(mean, std, mean - half, mean + half, len(known))
 
 
-def reach(stds: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Compute half the width of the 95 % interval of each mean.
+def spread_exponents(octaves: Iterable[tuple[float | None, float | None]]) -> Spread:
+    """Compute how the regret of plays falls in the end: a in r_t ~ t^(a-1).
+
+    a = 1 + log2(late / early), of the mean regrets of all plays in the last two octaves of rounds:
+    the mean of the plays' own exponents would be biased, as the logarithm of a noisy mean is. Its
+    interval is that of the ratio late / early (Fieller 1954): all ratios that a paired t test does
+    not tell from the one found.
 
     Args:
-        stds: Standard deviation of the numbers behind each mean, (n,).
-        counts: How many numbers there are behind each, (n,).
+        octaves: By play, the mean regrets that `measures.octaves` returns; plays in which one is
+            unknown are left out.
 
     Returns:
-        Half widths, (n,); NaN for means of fewer than two numbers.
+        The exponent as mean, the standard deviation of the plays' own, and the interval. NaN where
+        all regret of an octave is 0; the interval also where there are fewer than two plays, or
+        where they differ so much that they bound it from one side at most.
     """
-    half = student(counts) * stds / np.sqrt(np.maximum(counts, 1))
-    return np.where(counts > 1, half, nan)
-
-
-def student(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return how many standard errors the 95 % interval of a mean reaches to each side.
-
-    Args:
-        counts: How many numbers there are behind each mean, (n,).
-    """
-    from scipy.special import stdtrit  # The whole of scipy.stats takes half a second to load.
-
-    return np.asarray(stdtrit(np.maximum(counts - 1, 1), (1 + CONFIDENCE) / 2), dtype=float)
+    pairs = [(a, b) for a, b in octaves if a is not None and b is not None]
+    known = np.array(pairs, dtype=float).reshape(-1, 2)
+    early, late = known.mean(axis=0) if len(known) else (nan, nan)
+    if not (early > 0 and late > 0):
+        return UNKNOWN
+    own = spread(1 + log2(b / a) for a, b in known.tolist() if a > 0 and b > 0)
+    low = high = nan
+    match find_roots_in_mean(known[:, ::-1] * [1, -1]):
+        case ((least, most),) if least > 0 and isfinite(most):
+            low, high = 1 + log2(least), 1 + log2(most)
+    return Spread(1 + log2(late / early), own.std, low, high, len(known))
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ class Summary:
     average_regret: Spread
     """R_T / T of each play."""
     exponent: Spread
-    """Of fits R_t ~ t^a, one per play."""
+    """a in r_t ~ t^(a-1), how regret falls in the end: as `spread_exponents` computes it."""
     rounds: float
     """Rounds played, per play; fewer than planned where plays ended early."""
     asked_per_round: float
@@ -285,7 +286,10 @@ def _summarize(plays: Sequence[StoredSummary], criterion: Criterion) -> Summary:
         setting=plays[0].setting,
         plays=len(plays),
         average_regret=spread(play.measures["average_regret"] for play in plays),
-        exponent=spread(play.measures["exponent"] for play in plays),
+        exponent=spread_exponents(
+            (play.measures.get("second_quarter_regret"), play.measures.get("second_half_regret"))
+            for play in plays
+        ),
         rounds=total("rounds") / len(plays),
         asked_per_round=per_round("asked"),
         retries_per_round=per_round("retries"),

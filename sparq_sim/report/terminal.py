@@ -220,7 +220,7 @@ _MEANINGS = {
     "unobserved": "share of the rounds without an observed reward",
     "rounds": "rounds played, per play: some plays ended early",
     "idle": "share of the rounds without a move",
-    "exponent": "a in R_t ~ t^a, how cumulative regret grows",
+    "exponent": "a in r_t ~ t^(a-1), how regret falls in the end; at 1, not at all",
     "asked": "points asked of experts per round",
     "answered": "share of the points asked",
     "retries": "points asked again per round",

@@ -1,13 +1,12 @@
-"""Measures: regret and its growth, reward, spending, staleness and fates of queries, of traces."""
+"""Measures: regret, how it falls, reward, spending, staleness and fates of queries, of traces."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from math import nan
+from math import log2, nan
 
 import numpy as np
-from numpy.random import Generator, Philox
 from numpy.typing import NDArray
 
 from sparq_sim.arrays import Values
@@ -16,8 +15,8 @@ from sparq_sim.simulation.records import REFUSALS, UNASKED, Fate
 from sparq_sim.simulation.trace import METER, Trace
 
 __all__ = [
+    "FEWEST_ROUNDS",
     "LOW_ANSWERED",
-    "Exponent",
     "Tally",
     "average_regret",
     "average_reward",
@@ -31,6 +30,7 @@ __all__ = [
     "mark_asked",
     "mark_pushed",
     "mark_retried",
+    "octaves",
     "regret",
     "regret_to_best_seen",
     "reward",
@@ -40,6 +40,8 @@ __all__ = [
     "unobserved_rounds",
 ]
 
+FEWEST_ROUNDS = 20
+"""That have an exponent of regret."""
 LOW_ANSWERED = 0.5
 """The share of points asked, below which an expert's answers are few enough to warn about."""
 
@@ -338,61 +340,39 @@ def idle_rounds(trace: Trace) -> int:
     return int(np.count_nonzero(~trace.rounds["moved"]))
 
 
-@dataclass(frozen=True)
-class Exponent:
-    """The growth R_t ~ t^*value*, with a confidence interval from *low* to *high*."""
-
-    value: float
-    """The fitted exponent a."""
-    low: float
-    """The lower end of its interval."""
-    high: float
-    """The upper end of its interval."""
-
-
-def exponent(regrets: Values, *, confidence: float = 0.95, resamples: int = 200) -> Exponent:
-    """Fit R_t ~ c t^a to the cumulative sum of *regrets*, by least squares in logarithms.
-
-    The first tenth of the rounds is left out. Neighbouring regrets are alike, so the interval
-    comes from a moving-block bootstrap of r_t / (c a t^(a-1)) with blocks of sqrt(T) rounds.
+def octaves(regrets: Values) -> tuple[float, float]:
+    """Return the mean regret of the last two octaves of rounds: (T/4, T/2], and (T/2, T].
 
     Args:
         regrets: Of each round, (rounds,).
-        confidence: The probability with which the interval shall hold the exponent.
-        resamples: How often the bootstrap draws.
-
-    Returns:
-        The exponent a and its interval; NaN where there is no regret to fit.
 
     Raises:
         ValueError: If there are fewer than 20 rounds.
     """
-    regrets = np.asarray(regrets, dtype=float)
     rounds = len(regrets)
-    if rounds < 20:
-        raise ValueError(f"an exponent needs at least 20 rounds, not {rounds}")
-    first = rounds // 10
-    chosen = np.unique(np.geomspace(first + 1, rounds, 60).astype(int)) - 1
-    logs = np.log(chosen + 1.0)
-    centred = logs - logs.mean()
+    if rounds < FEWEST_ROUNDS:
+        raise ValueError(f"an exponent needs at least {FEWEST_ROUNDS} rounds, not {rounds}")
+    half = rounds // 2
+    return float(np.mean(regrets[rounds // 4 : half])), float(np.mean(regrets[half:]))
 
-    def slopes(cumulative: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(np.log(cumulative[..., chosen]) @ centred / (centred @ centred))
 
-    total = np.cumsum(regrets)
-    if not total[chosen[0]] > 0:
-        return Exponent(nan, nan, nan)
-    value = float(slopes(total))
-    trend = np.diff(np.arange(rounds + 1.0) ** max(value, 1e-3))
-    residuals = regrets / trend
-    block = max(2, round(rounds**0.5))
-    rng = Generator(Philox(key=0))
-    starts = rng.integers(rounds - block + 1, size=(resamples, -(-rounds // block)))
-    picks = (starts[..., None] + np.arange(block)).reshape(resamples, -1)[:, :rounds]
-    resampled = np.cumsum(residuals[picks] * trend, axis=1)
-    usable = resampled[resampled[:, chosen[0]] > 0]
-    if len(usable) < resamples / 2:
-        return Exponent(value, nan, nan)
-    tails = [(1 - confidence) / 2, (1 + confidence) / 2]
-    spread = np.quantile(slopes(usable) - value, tails)
-    return Exponent(value, value - float(spread[1]), value - float(spread[0]))
+def exponent(regrets: Values) -> float:
+    """Compute how regret falls in the end: a in r_t ~ t^(a-1).
+
+    a = 1 + log2(late / early), of the mean regrets of the last two octaves. So cumulative regret
+    in the end grows as t^a, whatever came in the first quarter of the rounds: a = 1/2 is sqrt(T),
+    a = 1 a constant level, less than 1 falling and more than 1 rising. One play does not tell how
+    sure that is, for its rounds are alike over an unknown time: the interval comes from
+    replications, by `sparq_sim.analysis.summary.spread_exponents`.
+
+    Args:
+        regrets: Of each round, (rounds,).
+
+    Returns:
+        The exponent a; NaN where an octave has no regret, or an unknown one.
+
+    Raises:
+        ValueError: If there are fewer than 20 rounds.
+    """
+    early, late = octaves(regrets)
+    return 1 + log2(late / early) if early > 0 and late > 0 else nan

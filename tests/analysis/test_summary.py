@@ -9,6 +9,7 @@ from scipy import stats
 
 from sparq_sim.analysis.summary import (
     spread,
+    spread_exponents,
     summary,
 )
 from sparq_sim.simulation import measures
@@ -32,17 +33,45 @@ def test_one_replication_has_no_interval_and_none_no_mean() -> None:
     assert isnan(spread([]).mean)
 
 
+def test_an_exponent_lies_where_a_t_test_does_not_tell_the_octaves_from_its_ratio() -> None:
+    rng = np.random.default_rng(2)
+    octaves = rng.gamma(4.0, [0.25, 0.2], (8, 2))
+    found = spread_exponents([*map(tuple, octaves.tolist()), (None, 1.0)])
+    assert found.mean == pytest.approx(1 + np.log2(octaves[:, 1].mean() / octaves[:, 0].mean()))
+    assert found.low < found.mean < found.high
+    assert found.count == 8
+    for end in (found.low, found.high):
+        gaps = octaves[:, 1] - 2 ** (end - 1) * octaves[:, 0]
+        assert stats.ttest_1samp(gaps, 0.0).pvalue == pytest.approx(0.05)
+
+
+def test_an_exponent_is_unknown_without_regret_and_its_interval_where_plays_do_not_bound_it() -> (
+    None
+):
+    assert isnan(spread_exponents([(0.0, 0.0), (0.0, 1.0)]).mean)
+    assert isnan(spread_exponents([]).mean)
+    alone = spread_exponents([(1.0, 1.0)])
+    assert (alone.mean, alone.count) == (1.0, 1)
+    assert isnan(alone.low)
+    apart = spread_exponents([(0.0, 0.0), (0.0, 0.0), (9.0, 9.0), (0.0, 0.1)])
+    assert apart.mean == pytest.approx(1.0, abs=0.1)
+    assert isnan(apart.low)
+    assert isnan(apart.high)
+
+
 def test_a_summary_agrees_with_the_traces(study: Results) -> None:
     rows = {(row.optimizer, row.setting["feedback.noise"]): row for row in summary(study)}
     assert len(rows) == 4
     row, played = rows["sparq-gp-ucb", 0.1], traces("sparq-gp-ucb")
     finals = [measures.average_regret(trace)[-1] for trace in played]
-    growths = [measures.exponent(measures.regret(trace)).value for trace in played]
+    early, late = np.mean([measures.octaves(measures.regret(trace)) for trace in played], axis=0)
+    growths = [measures.exponent(measures.regret(trace)) for trace in played]
     counts = [measures.tally(trace) for trace in played]
     assert row.plays == 4
     assert row.average_regret.mean == pytest.approx(np.mean(finals))
     assert row.average_regret.std == pytest.approx(np.std(finals, ddof=1))
-    assert row.exponent.mean == pytest.approx(np.mean(growths))
+    assert row.exponent.mean == pytest.approx(1 + np.log2(late / early))
+    assert row.exponent.std == pytest.approx(np.std(growths, ddof=1))
     assert row.spent.mean == pytest.approx(np.mean([trace.spent for trace in played]))
     asked = sum(count.asked for count in counts)
     assert row.asked_per_round == pytest.approx(asked / 100)

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from numpy.random import Generator, Philox
 
 from sparq_sim import Channel, Estimate, Expert, Query, Rules, World, play
-from sparq_sim.arrays import Values
 from sparq_sim.simulation.channel.policy import Policy
 from sparq_sim.simulation.measures import (
     Tally,
@@ -23,6 +22,7 @@ from sparq_sim.simulation.measures import (
     exponent,
     impossible_rounds,
     last_meters,
+    octaves,
     regret,
     regret_to_best_seen,
     spent,
@@ -182,77 +182,45 @@ def test_a_regret_below_zero_is_impossible_but_for_rounding() -> None:
     assert impossible_rounds(replace(made, rounds={**made.rounds, **rounds})) == 1
 
 
-# Growth
+# How regret falls
 
 
-def growing(power: float, rounds: int, seed: int) -> Values:
-    """Give regrets whose sum grows as t^power, each with a factor of its own around 1."""
-    factors = stream(seed).gamma(2.0, 0.5, rounds)
-    return np.diff(np.arange(rounds + 1.0) ** power) * factors
-
-
-@pytest.mark.parametrize("power", [0.25, 0.5, 0.75, 1.0])
+@pytest.mark.parametrize("power", [0.25, 0.5, 0.75, 1.0, 1.5])
 def test_the_exponent_of_a_pure_power_is_recovered(power: float) -> None:
     regrets = 7.0 * np.diff(np.arange(1_001.0) ** power)
-    found = exponent(regrets)
-    assert found.value == pytest.approx(power, abs=1e-9)
-    assert found.low == pytest.approx(power, abs=1e-6)
-    assert found.high == pytest.approx(power, abs=1e-6)
+    assert exponent(regrets) == pytest.approx(power, abs=1e-9)
 
 
-@pytest.mark.parametrize("power", [0.5, 0.75, 1.0])
-def test_the_exponent_of_a_noisy_power_is_recovered_within_its_interval(power: float) -> None:
-    found = exponent(growing(power, 2_000, seed=1))
-    assert found.value == pytest.approx(power, abs=0.05)
-    assert found.low <= power <= found.high
-    assert found.low < found.value < found.high
-    assert found.high - found.low < 0.2
+def test_regret_that_stays_after_some_learning_does_not_fall() -> None:
+    times = np.arange(1.0, 501)
+    assert exponent(1.5 * np.exp(-times / 12) + 0.03) == pytest.approx(1, abs=0.01)
 
 
-@pytest.mark.parametrize("power", [0.5, 0.75, 1.0])
-def test_intervals_cover_the_exponent_about_as_often_as_they_say(power: float) -> None:
-    plays = [exponent(growing(power, 1_000, seed), resamples=100) for seed in range(60)]
-    covered = np.mean([play.low <= power <= play.high for play in plays])
-    # 0.95 less five standard errors of 60 plays; the bootstrap itself is a little narrow.
-    assert covered >= 0.80
-
-
-def test_a_higher_confidence_makes_a_wider_interval() -> None:
-    regrets = growing(0.75, 1_000, seed=2)
-    narrow, wide = exponent(regrets, confidence=0.5), exponent(regrets, confidence=0.99)
-    assert wide.low < narrow.low < narrow.high < wide.high
+def test_the_first_quarter_of_the_rounds_makes_no_difference_to_the_exponent() -> None:
+    regrets = 1 / np.sqrt(np.arange(1.0, 401))
+    changed = regrets.copy()
+    changed[:100] = 1e6
+    assert exponent(changed) == exponent(regrets) == pytest.approx(0.5, abs=0.01)
 
 
 def test_the_exponent_does_not_depend_on_the_unit_of_reward() -> None:
-    regrets = growing(0.75, 500, seed=3)
-    one, other = exponent(regrets), exponent(1e-3 * regrets)
-    assert [other.value, other.low, other.high] == pytest.approx([one.value, one.low, one.high])
+    regrets = stream(3).gamma(2.0, 0.5, 500)
+    assert exponent(1e-3 * regrets) == pytest.approx(exponent(regrets))
 
 
-def test_the_exponent_of_the_same_regrets_is_the_same() -> None:
-    regrets = growing(0.5, 200, seed=4)
-    assert exponent(regrets) == exponent(regrets.copy())
+def test_octaves_are_the_second_quarter_and_the_second_half() -> None:
+    assert octaves(np.repeat([9.0, 1.0, 2.0, 4.0], 5)) == (1.0, 3.0)
 
 
-def test_no_regret_has_no_exponent() -> None:
-    found = exponent(np.zeros(100))
-    assert np.isnan([found.value, found.low, found.high]).all()
-
-
-def test_regret_that_begins_after_the_first_tenth_has_no_exponent() -> None:
-    found = exponent(np.repeat([0.0, 1.0], 50))
-    assert math.isnan(found.value)
-
-
-def test_regret_that_ends_early_does_not_grow() -> None:
-    found = exponent(np.repeat([1.0, 0.0], [5, 95]))
-    assert found.value == pytest.approx(0.0, abs=1e-12)
+@pytest.mark.parametrize("regrets", [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [math.nan, 1.0]])
+def test_an_octave_without_regret_has_no_exponent(regrets: list[float]) -> None:
+    assert math.isnan(exponent(np.repeat(regrets, 50)))
 
 
 def test_an_exponent_needs_twenty_rounds() -> None:
     with pytest.raises(ValueError, match="at least 20 rounds, not 19"):
         exponent(np.ones(19))
-    assert exponent(np.ones(20)).value == pytest.approx(1.0)
+    assert exponent(np.ones(20)) == 1.0
 
 
 def test_the_last_meters_are_those_of_the_last_round() -> None:

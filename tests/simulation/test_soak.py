@@ -58,7 +58,7 @@ def test_the_memory_of_sparq_gp_ucb_does_not_grow_with_rounds() -> None:
     assert sizes[2] - sizes[1] < 300_000
 
 
-def test_the_regret_of_sparq_gp_ucb_grows_slower_than_that_of_chance() -> None:
+def test_the_regret_of_sparq_gp_ucb_falls_to_the_end_of_a_long_play() -> None:
     noise = Channel(noise=0.1)
     trace = play(
         SparQGPUCB(kernel=KERNEL, mean=1.5),
@@ -67,4 +67,4 @@ def test_the_regret_of_sparq_gp_ucb_grows_slower_than_that_of_chance() -> None:
         experts={"expert": (Teller(), noise)},
         feedback=noise,
     )
-    assert exponent(regret(trace)).high < 0.95
+    assert exponent(regret(trace)) < 0.95

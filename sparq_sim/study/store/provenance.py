@@ -290,8 +290,8 @@ def _measure(trace: Trace) -> dict[str, float | None]:
     """Compute the few numbers that a table of plays shows."""
     rounds, counts, ages = len(trace), measures.tally(trace), measures.staleness(trace)
     average = measures.regret(trace).mean() if rounds else nan
-    # One resample: only the value is wanted, and the interval comes from the replications.
-    exponent = measures.exponent(measures.regret(trace), resamples=1).value if rounds >= 20 else nan
+    enough = rounds >= measures.FEWEST_ROUNDS
+    early, late = measures.octaves(measures.regret(trace)) if enough else (nan, nan)
     numbers = {
         "rounds": rounds,
         "idle_rounds": measures.idle_rounds(trace),
@@ -300,7 +300,8 @@ def _measure(trace: Trace) -> dict[str, float | None]:
         "mean_reward": measures.average_reward(trace)[-1] if rounds else nan,
         "best_seen": measures.best_seen(trace),
         "unobserved_rounds": measures.unobserved_rounds(trace),
-        "exponent": exponent,
+        "second_quarter_regret": early,
+        "second_half_regret": late,
         "spent": trace.spent,
         **asdict(counts),
         "staleness": ages.mean() if len(ages) else nan,
