@@ -12,13 +12,13 @@ from sparq_sim.gp.candidates import Candidates
 from sparq_sim.messages import Answer, Notes
 from sparq_sim.optimizers.shared.memory import Memory
 from sparq_sim.optimizers.shared.prior import GPPrior
-from sparq_sim.optimizers.shared.ucb import GPOptimizer
+from sparq_sim.optimizers.shared.ucb import AskingGPOptimizer
 from sparq_sim.plugin.briefing import Briefing
 
 __all__ = ["ETGPUCB"]
 
 
-class ETGPUCB(GPOptimizer):
+class ETGPUCB(AskingGPOptimizer):
     """GP-UCB that takes the reward to stand still until an observation is too surprising.
 
     Brunzema, von Rohr, Solowjow and Trimpe 2025. All observations but y_t are forgotten when
@@ -55,7 +55,8 @@ class _EventMemory(Memory):
     def learn(self, answer: Answer) -> None:
         if answer.measured_at < self._began:
             return
-        self._tests += 1
+        # Each value is a test: of a batch all are held to the limit of the last, the widest.
+        self._tests += len(answer.values)
         surprised = self._is_surprising(answer)
         super().learn(answer)
         if surprised:
@@ -76,4 +77,4 @@ class _EventMemory(Memory):
         return bool((np.abs(answer.values - mean) > limits).any())
 
     def notes(self) -> Notes:
-        return {"resets": float(self._resets)}
+        return {**super().notes(), "resets": float(self._resets)}

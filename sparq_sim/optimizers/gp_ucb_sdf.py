@@ -18,14 +18,14 @@ from sparq_sim.gp.predictor import Predictor
 from sparq_sim.messages import REWARD, Answer, Notes, Query
 from sparq_sim.optimizers.shared.memory import Memory
 from sparq_sim.optimizers.shared.prior import GPPrior
-from sparq_sim.optimizers.shared.ucb import GPOptimizer
+from sparq_sim.optimizers.shared.ucb import AskingGPOptimizer
 from sparq_sim.optimizers.shared.widths import Occasion, Width
 from sparq_sim.plugin.briefing import Briefing
 
 __all__ = ["GPUCBSDF"]
 
 
-class GPUCBSDF(GPOptimizer):
+class GPUCBSDF(AskingGPOptimizer):
     """GP-UCB with a constant in the place of observations that have not arrived.
 
     Verma, Dai and Low 2022 (stochastic delayed feedback). In round t the play of round s counts as
@@ -101,6 +101,7 @@ class _DelayedMemory(Memory):
         self._now = -inf
 
     def record_play(self, point: Point) -> None:
+        super().record_play(point)
         self._latest.append(point)
         self._plays += 1
         self._unobserved.append(_Play(self._plays, point))
@@ -160,7 +161,7 @@ class _DelayedMemory(Memory):
         return float((stds / np.sqrt(self.prior.kernel.diagonal(points))).sum())
 
     def notes(self) -> Notes:
-        return {"unheard": self._waiting_for}
+        return {**super().notes(), "unheard": self._waiting_for}
 
 
 class _Widened(Width):

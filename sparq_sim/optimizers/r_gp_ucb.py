@@ -10,13 +10,13 @@ from sparq_sim.gp.predictor import Predictor
 from sparq_sim.optimizers.shared.lengths import AnyLength, VariationLength
 from sparq_sim.optimizers.shared.memory import Memory
 from sparq_sim.optimizers.shared.prior import GPPrior
-from sparq_sim.optimizers.shared.ucb import GPOptimizer
+from sparq_sim.optimizers.shared.ucb import AskingGPOptimizer
 from sparq_sim.plugin.briefing import Briefing
 
 __all__ = ["RGPUCB"]
 
 
-class RGPUCB(GPOptimizer):
+class RGPUCB(AskingGPOptimizer):
     """GP-UCB in blocks of N rounds: when t mod N = 1, all observations are forgotten.
 
     Bogunovic, Scarlett and Cevher 2016, with a `forgetting` length; Zhou and Shroff 2021, with a
@@ -48,6 +48,8 @@ class _BlockMemory(Memory):
         times = self.times.array
         kept = times >= (first - 1e-6) * self.period
         if self._carry and first > 1:
-            kept[np.flatnonzero(~kept)[np.argsort(times[~kept])][-self._carry :]] = True
+            kept[np.flatnonzero(~kept)[np.argsort(times[~kept], kind="stable")][-self._carry :]] = (
+                True
+            )
         self.keep(kept)
         return self.posterior

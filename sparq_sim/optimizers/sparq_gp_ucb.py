@@ -3,44 +3,34 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from math import inf, log
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.random import Generator
-from pydantic import Field, NonNegativeInt
+from pydantic import Field, NonNegativeInt, model_validator
 
-from sparq_sim.arrays import Point, Points, Values
-from sparq_sim.domain import Domain, Sites
-from sparq_sim.errors import PluginError, did_you_mean
+from sparq_sim.arrays import Matrix, Points, Values
 from sparq_sim.fields import Amount, Positive, Share
 from sparq_sim.gp.predictor import Predictor
 from sparq_sim.gp.sparse.greedy import select_points_greedily
 from sparq_sim.messages import REWARD, Answer, Notes, Query
 from sparq_sim.optimizers.shared.answers import ExpertAnswers, Measurements
+from sparq_sim.optimizers.shared.asking import MOST_RANK, NEGLIGIBLE, Asking
 from sparq_sim.optimizers.shared.memory import Memory
+from sparq_sim.optimizers.shared.played import measure_divergences
 from sparq_sim.optimizers.shared.prior import GPPrior, PriorWarning
-from sparq_sim.optimizers.shared.routing import (
-    AnyRouting,
-    Offer,
-    Routes,
-    Routing,
-    estimate_rounds_late,
-)
+from sparq_sim.optimizers.shared.routing import AnyRouting
 from sparq_sim.optimizers.shared.schedules import LogarithmicSchedule, QuerySchedule
-from sparq_sim.optimizers.shared.selection import PlayedPoints, Selector, Way, measure_divergences
+from sparq_sim.optimizers.shared.selection import ANYWHERE, Way
 from sparq_sim.optimizers.shared.ucb import GPOptimizer
-from sparq_sim.plugin.briefing import Briefing, round_at
+from sparq_sim.plugin.briefing import Briefing, SourceTerms, round_at
 from sparq_sim.plugin.model import Model
-from sparq_sim.plugin.optimizer import Agent, Asks
+from sparq_sim.plugin.optimizer import Asks
 
 __all__ = ["Discard", "SparQGPUCB"]
 
-_GAP = 1e-6
-"""The share of its prior variance at which a point leaves no gap for a width to show."""
-_MOST_RANK = 500
-"""The largest number of points that are chosen beside those played."""
 _WORTHLESS = 100.0
 """An answer whose variance has grown beyond this multiple of the prior variance is dropped."""
 
@@ -90,8 +80,9 @@ class SparQGPUCB(GPOptimizer):
     schedule: QuerySchedule = LogarithmicSchedule()
     """Q_t, how many points to ask about in round t: a table with a `kind`; 6 log t in the paper."""
     selection: Way = "greedy"
-    """How these points are chosen: greedily, by the exchange chain of the paper's appendix, or as
-    an exact draw of the determinantal process that the chain approximates."""
+    """How these points are chosen: greedily, by the exchange chain of the paper's appendix, as an
+    exact draw of the determinantal process that the chain approximates, at random, or the newest;
+    or whether played or not, `uniform` in the domain or on a `grid` over it."""
     keeps_choice: bool = True
     """Whether a greedy choice that explains all points played is kept while it does, and with it
     how ties were decided, which takes about half the time; otherwise ties are drawn anew in each
@@ -114,71 +105,42 @@ class SparQGPUCB(GPOptimizer):
     diagnose: bool = False
     """Whether to note, for each move, the divergences that the paper bounds; takes O(n^3)."""
 
-    def start(self, briefing: Briefing, rng: Generator) -> Agent:
-        self.check_experts(briefing.experts)
-        return super().start(briefing, rng)
+    @model_validator(mode="after")
+    def _can_be_diagnosed(self) -> Self:
+        if self.diagnose and self.selection in ANYWHERE:
+            raise ValueError(
+                f"diagnose compares points asked with all points played, and selection = "
+                f"{self.selection!r} asks about others: leave out one of them"
+            )
+        return self
 
     def start_memory(self, prior: GPPrior, briefing: Briefing, rng: Generator) -> Memory:
-        return _SparQMemory(self, prior, briefing, rng)
+        if briefing.experts:
+            _warn_of_gaps(self, prior, briefing)
+        return _SparQMemory(self, prior, briefing)
 
-    def check_experts(self, names: Collection[str]) -> None:
-        self.choose_experts(names)
-
-    def choose_experts(self, experts: Collection[str]) -> tuple[str, ...]:
-        """Return the names of the experts to ask; none where there are no experts.
-
-        Args:
-            experts: The names of the experts of the play.
-
-        Raises:
-            PluginError: If it is not clear whom to ask, or an expert that is named is not there.
-        """
-        if self.routing is not None:
-            if self.expert is not None:
-                raise PluginError("`expert` names one to ask, `routing` shares among all: give one")
-            self.routing.check(experts)
-            return tuple(sorted(experts))
-        if self.expert is None and len(experts) > 1:
-            raise PluginError(
-                "there are several experts: say which one to ask, `expert = ...`, or how to share "
-                f"points among them, `routing = ...`; there are: {', '.join(sorted(experts))}"
-            )
-        if self.expert is not None and self.expert not in experts:
-            raise PluginError(
-                f"no expert of this play is called {self.expert!r}: "
-                f"{did_you_mean(self.expert, experts)}"
-            )
-        return tuple(experts) if self.expert is None else (self.expert,)
+    def find_asking(self) -> Asking:
+        return Asking(
+            expert=self.expert,
+            routing=self.routing,
+            schedule=self.schedule,
+            selection=self.selection,
+            keeps_choice=self.keeps_choice,
+            steps=self.steps,
+            epsilon=self.epsilon,
+        )
 
 
 class _SparQMemory(Memory):
-    """A memory of the newest observations and answers, and of all points played."""
+    """A memory of the newest observations and answers."""
 
-    def __init__(
-        self, model: SparQGPUCB, prior: GPPrior, briefing: Briefing, rng: Generator
-    ) -> None:
+    def __init__(self, model: SparQGPUCB, prior: GPPrior, briefing: Briefing) -> None:
         super().__init__(prior, briefing.period)
         self.waits = model.waits
         self._model = model
-        self._experts = {
-            name: briefing.experts[name] for name in model.choose_experts(briefing.experts)
-        }
         self._own = Measurements.empty(briefing.domain.dimensions)
         self._answers = ExpertAnswers(model.retain * briefing.period)
-        self._played = PlayedPoints(prior.kernel)
-        if self._experts and briefing.access == "domain":
-            for point in _choose_askable(prior, briefing.domain):
-                self._played.add(point)
-        self._selector = Selector(
-            model.selection,
-            steps=model.steps,
-            epsilon=model.epsilon,
-            rng=rng,
-            keep=model.keeps_choice,
-        )
         self._notes: dict[str, float] = {}
-        if self._experts:
-            _warn_of_gaps(model, prior, briefing)
 
     def learn(self, answer: Answer) -> None:
         told = Measurements.from_answer(answer, self.prior.variances(answer))
@@ -213,77 +175,43 @@ class _SparQMemory(Memory):
         aged: Values = told.variances + rate * np.square(ages)
         return aged
 
-    def record_play(self, point: Point) -> None:
-        self._played.add(point)
-
     def choose_points_to_ask(self, now: float) -> Mapping[str, Points]:
-        from sparq_sim.gp.posterior.feature_posterior import FeaturePosterior
-
-        if not self._experts:
-            return {}
-        wanted = self._model.schedule(round_at(now, self.period))
-        features = self.posterior.features if isinstance(self.posterior, FeaturePosterior) else None
-        rows = self._selector.choose(self._played, wanted, features)
-        self._notes["queries"] = float(len(rows))
-        if not len(rows):
-            return {}
-        if self._model.diagnose:
+        asked = super().choose_points_to_ask(now)
+        if self._model.diagnose and self.asker is not None and len(self.asker.rows):
             told = self._answers.current() or self._own
             variance = told.variances.min() if len(told) else 1.0
-            self._notes |= measure_divergences(self._played, rows, variance)
-        points = self._played.points[rows]
-        if self._model.routing is None:
-            return {next(iter(self._experts)): points}
-        routes = self._route(self._model.routing, points, now)
-        return {name: points[chosen] for name, chosen in routes.items() if chosen}
+            self._notes |= measure_divergences(self.asker.played, self.asker.rows, variance)
+        return asked
 
-    def _route(self, routing: Routing, points: Points, now: float) -> Routes:
-        """Share *points* among the experts, given what is known without earlier answers."""
+    def covariance_unasked(self, points: Points, now: float) -> Matrix:
         kernel = self.prior.kernel
         covariance = kernel(points, points)
         if len(self._own):
             own, noise = self._own.points, np.diag(self._age(self._own, now))
             cross = kernel(own, points)
             covariance -= cross.T @ np.linalg.solve(kernel(own, own) + noise, cross)
-        offers = [
-            Offer.of(
-                name,
-                terms,
-                points=len(points),
-                rate=terms.std**2 if self._model.rate is None else self._model.rate,
-                rounds_late=estimate_rounds_late(terms, period=self.period, waits=self.waits),
-            )
-            for name, terms in self._experts.items()
-        ]
-        return routing.route(offers, covariance)
+        return covariance
+
+    def ageing_rate(self, terms: SourceTerms) -> float:
+        return terms.std**2 if self._model.rate is None else self._model.rate
 
     def record_queries(self, queries: tuple[Query, ...]) -> None:
         self._answers.expect(queries)
 
     def notes(self) -> Notes:
-        return dict(self._notes)
-
-
-def _choose_askable(prior: GPPrior, domain: Domain) -> Points:
-    """Choose the points to ask about beside those played, each of which counts as one play.
-
-    All sites, if they are not too many; otherwise candidates that tell what all of them would.
-    """
-    if isinstance(domain, Sites) and len(domain.points) <= _MOST_RANK:
-        return domain.points
-    size = min(_MOST_RANK, len(prior.candidates))
-    chosen = select_points_greedily(prior.kernel, prior.candidates, size=size, tolerance=_GAP)
-    return prior.candidates[chosen]
+        return {**super().notes(), **self._notes}
 
 
 def _warn_of_gaps(model: SparQGPUCB, prior: GPPrior, briefing: Briefing) -> None:
     """Warn where a width from theory will lead into gaps that the answers cannot close."""
     if not prior.width.theoretical or briefing.rounds is None:
         return
-    size = min(_MOST_RANK, len(prior.candidates))
-    rank = len(select_points_greedily(prior.kernel, prior.candidates, size=size, tolerance=_GAP))
+    size = min(MOST_RANK, len(prior.candidates))
+    rank = len(
+        select_points_greedily(prior.kernel, prior.candidates, size=size, tolerance=NEGLIGIBLE)
+    )
     asked = max(
-        model.schedule(t) for t in range(max(1, briefing.rounds - 100), briefing.rounds + 1)
+        model.schedule(t) for t in range(max(1, briefing.rounds - 1000), briefing.rounds + 1)
     )
     if asked < rank:
         warnings.warn(

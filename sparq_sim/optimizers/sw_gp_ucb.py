@@ -8,13 +8,13 @@ from sparq_sim.gp.predictor import Predictor
 from sparq_sim.optimizers.shared.lengths import AnyLength, VariationLength
 from sparq_sim.optimizers.shared.memory import Memory
 from sparq_sim.optimizers.shared.prior import GPPrior
-from sparq_sim.optimizers.shared.ucb import GPOptimizer
+from sparq_sim.optimizers.shared.ucb import AskingGPOptimizer
 from sparq_sim.plugin.briefing import Briefing
 
 __all__ = ["SWGPUCB"]
 
 
-class SWGPUCB(GPOptimizer):
+class SWGPUCB(AskingGPOptimizer):
     """GP-UCB with the observations of the last W rounds only.
 
     Zhou and Shroff 2021.

@@ -17,7 +17,7 @@ from sparq_sim.messages import Answer
 from sparq_sim.optimizers.shared.forecast import Forecast
 from sparq_sim.optimizers.shared.memory import Memory
 from sparq_sim.optimizers.shared.prior import GPPrior
-from sparq_sim.optimizers.shared.ucb import GPOptimizer
+from sparq_sim.optimizers.shared.ucb import AskingGPOptimizer
 from sparq_sim.plugin.briefing import Briefing
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["TVGPUCB"]
 
 
-class TVGPUCB(GPOptimizer):
+class TVGPUCB(AskingGPOptimizer):
     """GP-UCB under f_{t+1} = sqrt(1 - epsilon) f_t + sqrt(epsilon) g_{t+1}, g a fresh draw.
 
     Bogunovic, Scarlett and Cevher 2016: the kernel k(x, x') (1 - epsilon)^(|t - t'| / 2). On

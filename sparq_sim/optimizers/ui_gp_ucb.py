@@ -10,13 +10,13 @@ from sparq_sim.fields import Amount
 from sparq_sim.optimizers.shared.ageing import AgeingMemory
 from sparq_sim.optimizers.shared.memory import Memory
 from sparq_sim.optimizers.shared.prior import GPPrior
-from sparq_sim.optimizers.shared.ucb import GPOptimizer
+from sparq_sim.optimizers.shared.ucb import AskingGPOptimizer
 from sparq_sim.plugin.briefing import Briefing
 
 __all__ = ["UIGPUCB"]
 
 
-class UIGPUCB(GPOptimizer):
+class UIGPUCB(AskingGPOptimizer):
     """GP-UCB where an observation of age a has the noise variance s^2 + rate a^2.
 
     The first step of SparQ-GP-UCB (Mauduit, Berthier and Simonetto 2025), who take rate = s^2, as

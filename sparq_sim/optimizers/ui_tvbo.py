@@ -17,7 +17,7 @@ from sparq_sim.messages import Answer
 from sparq_sim.optimizers.shared.forecast import Forecast
 from sparq_sim.optimizers.shared.memory import Memory
 from sparq_sim.optimizers.shared.prior import GPPrior
-from sparq_sim.optimizers.shared.ucb import GPOptimizer
+from sparq_sim.optimizers.shared.ucb import AskingGPOptimizer
 from sparq_sim.plugin.briefing import Briefing
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _ENDLESS = 10**6
 """The number of rounds to plan for where it is not known."""
 
 
-class UITVBO(GPOptimizer):
+class UITVBO(AskingGPOptimizer):
     """GP-UCB under f_{t+1} = f_t + sqrt(rate) g_{t+1}, g a fresh draw of the prior.
 
     Brunzema, von Rohr and Trimpe 2022: the kernel k(x, x') (1 + rate min(t, t')), a Wiener

@@ -18,7 +18,7 @@ from sparq_sim.optimizers.shared.forecast import Forecast
 from sparq_sim.optimizers.shared.lengths import gain_order, require_rounds
 from sparq_sim.optimizers.shared.memory import Memory
 from sparq_sim.optimizers.shared.prior import GPPrior
-from sparq_sim.optimizers.shared.ucb import GPOptimizer
+from sparq_sim.optimizers.shared.ucb import AskingGPOptimizer
 from sparq_sim.plugin.briefing import Briefing
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["WGPUCB", "WeightedMemory"]
 
 
-class WGPUCB(GPOptimizer):
+class WGPUCB(AskingGPOptimizer):
     """GP-UCB by weighted regression, with w_s = eta^-s and lambda_t = lambda w_t.
 
     Deng, Zhou, Kim and others 2022. Dividing by w_t makes it a Gaussian process in which an

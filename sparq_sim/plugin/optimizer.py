@@ -11,7 +11,7 @@ from numpy.random import Generator
 from sparq_sim.arrays import Points, Values
 from sparq_sim.domain import Box
 from sparq_sim.messages import Move, Reply
-from sparq_sim.plugin.briefing import Briefing
+from sparq_sim.plugin.briefing import Access, Briefing
 from sparq_sim.plugin.model import Model
 
 __all__ = ["Agent", "Asks", "Belief", "Believing", "Optimizer", "Restrictable"]
@@ -136,6 +136,13 @@ class Optimizer(Model):
     asks: ClassVar[Asks | None] = None
     """Whether it asks experts, by which a scenario is checked; None where that is not known."""
 
+    def where_asks(self) -> Asks | None:
+        """Return whether it asks experts with the fields that it has; by default as *asks* says.
+
+        Define it where that depends on a field.
+        """
+        return self.asks
+
     def check_experts(self, names: Collection[str]) -> None:
         """Raise an error if the optimizer cannot play with these experts; by default, never.
 
@@ -144,6 +151,16 @@ class Optimizer(Model):
 
         Raises:
             PluginError: An expert is missing, or one too many; the message has the remedy.
+        """
+
+    def check_access(self, access: Access) -> None:
+        """Raise an error if the optimizer cannot play where experts answer; by default, never.
+
+        Args:
+            access: Where experts may be asked: at points already played, or in the whole domain.
+
+        Raises:
+            PluginError: It would ask elsewhere; the message has the remedy.
         """
 
     def start(self, briefing: Briefing, rng: Generator) -> Agent:

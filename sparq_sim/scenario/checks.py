@@ -134,6 +134,9 @@ def find_contradictions(scenario: Scenario) -> Iterator[Finding]:
     for keys, channel in channels.items():
         yield from _find_unanswerable(keys, channel, lasts=_compute_length(scenario))
     yield from _find_unasked(scenario)
+    for name, optimizer in scenario.optimizers.items():
+        if reason := _explain_refusal(optimizer.check_access, scenario.access):
+            yield ("optimizers", name), reason
 
 
 def _compute_length(scenario: Scenario) -> float:
@@ -171,14 +174,14 @@ def _find_unanswerable(keys: Keys, channel: Channel, *, lasts: float) -> Iterato
 def _find_unasked(scenario: Scenario) -> Iterator[Finding]:
     """Yield optimizers that have nobody to ask, and access that nobody uses."""
     for name, optimizer in scenario.optimizers.items():
-        if optimizer.asks in ("past", "anywhere") and not scenario.experts:
+        if optimizer.where_asks() in ("past", "anywhere") and not scenario.experts:
             yield (
                 ("optimizers", name),
                 "asks experts, and the scenario has none; add a table [experts.NAME], or take "
                 "another optimizer",
             )
     if scenario.access == "domain" and all(
-        optimizer.asks in ("never", "past") for optimizer in scenario.optimizers.values()
+        optimizer.where_asks() in ("never", "past") for optimizer in scenario.optimizers.values()
     ):
         yield (
             ("access",),

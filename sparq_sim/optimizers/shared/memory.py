@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparq_sim.arrays import Point, Points, Values
+from sparq_sim.arrays import Matrix, Point, Points, Values
 from sparq_sim.gp.candidates import OffCandidatesError
 from sparq_sim.gp.observations import GrowingArray
 from sparq_sim.gp.predictor import Predictor
 from sparq_sim.messages import Answer, Failure, Notes, Query
 from sparq_sim.optimizers.shared.prior import GPPrior
+from sparq_sim.plugin.briefing import SourceTerms
+
+if TYPE_CHECKING:
+    from sparq_sim.optimizers.shared.asking import Asker
 
 __all__ = ["Memory"]
 
@@ -34,6 +39,8 @@ class Memory:
     """Whether the move is held back until the queries of the round are answered."""
     told = 0
     """How many values it has been told."""
+    asker: Asker | None = None
+    """Who chooses whom to ask about which points; None where nobody is asked in the shared way."""
 
     def __init__(self, prior: GPPrior, period: float) -> None:
         self.prior = prior
@@ -87,6 +94,8 @@ class Memory:
         Args:
             point: The point, (d,).
         """
+        if self.asker is not None:
+            self.asker.record_play(point)
 
     def choose_points_to_ask(self, now: float) -> Mapping[str, Points]:
         """Choose the points to ask experts about in the round that begins.
@@ -95,9 +104,33 @@ class Memory:
             now: When the round begins, in clock units.
 
         Returns:
-            The points for each expert, by name, (q, d); by default none.
+            The points for each expert, by name, (q, d); none where there is no *asker*.
         """
-        return {}
+        return {} if self.asker is None else self.asker.choose(self, now)
+
+    def covariance_unasked(self, points: Points, now: float) -> Matrix:
+        """Return the covariance of the rewards at some points, as if no expert had been asked.
+
+        Points are shared among experts by it; by default it is that of the prior.
+
+        Args:
+            points: The points, (n, d).
+            now: When the round begins, in clock units.
+
+        Returns:
+            The covariance, in squared reward units, (n, n).
+        """
+        return self.prior.kernel(points, points)
+
+    def ageing_rate(self, terms: SourceTerms) -> float:
+        """Return how fast answers of an expert age, in squared reward units per squared round.
+
+        Late experts are compared with prompt ones by it; by default 0, as if they did not age.
+
+        Args:
+            terms: What is known of the expert beforehand.
+        """
+        return 0.0
 
     def record_queries(self, queries: tuple[Query, ...]) -> None:
         """Record the queries that are sent together.
@@ -108,7 +141,7 @@ class Memory:
 
     def notes(self) -> Notes:
         """Return numbers for the trace of the round, by name."""
-        return {}
+        return {} if self.asker is None else self.asker.notes()
 
     def ages(self, now: float) -> Values:
         """Return the age of each observation in rounds, (n,); those of the round before have 0.

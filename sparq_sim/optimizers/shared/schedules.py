@@ -5,10 +5,12 @@ the caller asks about no more points than there are.
 """
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left
+from functools import lru_cache
 from math import ceil, log
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from pydantic import NonNegativeInt, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveInt
 
 from sparq_sim.fields import Positive
 from sparq_sim.plugin.model import Model
@@ -23,6 +25,7 @@ __all__ = [
     "LogarithmicSchedule",
     "QuerySchedule",
     "Schedule",
+    "WindowedSchedule",
 ]
 
 
@@ -109,6 +112,52 @@ class EverySchedule(Schedule):
         return 0.0 if round_number % self.rounds else self.schedule.asked(round_number)
 
 
+class WindowedSchedule(Schedule):
+    """A schedule that asks only when a window begins; windows grow, so queries become rare.
+
+    The first window begins in round 1, and one that begins in round t lasts
+    ceil(*factor* t^*power*) rounds. Up to round T there are of the order of T^(1 - power) windows;
+    with log t points in each, the average number of points a round falls to 0 like T^-power log T.
+
+    After W-SparQ-GP-UCB of Mauduit, Berthier and Simonetto (arXiv 2512.00517), of which only the
+    abstract was at hand: from there is that experts are asked once a window, and that the average
+    number of queries vanishes. The formula of the windows, and its numbers, are our choice.
+    """
+
+    kind: Literal["windowed"] = "windowed"
+    factor: Positive = 1.0
+    """By what t^power is multiplied to give the length of a window that begins in round t."""
+    power: Annotated[float, Field(gt=0, lt=1)] = 1 / 3
+    """How fast windows grow; above 0, so that queries become rare, and below 1."""
+    schedule: "QuerySchedule" = LogarithmicSchedule()
+    """How many points are asked about in a round in which a window begins: a table with a `kind`;
+    by default 6 log t."""
+
+    def asked(self, round_number: int) -> float:
+        begins = _find_windows(self.factor, self.power).include(round_number)
+        return self.schedule.asked(round_number) if begins else 0.0
+
+
+class _Windows:
+    """The rounds in which windows begin, found as far as they are needed."""
+
+    def __init__(self, factor: float, power: float) -> None:
+        self._factor = factor
+        self._power = power
+        self._begins = [1]
+
+    def include(self, round_number: int) -> bool:
+        """Return whether a window begins in a round."""
+        while (last := self._begins[-1]) < round_number:
+            self._begins.append(last + ceil(self._factor * last**self._power))
+        return self._begins[bisect_left(self._begins, round_number)] == round_number
+
+
+@lru_cache(maxsize=64)
+def _find_windows(factor: float, power: float) -> _Windows:
+    return _Windows(factor, power)
+
+
 class GuaranteedSchedule(Schedule):
     """A schedule that keeps the expected divergence to *divergence*, eta in the paper.
 
@@ -158,8 +207,10 @@ QuerySchedule: TypeAlias = Annotated[
         LogarithmicPowerSchedule,
         ConstantSchedule,
         EverySchedule,
+        WindowedSchedule,
         GuaranteedSchedule,
     ),
 ]
 """A schedule as a field: a table with a `kind`, or a model."""
 EverySchedule.model_rebuild()
+WindowedSchedule.model_rebuild()

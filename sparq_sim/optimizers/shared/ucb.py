@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from importlib import import_module
 from itertools import count
 from typing import ClassVar, Self
@@ -20,6 +21,7 @@ from sparq_sim.gp.kernels import AnyKernel, check_kernel
 from sparq_sim.gp.predictor import Predictor
 from sparq_sim.messages import REWARD, Answer, Move, Query, Reply
 from sparq_sim.optimizers.shared.acquisition import Acquisition
+from sparq_sim.optimizers.shared.asking import Asker, Asking
 from sparq_sim.optimizers.shared.memory import Memory
 from sparq_sim.optimizers.shared.prior import (
     Fitting,
@@ -29,10 +31,10 @@ from sparq_sim.optimizers.shared.prior import (
     join_answers,
 )
 from sparq_sim.optimizers.shared.widths import AnyWidth, LogarithmicWidth, Occasion
-from sparq_sim.plugin.briefing import Briefing, round_at
+from sparq_sim.plugin.briefing import Access, Briefing, round_at
 from sparq_sim.plugin.optimizer import Agent, Asks, Belief, Optimizer
 
-__all__ = ["GPOptimizer", "UCBAgent"]
+__all__ = ["AskingGPOptimizer", "GPOptimizer", "UCBAgent"]
 
 _PROBED = 5
 """The number of candidates at which a kernel is checked before it is used."""
@@ -41,7 +43,9 @@ _PROBED = 5
 class GPOptimizer(Optimizer):
     """The base of Gaussian-process optimizers, which differ in what they remember.
 
-    A subclass defines `start_memory`, and fields of its own.
+    A subclass defines `start_memory`, and fields of its own. One that may ask experts as
+    SparQ-GP-UCB does, while its memory learns the answers as it learns observations, derives from
+    `AskingGPOptimizer`, which has a field for that.
     """
 
     asks: ClassVar[Asks | None] = "never"
@@ -76,6 +80,8 @@ class GPOptimizer(Optimizer):
         return self
 
     def start(self, briefing: Briefing, rng: Generator) -> Agent:
+        self.check_experts(briefing.experts)
+        self.check_access(briefing.access)
         # Not before: a scenario is checked without scipy. Not later: BLAS is pinned at the start.
         for engine in ("posterior", "fit"):
             import_module(f"sparq_sim.gp.{engine}")
@@ -90,6 +96,33 @@ class GPOptimizer(Optimizer):
             rng: The agent's source of chance.
         """
         return Memory(prior, briefing.period)
+
+    def find_asking(self) -> Asking | None:
+        """Return how it asks experts; None if it does not, or its memory asks in its own way."""
+        return None
+
+    def where_asks(self) -> Asks | None:
+        asking = self.find_asking()
+        return self.asks if asking is None else asking.where
+
+    def check_experts(self, names: Collection[str]) -> None:
+        if (asking := self.find_asking()) is not None:
+            asking.choose_experts(names)
+
+    def check_access(self, access: Access) -> None:
+        if (asking := self.find_asking()) is not None:
+            asking.check_access(access)
+
+
+class AskingGPOptimizer(GPOptimizer):
+    """The base of Gaussian-process optimizers that ask nobody, unless they are told to."""
+
+    asking: Asking | None = None
+    """How to ask experts, beside playing: a table with `expert` or `routing`, `schedule` and
+    `selection`; answers are remembered as observations are. By default nobody is asked."""
+
+    def find_asking(self) -> Asking | None:
+        return self.asking
 
 
 class UCBAgent:
@@ -280,4 +313,8 @@ class UCBAgent:
             candidates=self._candidates,
             on_candidates_only=not model.acquisition.climbs(briefing.domain),
         )
-        return model.start_memory(prior, briefing, self._rng)
+        memory = model.start_memory(prior, briefing, self._rng)
+        asking = model.find_asking()
+        if asking is not None and briefing.experts:
+            memory.asker = Asker(asking, prior, briefing, self._rng)
+        return memory

@@ -15,7 +15,7 @@ from sparq_sim.optimizers.shared.prior import GPPrior
 from sparq_sim.optimizers.shared.ucb import GPOptimizer
 from sparq_sim.optimizers.shared.widths import AnyWidth, ConstantWidth
 from sparq_sim.plugin.briefing import Briefing
-from sparq_sim.plugin.optimizer import Agent, Asks
+from sparq_sim.plugin.optimizer import Asks
 
 __all__ = ["SparQMemory"]
 
@@ -52,10 +52,6 @@ class SparQMemory(GPOptimizer):
     its end."""
     waits: bool = False
     """Whether to ask when a round begins and to play when the answers are there."""
-
-    def start(self, briefing: Briefing, rng: Generator) -> Agent:
-        self.check_experts(briefing.experts)
-        return super().start(briefing, rng)
 
     def start_memory(self, prior: GPPrior, briefing: Briefing, rng: Generator) -> Memory:
         from sparq_sim.optimizers.sparq_memory.memory import DriftMemory  # It loads scipy.

@@ -7,7 +7,7 @@ import pytest
 
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.gp.sparse.divergence import SparseFit
-from sparq_sim.optimizers.shared.selection import PlayedPoints, measure_divergences
+from sparq_sim.optimizers.shared.played import PlayedPoints, measure_divergences
 
 KERNEL = SquaredExponential(variance=0.25, length_scale=4.0)
 
