@@ -13,15 +13,13 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, TypeAlias
 
-import numpy as np
 from threadpoolctl import threadpool_limits
 
 from reproduce import DOCS
 from sparq_sim import Scenario
+from sparq_sim.analysis import levels
 from sparq_sim.analysis.summary import Spread, spread, summary
 from sparq_sim.errors import SparqError
-from sparq_sim.simulation.lifetime import open_landscape
-from sparq_sim.simulation.references import compute_references
 from sparq_sim.study.executors import Processes
 from sparq_sim.study.store import StoredSummary, canonical, write_whole
 from sparq_sim.study.study import Study
@@ -120,20 +118,15 @@ def _short(thing: Any) -> Any:
 
 def compute_levels(scenario: Scenario) -> list[dict[str, Any]]:
     """Compute the reference levels, means over replications, in each world that is swept."""
-    worlds: dict[str, dict[str, Any]] = {}
-    for setting, one in scenario.settings():
-        world = repr((one.environment, one.seed, one.rules))
-        if world in worlds:
-            continue
-        times = [t * one.rules.period for t in range(1, one.rules.most_rounds + 1)]
-        with threadpool_limits(limits=1):
-            found = []
-            for number in range(one.replications):
-                with open_landscape(one.environment, one.seed, number) as landscape:
-                    found.append(compute_references(landscape, times))
-        means = {name: float(np.mean([getattr(f, name) for f in found])) for name in LEVELS}
-        worlds[world] = {"setting": setting, **means}
-    return list(worlds.values())
+    with threadpool_limits(limits=1):
+        found = levels.compute_levels(scenario, whole=True)
+    return [
+        {"setting": setting}
+        | {name: getattr(level, name) for name in LEVELS}
+        | {f"{name}_std": getattr(level, f"{name}_std") for name in LEVELS}
+        | {"worlds": level.worlds}
+        for setting, level in found
+    ]
 
 
 def summarise(study: Study, baseline: str | None) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from sparq_sim.cli.output import print_notes, say
 from sparq_sim.errors import SparqError
 
 if TYPE_CHECKING:
-    from sparq_sim.simulation.references import References
+    from sparq_sim.analysis.levels import Levels
     from sparq_sim.study.results import Results
 
 __all__ = ["REPORT", "compact", "export", "plot", "report", "write_report"]
@@ -123,7 +123,7 @@ def write_report(
     *,
     replays: bool,
     allow_import: bool,
-    known: dict[str, References],
+    known: dict[str, Levels],
     best_seen: bool = False,
 ) -> Path:
     """Write the report of a study, with a progress bar while reference levels are computed.

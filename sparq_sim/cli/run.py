@@ -21,8 +21,7 @@ from sparq_sim.cli.report import REPORT, write_report
 from sparq_sim.plugin.frames import describe_error
 
 if TYPE_CHECKING:
-    from sparq_sim.analysis.levels import Level
-    from sparq_sim.simulation.references import References
+    from sparq_sim.analysis.levels import Level, Levels
     from sparq_sim.study.results import Results
 
 __all__ = ["run"]
@@ -82,20 +81,30 @@ def run(
         typer.echo(message, err=True)
         raise typer.Exit(143 if isinstance(stop, Terminated) else 130) from None
     rows = summary(study.results)
-    known: dict[str, References] = {}
+    known: dict[str, Levels] = {}
     if rows:
         reference_levels: list[Level] = []
         try:
             if rows[0].criterion.is_regret:  # Levels are regrets.
                 with show_level_progress(console) as watch_levels:
-                    reference_levels = compute_levels(loaded, known=known, watch=watch_levels)
+                    reference_levels = compute_levels(
+                        loaded,
+                        replications=sorted({p.replication for p in study.results.finished()}),
+                        known=known,
+                        watch=watch_levels,
+                    )
         except Exception as error:  # A plug-in may raise anything; the plays are there.
             say(f"Note: no reference levels: {describe_error(error)}", err=True)
         table = summary_table(loaded.title, rows, reference_levels, width=console.width)
         marked = any(row.impossible for row in rows)
         console.print(table)
         console.print(
-            legend(table, replications=loaded.replications, marked=marked),
+            legend(
+                table,
+                replications=loaded.replications,
+                marked=marked,
+                worlds=max((level.worlds for _, level in reference_levels), default=1),
+            ),
             style="dim",
             highlight=False,
         )
@@ -126,9 +135,7 @@ def run(
         raise typer.Exit(3)
 
 
-def _try_report(
-    study: Results, to: Path, *, allow_import: bool, known: dict[str, References]
-) -> None:
+def _try_report(study: Results, to: Path, *, allow_import: bool, known: dict[str, Levels]) -> None:
     """Write the report of a run; if that fails, say so and go on."""
     try:
         made = write_report(study, to, replays=True, allow_import=allow_import, known=known)

@@ -43,7 +43,7 @@ REFERENCES = {
     "fixed": "best fixed point",
     "late": "one round late",
 }
-"""Simple policies that results are compared with: fields of `References`, and their names."""
+"""Simple policies that results are compared with: fields of `Levels`, and their names."""
 _FATES = {
     "answered": "answered",
     "late": "late",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
 from sparq_sim.analysis.cautions import cautions
 from sparq_sim.analysis.curves import Curves, read_curves
-from sparq_sim.analysis.levels import Level, compute_levels, note_estimates
+from sparq_sim.analysis.levels import Level, Levels, compute_levels, note_estimates
 from sparq_sim.analysis.pairs import Difference, compare_optimizers
 from sparq_sim.analysis.summary import Summary, summary
 from sparq_sim.report import words
@@ -19,7 +19,6 @@ from sparq_sim.report.data import ChartData, ReportData, series_order
 from sparq_sim.report.network import ShownNetwork, read_stored_networks, show_networks
 from sparq_sim.report.shares import find_shares
 from sparq_sim.report.words import Winner
-from sparq_sim.simulation.references import References
 from sparq_sim.study.results import Results
 from sparq_sim.study.settings import Setting, agree, keep_fullest
 from sparq_sim.study.store import Provenance, StoredSummary, canonical
@@ -35,8 +34,13 @@ MOST_POINTS = 250
 """Of a curve: more than a screen can show of it."""
 _MOST_CURVES = 240
 """Over the rounds, in all; of more settings than that allows, some are shown."""
-FindLevels: TypeAlias = "Callable[[Scenario], Sequence[Level]]"
-"""Computes the reference levels of a scenario, as `compute_levels` does."""
+
+
+class FindLevels(Protocol):
+    """Computes the reference levels of a scenario, as `compute_levels` does."""
+
+    def __call__(self, scenario: Scenario, *, replications: Sequence[int]) -> Sequence[Level]:
+        """Return the levels of the worlds of some *replications*, by their numbers."""
 
 
 def gather(
@@ -95,7 +99,14 @@ def gather(
         # They are regrets, and computed from the best rewards.
         levels=()
         if levels is False or not curves.criterion.is_regret
-        else _levels(plays, kept, notes, allow_import=allow_import, find=levels or compute_levels),
+        else _levels(
+            plays,
+            kept,
+            found,
+            notes,
+            allow_import=allow_import,
+            find=levels or compute_levels,
+        ),
         settings=kept or ({},),
         criterion=curves.criterion,
     )
@@ -216,15 +227,19 @@ def _swept_values(plays: Sequence[Mapping[str, Any]]) -> dict[str, list[object]]
 def _levels(
     plays: Sequence[Mapping[str, Any]],
     settings: Sequence[Setting],
+    finished: Sequence[StoredSummary],
     notes: list[str],
     *,
     allow_import: bool,
     find: FindLevels,
 ) -> list[Level]:
-    """Compute the reference levels of the settings that are shown, a landscape once."""
+    """Compute the reference levels of the settings that are shown, a landscape once.
+
+    They are those of the replications that are finished; of the first, where none is.
+    """
     from sparq_sim.scenario.model import Scenario
 
-    worlds: dict[str, References | None] = {}
+    worlds: dict[str, Levels | None] = {}
     found: list[Level] = []
     for play in plays:
         charted = any(agree(play["setting"], setting) for setting in settings)
@@ -241,7 +256,8 @@ def _levels(
                     name=play["optimizer"],
                     allow_import=allow_import,
                 )
-                worlds[world] = find(scenario)[0][1]
+                numbers = {each.replication for each in finished if each.seed == play["seed"]}
+                worlds[world] = find(scenario, replications=sorted(numbers) or [0])[0][1]
             except Exception as error:  # Of a plug-in, whatever it be: the rest can be shown.
                 notes.append(f"no reference levels: {error}")
         if (level := worlds[world]) is not None:

@@ -103,7 +103,8 @@ def _table(
         if len(reference_levels) == 1:
             setting = [""] * len(paths)
         for name, label in REFERENCES.items():
-            number = f"{getattr(level, name):.4f}         "
+            spread = f" ± {std:.4f}" if (std := getattr(level, f"{name}_std")) > 0 else " " * 9
+            number = f"{getattr(level, name):.4f}{spread}"
             table.add_row(label, *setting, number, style="dim")
     if not reference_levels and summaries:
         count = _count([each.plays for each in summaries], "play")
@@ -231,13 +232,14 @@ _MEANINGS = {
 }
 
 
-def legend(table: Table, *, replications: int, marked: bool) -> str:
+def legend(table: Table, *, replications: int, marked: bool, worlds: int = 1) -> str:
     """Return the lines that explain the columns of a `summary_table`.
 
     Args:
         table: The table; only columns that it shows are explained.
         replications: How many there are of each play.
         marked: Whether a number is marked as impossible.
+        worlds: How many the reference levels are means over.
     """
     names = [str(column.header) for column in table.columns if column.header in _MEANINGS]
     shown = {name: name.replace("\n", " ") for name in names}
@@ -250,7 +252,8 @@ def legend(table: Table, *, replications: int, marked: bool) -> str:
     if marked:
         lines.append(f"{_MARK.strip():{width}}regret below 0, which is impossible: see the notes")
     if any(column.header == REGRET.heading for column in table.columns):
-        lines.append("The rows below the optimizers show simple policies for comparison.")
+        told = f": mean ± standard deviation over {worlds} worlds" if worlds > 1 else ""
+        lines.append(f"The rows below the optimizers show simple policies for comparison{told}.")
     return "\n".join(lines)
 
 

@@ -14,7 +14,7 @@ from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box, Domain, Sites
 from sparq_sim.plugin.environment import Landscape
 
-__all__ = ["References", "WatchLevels", "compute_references"]
+__all__ = ["References", "WatchLevels", "compute_references", "count_worlds"]
 
 WatchLevels: TypeAlias = Callable[[int, int], None]
 """Called with the number of points evaluated so far, and with about how many there will be."""
@@ -25,6 +25,8 @@ _CANDIDATES, _FEWEST = 2000, 200
 """How many points of a box are compared; with a budget, fewer of them, before fewer rounds."""
 _REFINEMENTS, _NEAR = 4, 16
 """How often the best fixed point is looked for nearby, and at how many points a dimension."""
+_LEAST_ROUNDS = 10
+"""Of a world that is one of several: of fewer, a fixed point would seem too good."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,21 @@ def compute_references(
         late=_late(looked_at, pairs, every_site=points == size) if pairs else nan,
         estimated_from="" if (rounds, points) == (len(moments), size) else used,
     )
+
+
+def count_worlds(domain: Domain, rounds: int, budget: int) -> int:
+    """Count the landscapes among which a budget can be shared, at least one.
+
+    Each gets enough for all its rounds, or for 10 of them, at few points.
+
+    Args:
+        domain: Of the landscapes.
+        rounds: That are played in each.
+        budget: How many points may be evaluated, at one time each, in all landscapes together.
+    """
+    size = len(domain.cover(_CANDIDATES))
+    points = 2 * size if isinstance(domain, Sites) else min(size, _FEWEST) + _besides(domain)
+    return max(1, budget // (min(rounds, _LEAST_ROUNDS) * points))
 
 
 def _affordable(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ def test_of_too_many_settings_some_are_chosen_evenly() -> None:
 
 
 def test_where_the_best_is_not_known_there_are_no_levels(steered: Results) -> None:
-    def find(scenario: Scenario) -> Any:
+    def find(scenario: Scenario, *, replications: Sequence[int]) -> Any:
         raise AssertionError("nobody may start what is steered")
 
     told = gather(steered, levels=find)

@@ -12,6 +12,7 @@ from rich.table import Table
 from sparq_sim import Estimate, Expert, Query, World
 from sparq_sim.analysis.cautions import NO_REGRET, cautions
 from sparq_sim.analysis.contrasts import Contrast, compare_without
+from sparq_sim.analysis.levels import Levels
 from sparq_sim.analysis.prices import BreakEven
 from sparq_sim.analysis.summary import Spread, summary
 from sparq_sim.optimizers.uniform import Uniform
@@ -279,3 +280,16 @@ def test_where_no_reward_was_observed_none_is_shown(tmp_path: Path) -> None:
     text = shown(steer(tmp_path, environment=Plant(silent=2.0), replications=1), 80)
     assert "none" in text
     assert "nan" not in text
+
+
+def test_levels_of_several_worlds_are_shown_with_their_standard_deviation(tmp_path: Path) -> None:
+    rows = summary(finished(tmp_path))
+    level = Levels(1.5, 1.0, 0.5, uniform_std=0.3, fixed_std=0.2, late_std=0.1, worlds=8)
+    table = summary_table("", rows, [({}, level)])
+    assert [*table.columns[1].cells][-3:] == [
+        "1.5000 ± 0.3000",
+        "1.0000 ± 0.2000",
+        "0.5000 ± 0.1000",
+    ]
+    told = legend(table, replications=8, marked=False, worlds=8)
+    assert told.endswith("for comparison: mean ± standard deviation over 8 worlds.")
