@@ -294,6 +294,27 @@ def test_asking_every_third_round_is_worth_the_highest_price() -> None:
     assert seldom["break_even_low"] < 0 < few["break_even_low"]
 
 
+@pytest.mark.parametrize("width", ["practical", "theory"])
+def test_a_grid_covers_best_and_points_at_random_worst(width: str) -> None:
+    (grid,) = _rows("questions-coverage", f"{width}: grid")
+    (uniform,) = _rows("questions-coverage", f"{width}: uniform")
+    for way in ("greedy", "exact"):
+        (row,) = _rows("questions-coverage", f"{width}: {way}")
+        assert grid["average_regret_high"] < row["average_regret_low"]
+        assert uniform["average_regret_low"] > row["average_regret_high"]
+    greedy = _regret("questions-selection", f"{width}: greedy")
+    for way in ("random", "newest"):
+        assert _regret("questions-selection", f"{width}: {way}") > 1.2 * greedy
+    assert _regret("questions-selection", "theory: random") > 1.35  # uniform play
+
+
+@pytest.mark.parametrize("name", ["tv-gp-ucb", "sw-gp-ucb", "w-gp-ucb", "ui-tvbo"])
+def test_all_gain_by_asking_and_sparq_stays_ahead(name: str) -> None:
+    (alone,), (asking,) = (_rows("questions-equals", each) for each in (name, f"{name}, asking"))
+    assert asking["average_regret_high"] < alone["average_regret_low"]
+    assert asking["minus_low"] > 0
+
+
 def test_greedy_choice_is_far_better_with_a_short_kernel_and_alike_otherwise() -> None:
     greedy = _regret("questions-selection", "theory, short kernel: greedy")
     for way in ("chain", "exact"):
