@@ -1,7 +1,8 @@
-"""SparQ-GP-UCB that asks its expert every w rounds only, and holds the answers until then."""
+"""SparQ-GP-UCB that asks its expert now and then only, and holds the answers until then."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import log, sqrt
 
 import numpy as np
@@ -10,10 +11,17 @@ from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
 
 from sparq_environments.synthetic import Synthetic
-from sparq_sim import Channel, Rules, Trace, play
+from sparq_sim import Box, Briefing, Channel, Rules, Trace, play
 from sparq_sim.gp.kernels import SquaredExponential
-from sparq_sim.optimizers.shared.schedules import EverySchedule, LogarithmicSchedule, Schedule
+from sparq_sim.optimizers.shared.schedules import (
+    EverySchedule,
+    LogarithmicSchedule,
+    Schedule,
+    WindowedSchedule,
+)
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
+from sparq_sim.plugin.briefing import SourceTerms
+from sparq_sim.plugin.optimizer import Believing
 from sparq_sim.simulation.measures import average_regret, tally
 from sparq_sim.testing import Teller
 
@@ -40,6 +48,44 @@ def played(
         feedback=ROAD,
         replication=replication,
     )
+
+
+# W-SparQ-GP-UCB, as far as it is known: windows that grow.
+
+
+def test_in_windows_the_average_number_of_queries_falls_with_the_length_of_the_play() -> None:
+    asked = [tally(played(WindowedSchedule(), rounds)).asked / rounds for rounds in (50, 200, 800)]
+    assert asked == sorted(asked, reverse=True)
+    assert asked[2] < 0.7 * asked[0]
+    always = tally(played(LogarithmicSchedule(), 200)).asked / 200
+    assert asked[1] < 0.5 * always
+
+
+def test_between_windows_answers_are_held_and_age() -> None:
+    schedule = WindowedSchedule(factor=4.0, power=0.5)
+    begins = [t for t in range(2, 60) if schedule(t)]
+    trace = played(schedule, 60)
+    expert = trace.replies["source"] == "expert"
+    assert_array_equal(np.unique(trace.replies["round"][expert]), begins)
+    model = SparQGPUCB(kernel=KERNEL, mean=MEAN, schedule=schedule, rate=0.01)
+    domain = Box(-50.0, 50.0)
+    briefing = Briefing(domain, experts={"expert": SourceTerms(std=0.1)})
+    agent = model.start(briefing, np.random.default_rng(0))
+    stds, place = [], np.array([[0.0]])
+    assert isinstance(agent, Believing)
+    for t in range(1, 14):  # Windows begin in 1, 5 and 14.
+        move = agent.ask(float(t))
+        if t >= 6:
+            believed = agent.belief(place, float(t))
+            assert believed is not None
+            stds.append(believed.std[0])
+        for query in move.queries:
+            assert t == 5
+            query = replace(query, points=np.vstack([query.points[:-1], place]))
+            agent.tell(query.answer([1.5] * len(query.points), stds=0.1))
+    # Nothing else is told: the answer ages by s^2 + 0.01 a^2, a = 0 in the round after.
+    noise = NOISE + 0.01 * np.arange(8.0) ** 2
+    assert stds == pytest.approx(np.sqrt(VARIANCE * noise / (VARIANCE + noise)), rel=1e-3)
 
 
 def every(rounds: int) -> EverySchedule:

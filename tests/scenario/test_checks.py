@@ -126,6 +126,43 @@ def test_access_to_the_domain_is_for_those_who_make_use_of_it_or_may() -> None:
         Scenario(**rest, optimizers={"asker": Asker()})
 
 
+def test_any_optimizer_that_asks_needs_an_expert_and_may_use_access_to_the_domain() -> None:
+    tracking = {"kind": "tv-gp-ucb", "asking": {}}
+    rest = {"rounds": 5, "environment": {"kind": "synthetic"}, "optimizers": {"tv": tracking}}
+    with pytest.raises(ValidationError, match="asks experts, and the scenario has none"):
+        Scenario(**rest)
+    Scenario(**rest, access="domain", experts={"sensor": {"kind": "truth"}})
+    with pytest.raises(ValidationError, match="no expert of this play is called 'wizard'"):
+        Scenario(
+            **{**rest, "optimizers": {"tv": {**tracking, "asking": {"expert": "wizard"}}}},
+            experts={"sensor": {"kind": "truth"}},
+        )
+
+
+def test_points_never_played_are_not_chosen_where_only_played_ones_may_be_asked(
+    tmp_path: Path,
+) -> None:
+    grid = BASE + 'sparq-gp-ucb.selection = "grid"\n'
+    told = refusals(tmp_path, "rounds = 20", "rounds = 20", grid)
+    assert "optimizers.sparq-gp-ucb: " in told
+    assert told.endswith(
+        "selection = 'grid' asks about points that were never played: set "
+        '`access = "domain"`, or choose greedy, chain, exact, random or newest'
+    )
+    swept = grid + '[sweep]\naccess = ["domain", "past"]\n'
+    told = refusals(tmp_path, "rounds = 20", "rounds = 20", swept)
+    assert "selection = 'grid' asks about points that were never played" in told
+    assert Scenario.model_validate(
+        {
+            "rounds": 5,
+            "access": "domain",
+            "environment": {"kind": "synthetic"},
+            "experts": {"sensor": {"kind": "truth"}},
+            "optimizers": {"tv": {"kind": "tv-gp-ucb", "asking": {"selection": "grid"}}},
+        }
+    )
+
+
 def test_what_was_played_before_it_made_no_sense_is_still_read() -> None:
     sound = Scenario.load("synthetic", overrides=["rounds=5"])
     play = sound.fingerprint("sparq-gp-ucb")

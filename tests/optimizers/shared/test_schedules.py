@@ -13,6 +13,7 @@ from sparq_sim.optimizers.shared.schedules import (
     LogarithmicSchedule,
     QuerySchedule,
     Schedule,
+    WindowedSchedule,
 )
 
 schedules: TypeAdapter[Schedule] = TypeAdapter(QuerySchedule)
@@ -39,6 +40,33 @@ def test_constant_is_constant() -> None:
 def test_every_third_round_asks_and_the_others_do_not() -> None:
     schedule = EverySchedule(rounds=3, schedule=ConstantSchedule(count=5))
     assert [schedule(t) for t in range(1, 8)] == [0, 0, 5, 0, 0, 5, 0]
+
+
+def test_windows_begin_where_the_one_before_ends_and_grow() -> None:
+    schedule = WindowedSchedule(factor=2.0, power=0.5, schedule=ConstantSchedule(count=5))
+    # From 1 for 2 rounds, from 3 for ceil(3.5), from 7 for ceil(5.3), from 13 for ceil(7.2).
+    assert [t for t in range(1, 25) if schedule(t)] == [1, 3, 7, 13, 21]
+    assert {schedule(t) for t in (1, 3, 7, 13, 21)} == {5}
+    assert [schedule(t) for t in (21, 13, 12, 1)] == [5, 5, 0, 5]  # In any order.
+
+
+def test_the_average_number_of_queries_of_windows_falls_to_nothing() -> None:
+    schedule = WindowedSchedule()
+    totals, total = {}, 0
+    for t in range(1, 100_001):
+        total += schedule(t)
+        totals[t] = total / t
+    averages = [totals[t] for t in (100, 1000, 10_000, 100_000)]
+    assert averages == sorted(averages, reverse=True)
+    # T^(2/3) 3/2 windows of up to 6 log T points each.
+    assert averages[-1] < 1.5 * 100_000 ** (-1 / 3) * 6 * log(100_000)
+    assert averages[-1] < 0.4 * averages[1]
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0])
+def test_windows_that_do_not_grow_or_grow_too_fast_are_refused(power: float) -> None:
+    with pytest.raises(ValidationError, match="power"):
+        WindowedSchedule(power=power)
 
 
 def test_guaranteed_meets_the_inequality_it_is_made_for() -> None:
