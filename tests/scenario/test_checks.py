@@ -152,7 +152,7 @@ def test_points_never_played_are_not_chosen_where_only_played_ones_may_be_asked(
     swept = grid + '[sweep]\naccess = ["domain", "past"]\n'
     told = refusals(tmp_path, "rounds = 20", "rounds = 20", swept)
     assert "selection = 'grid' asks about points that were never played" in told
-    assert Scenario.model_validate(
+    sound = Scenario.model_validate(
         {
             "rounds": 5,
             "access": "domain",
@@ -161,6 +161,7 @@ def test_points_never_played_are_not_chosen_where_only_played_ones_may_be_asked(
             "optimizers": {"tv": {"kind": "tv-gp-ucb", "asking": {"selection": "grid"}}},
         }
     )
+    assert len(sound.play("tv")) == 5
 
 
 def test_what_was_played_before_it_made_no_sense_is_still_read() -> None:
