@@ -133,7 +133,7 @@ def test_a_model_within_models_is_looked_at_once() -> None:
 def test_a_number_for_a_table_with_a_kind_is_told_the_kinds() -> None:
     assert refused(SparQGPUCB, schedule=5) == (
         "should be a table with a kind; "
-        "the kinds are: logarithmic, logarithmic-power, constant, every, guaranteed"
+        "the kinds are: logarithmic, logarithmic-power, constant, every, windowed, guaranteed"
     )
     for field in ("kernel", "routing", "fitting.length_scale"):
         outer, _, inner = field.partition(".")
