@@ -8,13 +8,20 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from sparq_sim.analysis.criteria import Criterion, choose_criterion
-from sparq_sim.analysis.summary import group, summary
+from sparq_sim.analysis.summary import count_stuck, group, summary
 from sparq_sim.simulation.measures import LOW_ANSWERED
 from sparq_sim.simulation.records import Fate
 from sparq_sim.study.results import Results
 from sparq_sim.study.store import Label, StoredSummary, canonical
 
-__all__ = ["NO_REGRET", "Caution", "Topic", "cautions", "describe_criterion", "rows_with_notes"]
+__all__ = [
+    "NO_REGRET",
+    "Caution",
+    "Topic",
+    "cautions",
+    "describe_criterion",
+    "rows_with_notes",
+]
 
 Topic: TypeAlias = Literal[
     "impossible",
@@ -27,6 +34,7 @@ Topic: TypeAlias = Literal[
     "unanswered",
     "early",
     "idle",
+    "stuck",
 ]
 """What a caution can be about."""
 
@@ -121,6 +129,7 @@ def _find(rows: Mapping[Label, Sequence[StoredSummary]], criterion: Criterion) -
         *_unanswered(rows),
         *_early(rows),
         *_idle(rows),
+        *_stuck(rows, criterion),
     ]
     return sorted(found, key=lambda caution: not caution.grave)
 
@@ -294,6 +303,24 @@ def _idle(rows: Mapping[Label, Sequence[StoredSummary]]) -> Iterable[Caution]:
             f"{passed:g} of {rounds:g} rounds of {_optimizers(idle)} passed without a move: the "
             "previous point stayed in force",
             frozenset(idle),
+        )
+
+
+def _stuck(
+    rows: Mapping[Label, Sequence[StoredSummary]], criterion: Criterion
+) -> Iterable[Caution]:
+    """Name the optimizers whose plays fall into two modes: most go well, and some stick."""
+    if not criterion.is_regret:
+        return
+    counts = {row: count for row, plays in rows.items() if (count := count_stuck(plays))}
+    if counts:
+        played = sum(len(rows[row]) for row in counts)
+        yield Caution(
+            "stuck",
+            f"{sum(counts.values())} of {_plays(played)} of {_optimizers(counts)} stuck, with more "
+            "than 5 times the median regret in the last quarter: plays are in two modes, so their "
+            "intervals may be far too narrow; look at the least and the most, and play more",
+            frozenset(counts),
         )
 
 

@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from sparq_sim.analysis.monitoring import Monitored
 
 __all__ = [
+    "STUCK_FACTOR",
     "UNKNOWN",
     "AnalysisError",
     "Spread",
     "Summary",
+    "count_stuck",
     "finite",
     "flat",
     "group",
@@ -56,15 +58,25 @@ class Spread:
     """Upper end of it."""
     count: int
     """How many replications there are."""
+    least: float = nan
+    """The least of the replications; NaN where that is not told."""
+    most: float = nan
+    """The most of them."""
 
     def __neg__(self) -> Spread:
-        return Spread(-self.mean, self.std, -self.high, -self.low, self.count)
+        return Spread(
+            -self.mean, self.std, -self.high, -self.low, self.count, -self.most, -self.least
+        )
 
 
 UNKNOWN = Spread(nan, nan, nan, nan, 0)
 """Of no numbers."""
 _OF_UNKNOWN_BEST = {"knows_best", "mean_reward", "regret_to_best_seen", "unobserved"}
 """Fields of a summary that are of use where the best reward is not known."""
+_COMPARED = {REGRET.name, REWARD.name, BEST_SEEN.name}
+"""Fields whose least and most play are told."""
+STUCK_FACTOR = 5.0
+"""How many times the median regret, in the last quarter, makes a play one that stuck."""
 
 
 def spread(numbers: Iterable[float | None]) -> Spread:
@@ -82,7 +94,8 @@ def spread(numbers: Iterable[float | None]) -> Spread:
     mean = float(known.mean())
     std = float(known.std(ddof=1)) if len(known) > 1 else nan
     half = float(reach(np.array([std]), np.array([len(known)]))[0])
-    return Spread(mean, std, mean - half, mean + half, len(known))
+    ends = float(known.min()), float(known.max())
+    return Spread(mean, std, mean - half, mean + half, len(known), *ends)
 
 
 def spread_exponents(octaves: Iterable[tuple[float | None, float | None]]) -> Spread:
@@ -127,6 +140,8 @@ class Summary:
     """How many plays there are."""
     average_regret: Spread
     """R_T / T of each play."""
+    stuck: float
+    """Share of the plays that stuck, as `count_stuck` says; NaN where that is not known."""
     exponent: Spread
     """a in r_t ~ t^(a-1), how regret falls in the end: as `spread_exponents` computes it."""
     rounds: float
@@ -202,7 +217,8 @@ def flat(row: Summary | Monitored) -> dict[str, object]:
 
     Returns:
         The optimizer, each swept value under its path, and each field; a spread X becomes X,
-        X_std, X_low and X_high, and a meter X is called meter_X. What is not finite is None. Where
+        X_std, X_low and X_high, and what is compared also X_least and X_most. A meter X is called
+        meter_X. What is not finite is None. Where
         a play of the study does not know the best reward, there are columns of rewards, and
         `criterion` says what is compared.
     """
@@ -218,7 +234,9 @@ def flat(row: Summary | Monitored) -> dict[str, object]:
     for name, value in values.items():
         if isinstance(value, Spread):
             told[name] = value.mean
-            told |= {f"{name}_{part}": getattr(value, part) for part in ("std", "low", "high")}
+            ends = ("least", "most") if name in _COMPARED else ()
+            parts = ("std", "low", "high", *ends)
+            told |= {f"{name}_{part}": getattr(value, part) for part in parts}
         else:
             told[name] = value
     return {name: finite(value) for name, value in told.items()}
@@ -255,6 +273,30 @@ def summary(study: Results, *, best_seen: bool = False) -> list[Summary]:
     return [_summarize(plays, criterion) for plays in group(found).values()]
 
 
+def count_stuck(plays: Sequence[StoredSummary]) -> int | None:
+    """Count the plays that stuck.
+
+    A play is stuck if its mean regret over the last quarter of the rounds is more than 5 times the
+    median of these plays. So it needs no level, and no play is stuck where most of them are.
+
+    Args:
+        plays: Those of one optimizer in one setting.
+
+    Returns:
+        How many; None where the regret of the last quarter is not known, or the median is 0.
+    """
+    ends = [play.measures.get("last_quarter_regret") for play in plays]
+    known = np.array([end for end in ends if end is not None])
+    if not len(known) or not np.median(known) > 0:
+        return None
+    return int(np.count_nonzero(known > STUCK_FACTOR * np.median(known)))
+
+
+def _share_stuck(plays: Sequence[StoredSummary]) -> float:
+    count = count_stuck(plays)
+    return nan if count is None else count / len(plays)
+
+
 def group(found: Iterable[StoredSummary]) -> dict[Label, list[StoredSummary]]:
     """Sort plays into the rows of a table: by optimizer and swept setting.
 
@@ -286,6 +328,7 @@ def _summarize(plays: Sequence[StoredSummary], criterion: Criterion) -> Summary:
         setting=plays[0].setting,
         plays=len(plays),
         average_regret=spread(play.measures["average_regret"] for play in plays),
+        stuck=_share_stuck(plays),
         exponent=spread_exponents(
             (play.measures.get("second_quarter_regret"), play.measures.get("second_half_regret"))
             for play in plays

@@ -34,7 +34,7 @@ __all__ = [
     "summary_table",
 ]
 
-OPTIONAL = ("wall", "pushed", "retries", "staleness", "spent", "exponent", "asked")
+OPTIONAL = ("least … most", "wall", "pushed", "retries", "staleness", "spent", "exponent", "asked")
 """Columns that a narrow terminal does without, in this order."""
 _ROOM = "room"
 """What a narrow terminal does without as well: wide gaps, long names, and prices on one line."""
@@ -166,6 +166,10 @@ def _headings(summaries: Sequence[Summary]) -> Iterator[str]:
     """Yield the names of the columns; some are shown only where they are not all 0."""
     criterion = summaries[0].criterion if summaries else REGRET
     yield criterion.heading
+    if any(each.judged.count > 1 for each in summaries):
+        yield "least … most"
+    if criterion.is_regret and any(each.stuck > 0 for each in summaries):
+        yield "stuck"
     if criterion.name == "regret_to_best_seen":
         yield REWARD.heading
     if not criterion.is_regret and any(each.unobserved > 0 for each in summaries):
@@ -191,6 +195,8 @@ def _numbers(each: Summary) -> dict[str, str]:
         REGRET.heading: _with_reach(each.average_regret, 4) + _MARK * bool(each.impossible),
         REWARD.heading: _if_known(each.mean_reward),
         BEST_SEEN.heading: _if_known(each.regret_to_best_seen),
+        "least … most": f"{_number(each.judged.least)} … {_number(each.judged.most)}",
+        "stuck": f"{100 * each.stuck:.0f} %" if isfinite(each.stuck) else "",
         "unobserved": f"{100 * each.unobserved:.0f} %",
         "staleness": f"{each.staleness:.2f}" if isfinite(each.staleness) else "",
         "rounds": f"{each.rounds:.1f}",
@@ -218,6 +224,8 @@ def _count(numbers: Sequence[int], thing: str) -> str:
 _MEANINGS = {
     REWARD.heading: "over the rounds with an observed reward; more is better",
     BEST_SEEN.heading: "highest reward observed in the same play, minus the mean reward",
+    "least … most": "of the plays",
+    "stuck": "share of the plays with over 5 times the median regret in the last quarter",
     "unobserved": "share of the rounds without an observed reward",
     "rounds": "rounds played, per play: some plays ended early",
     "idle": "share of the rounds without a move",

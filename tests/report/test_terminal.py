@@ -63,7 +63,7 @@ def test_a_narrow_terminal_does_without_some_columns_but_not_without_settings(
     tmp_path: Path,
 ) -> None:
     sweep = {"feedback.noise": [0.125, 0.25]}
-    study = finished(tmp_path, optimizers={"uniform": Uniform()}, sweep=sweep)
+    study = finished(tmp_path, optimizers={"uniform": Uniform()}, sweep=sweep, replications=2)
     wide, narrow = shown(study, 200), shown(study, 40)
     rare = ("pushed", "retries", "staleness")
     assert all(column in wide for column in OPTIONAL if column not in rare)

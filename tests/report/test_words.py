@@ -28,6 +28,7 @@ def summary(optimizer: str, mean: float, *, ended_early: int = 0) -> Summary:
         setting={},
         plays=4,
         average_regret=Spread(mean, nan, nan, nan, 4),
+        stuck=0.0,
         exponent=none,
         rounds=12.5,
         asked_per_round=0.0,

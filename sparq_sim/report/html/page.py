@@ -119,6 +119,7 @@ def describe(report: ReportData) -> dict[str, Any]:
         "criterion": report.charts.criterion,
         "unobserved": any(each.unobserved > 0 for each in rows),
         "ended_early": any(each.ended_early for each in rows),
+        "stuck": any(each.stuck > 0 for each in rows),
         "idle": any(each.idle > 0 for each in rows),
         "retries": any(each.retries_per_round > 0 for each in rows),
         "meters": list(dict.fromkeys(name for each in rows for name in each.meters)),

@@ -302,6 +302,7 @@ def _measure(trace: Trace) -> dict[str, float | None]:
         "unobserved_rounds": measures.unobserved_rounds(trace),
         "second_quarter_regret": early,
         "second_half_regret": late,
+        "last_quarter_regret": measures.regret(trace)[-(rounds // 4) :].mean() if enough else nan,
         "spent": trace.spent,
         **asdict(counts),
         "staleness": ages.mean() if len(ages) else nan,
