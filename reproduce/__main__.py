@@ -1,10 +1,10 @@
 """Make every figure and table of README and docs again: `python -m reproduce [NAME ...]`.
 
 A name is that of a study in docs/results/studies.toml or of another part: memory, memory_tuning,
-theory, pictures, drift, ozone, demo, screenshots, benchmarks. Without names all is made; what needs
-a file, a browser or a peer that is not there is left as it is, and a line says so. Numbers go to
-docs/results, pictures to docs/pictures, and from there all goes into the pages, between the markers
-that reproduce/pages.py explains. With --render-only only the last is done.
+theory, pictures, drift, ozone, coverage, demo, screenshots, benchmarks. Without names all is made;
+what needs a file, a browser or a peer that is not there is left as it is, and a line says so.
+Numbers go to docs/results, pictures to docs/pictures, and from there all goes into the pages,
+between the markers that reproduce/pages.py explains. With --render-only only the last is done.
 
 A run that was stopped goes on, and plays of other code are played again; a study of another
 scenario than before is refused. --fresh deletes the plays of before.
@@ -66,6 +66,11 @@ def ozone() -> None:
     if not Path(readings := expandvars(OZONE)).is_file():
         raise AbsentError(OZONE)
     _write("ozone", _run("-m", "reproduce.ozone_table", readings))
+
+
+def coverage() -> None:
+    """Measure how often printed intervals hold what they should, by simulation."""
+    _write("coverage", _run("-m", "reproduce.coverage"))
 
 
 def demo() -> None:
@@ -147,7 +152,10 @@ def _write(name: str, text: str) -> None:
 def list_parts(jobs: int | None = None) -> Mapping[str, Callable[[], None]]:
     """Return all parts that can be made, by name, in the order in which they are made."""
     # Benchmarks come last, when nothing else runs.
-    others = (memory, memory_tuning, theory, pictures, drift, ozone, demo, screenshots, benchmarks)
+    others = (
+        *(memory, memory_tuning, theory, pictures, drift, ozone, coverage, demo, screenshots),
+        benchmarks,
+    )
     plays = {
         name: lambda one=one: make_study(one, jobs) for name, one in studies.read_list().items()
     }

@@ -22,7 +22,7 @@ A *source* of numbers is a study that studies.toml lists, a check of reproduce/t
     number, a column of the same row, or of a study a level. Of several rows, all must be there.
 `<!-- levels: STUDY -->`
     the reference levels of a study, in a sentence.
-`<!-- drift table -->`, `<!-- ozone table -->`, `<!-- demo output -->`
+`<!-- drift table -->`, `<!-- ozone table -->`, `<!-- coverage table -->`, `<!-- demo output -->`
     what a script printed, kept in docs/results.
 
 The markers of the reference are explained in reproduce/reference.py.
@@ -43,7 +43,7 @@ from sparq_sim.study.settings import format_value as format_swept
 MARKED = re.compile(r"<!-- (?P<what>[a-z]+)(?P<given>[^>]*?) -->(?P<text>.*?)<!-- end -->", re.S)
 BOOKS = ("theory", "benchmarks", "memory", "memory_tuning")
 """Files of docs/results with the rows of several parts."""
-PRINTED = ("drift", "ozone", "demo")
+PRINTED = ("drift", "ozone", "demo", "coverage")
 """Files of docs/results, as .txt, with what scripts print."""
 
 
