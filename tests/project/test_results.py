@@ -309,10 +309,16 @@ def test_a_grid_covers_best_and_points_at_random_worst(width: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["tv-gp-ucb", "sw-gp-ucb", "w-gp-ucb", "ui-tvbo"])
-def test_all_gain_by_asking_and_sparq_stays_ahead(name: str) -> None:
+def test_all_gain_by_asking_and_lag_until_they_are_tuned_to_ask(name: str) -> None:
     (alone,), (asking,) = (_rows("questions-equals", each) for each in (name, f"{name}, asking"))
     assert asking["average_regret_high"] < alone["average_regret_low"]
     assert asking["minus_low"] > 0
+
+
+@pytest.mark.parametrize("name", ["sw-gp-ucb", "w-gp-ucb"])
+def test_tuned_to_ask_a_window_and_weights_are_not_told_from_sparq(name: str) -> None:
+    (row,) = _rows("questions-equals", f"{name}, tuned to ask")
+    assert row["minus_low"] < 0 < row["minus_high"]
 
 
 def test_greedy_choice_is_far_better_with_a_short_kernel_and_alike_otherwise() -> None:

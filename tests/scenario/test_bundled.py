@@ -18,7 +18,7 @@ from tests.scenario.samples import (
 def test_the_bundled_scenario_is_loaded_by_its_name() -> None:
     scenario = Scenario.load("synthetic")
     assert [*scenario.optimizers] == ["uniform", "gp-ucb", "tv-gp-ucb", "sparq-gp-ucb"]
-    assert (scenario.rounds, scenario.replications) == (500, 4)
+    assert (scenario.rounds, scenario.replications) == (500, 12)
     assert scenario.experts["expert"].channel.terms.std == 0.1
     assert scenario.experts["expert"].channel.terms.cost_per_point > 0
     assert find_bundled()["synthetic"].name == "synthetic.toml"

@@ -40,7 +40,7 @@ def test_another_kind_replaces_the_table_but_keeps_the_channel(tmp_path: Path) -
 
 def test_a_bundled_scenario_can_be_extended(tmp_path: Path) -> None:
     scenario = Scenario.load(write(tmp_path, 'extends = "synthetic"\nrounds = 7\n'))
-    assert (scenario.rounds, scenario.replications) == (7, 4)
+    assert (scenario.rounds, scenario.replications) == (7, 12)
 
 
 def test_a_list_of_optimizers_replaces_and_a_table_adds(tmp_path: Path) -> None:
