@@ -21,7 +21,7 @@ from sparq_sim.optimizers.tv_gp_ucb import TVGPUCB
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.plugin.contract import Environment, Landscape
 from sparq_sim.report.html.embed import embed
-from sparq_sim.report.html.page import TEMPLATES
+from sparq_sim.report.html.page import TEMPLATES, read_player
 from sparq_sim.report.html.replay import pack_all
 from sparq_sim.report.replay import play_again
 from sparq_sim.scenario.model import Scenario
@@ -102,9 +102,11 @@ def alone(study: Results) -> str:
           script-src 'unsafe-inline'; style-src 'unsafe-inline'">
         <style>{{ text_of("page.css") }}{{ text_of("replay.css") }}</style>
         <body><main>{% include "replay.html.j2" %}</main>
-        <script>{{ text_of("replay.js") }}</script></body></html>"""
+        <script>{{ player }}</script></body></html>"""
     )
-    return page.render(replays=found, replay_data=embed(pack_all(found)))
+    return page.render(
+        replays=found, replay_data=embed(pack_all(found)), player=Markup(read_player())
+    )
 
 
 class Player:

@@ -32,12 +32,18 @@ __all__ = [
     "describe_charts",
     "dress",
     "make_environment",
+    "read_player",
     "read_template",
     "render",
 ]
 
 TEMPLATES = Path(__file__).parent / "templates"
 """The folder of templates, styles and scripts."""
+_PLAYER = (
+    *("film", "pen", "line", "fields", "strips"),
+    *("lives", "timeline", "shares", "controls"),
+)
+"""The parts of the script that plays replays, in their order."""
 _MOST_ROWS = 400
 """Of a table in the page."""
 THEME = (
@@ -91,8 +97,9 @@ def render(report: ReportData) -> str:
     shown = describe(report)
     scripts, styles = {"theme": THEME}, [read_template("page.css")]
     # Before the charts: their script is large, and the replay need not wait for it.
+    if any(replay.film is not None for replay in report.replays):
+        scripts["replay"] = read_player()
     if report.replays:
-        scripts["replay"] = read_template("replay.js")
         styles.append(read_template("replay.css"))
     if any(shown["sections"].values()):
         scripts["plotly"] = get_plotlyjs()
@@ -174,6 +181,12 @@ def read_template(name: str, folder: Path = TEMPLATES) -> str:
     """
     # As browsers read it, lest the hash be that of another text.
     return (folder / name).read_text(encoding="utf-8").replace("\r\n", "\n")
+
+
+def read_player() -> str:
+    """Read the script that plays replays: its parts share names, and no name leaves it."""
+    parts = "\n".join(read_template(f"{part}.js", TEMPLATES / "replay") for part in _PLAYER)
+    return f'"use strict";\n(() => {{\n{parts}}})();'
 
 
 def _digest(script: str) -> str:
