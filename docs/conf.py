@@ -12,18 +12,21 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
 
 import sparq_sim
 from sparq_sim.plugin.contract import Model
 
 sys.path.append(str(Path(__file__).parents[1]))
 from reproduce import pages, reference
+from reproduce.formulas import to_mathml
 
 project = "sparq-sim"
 version = release = sparq_sim.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 exclude_patterns = ["_build"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
@@ -31,6 +34,10 @@ myst_heading_anchors = 3
 html_theme = "furo"
 html_title = "sparq-sim"
 html_show_copyright = False
+html_math_renderer = "mathml"
+html_static_path = ["_static"]
+html_css_files = ["pages.css"]
+copybutton_selector = "div:not(.highlight-output):not(.highlight-text) > div.highlight > pre"
 
 autodoc_default_options = {"members": True}
 autodoc_member_order = "bysource"
@@ -151,8 +158,28 @@ def _directives(found: re.Match[str]) -> str:
     return reference.format_directives(found["what"], found["given"].removeprefix(":").strip())
 
 
+def write_formula(translator: Any, node: nodes.math) -> None:
+    """Write a formula in running text."""
+    translator.body.append(_draw_formula(node, display=False))
+    raise nodes.SkipNode
+
+
+def write_formula_block(translator: Any, node: nodes.math_block) -> None:
+    """Write a formula on a line of its own."""
+    translator.body.append(f'<div class="formula">{_draw_formula(node, display=True)}</div>\n')
+    raise nodes.SkipNode
+
+
+def _draw_formula(node: nodes.Element, *, display: bool) -> str:
+    try:
+        return to_mathml(node.astext(), display=display)
+    except ValueError as error:
+        raise ExtensionError(str(error)) from error
+
+
 def setup(app: Sphinx) -> None:
-    """Let autodoc read docstrings and signatures as they are written here."""
+    """Let autodoc read docstrings and signatures as written here, and formulas be MathML."""
+    app.add_html_math_renderer("mathml", (write_formula, None), (write_formula_block, None))
     app.connect("source-read", whole_docstrings)
     app.connect("autodoc-skip-member", skip)
     app.connect("autodoc-process-docstring", keep_colons, priority=100)
