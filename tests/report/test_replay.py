@@ -31,6 +31,7 @@ from sparq_sim.optimizers.w_gp_ucb import WGPUCB
 from sparq_sim.plugin.contract import Agent, Briefing, Environment, Landscape, Optimizer, round_at
 from sparq_sim.report import replay as films
 from sparq_sim.report.html import replay
+from sparq_sim.report.html.packing import mark_shown, pack_numbers
 from sparq_sim.report.html.replay import pack, pack_all
 from sparq_sim.report.replay import Replay, Scene, play_again
 from sparq_sim.scenario.model import Scenario
@@ -261,7 +262,7 @@ numbers = st.floats(-1e6, 1e6) | st.just(np.nan)
 def test_packed_numbers_come_back_to_half_a_step(
     given: Values, kind: Literal["u1", "u2", "f4"]
 ) -> None:
-    packed = json.loads(json.dumps(replay._pack_numbers(given, kind), allow_nan=False))
+    packed = json.loads(json.dumps(pack_numbers(given, kind), allow_nan=False))
     again = unpacked(packed)
     step = packed.get("step", 0.0)
     assert_allclose(again, given, rtol=1e-6, atol=step * 0.5001 + 1e-9, equal_nan=True)
@@ -278,7 +279,7 @@ def test_nothing_that_a_frame_shows_is_left_out(
     times: list[float], span: tuple[float, float], before: float, after: float
 ) -> None:
     start, end = span[0], span[0] + span[1]
-    (kept,) = replay._near(
+    (kept,) = mark_shown(
         np.array([start]), np.array([end]), np.array(times), before=before, after=after
     )
     assert kept == any(start - after <= time <= end + before for time in times)
