@@ -17,7 +17,6 @@ from sparq_sim.cli.options import (
     ExecutorName,
     Jobs,
     make_executor,
-    read_value,
 )
 from sparq_sim.cli.output import print_notes, say
 from sparq_sim.errors import SparqError
@@ -210,6 +209,7 @@ def _compare_values(
 ) -> _Comparison:
     """Compare the values of a swept path."""
     from sparq_sim.analysis.contrasts import compare_values, find_linked_paths, find_unpaired
+    from sparq_sim.scenario.files import read_value
     from sparq_sim.study.settings import find_path, list_paths
 
     found = study.finished()

@@ -25,7 +25,6 @@ __all__ = [
     "load_scenario",
     "make_executor",
     "read_against",
-    "read_value",
 ]
 
 BEST_SEEN = "best-seen"
@@ -123,11 +122,3 @@ def read_against(text: str | None) -> bool:
     if text not in (None, BEST_SEEN):
         raise SparqError(f"--against {text}: expected {BEST_SEEN}")
     return text is not None
-
-
-def read_value(text: str) -> object:
-    """Read the *text* of a value as --set does: as TOML, or else as a string."""
-    from sparq_sim.scenario.files import read_overrides
-
-    value: object = read_overrides([f"value={text}"]).values["value"]
-    return value

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sparq_sim.cli.options import Against, AllowImport, Folder, read_against, read_value
+from sparq_sim.cli.options import Against, AllowImport, Folder, read_against
 from sparq_sim.cli.output import print_notes, say
 from sparq_sim.errors import SparqError
 
@@ -162,6 +162,8 @@ def write_report(
 
 def _parse_condition(text: str) -> tuple[str, object]:
     """Read FIELD=VALUE; the field is the path of a swept field, or its last word."""
+    from sparq_sim.scenario.files import read_value
+
     name, equals, value = text.partition("=")
     if not equals:
         raise SparqError(f"--where {text}: expected FIELD=VALUE, as in transit=2")

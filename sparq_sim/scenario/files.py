@@ -16,7 +16,7 @@ from sparq_sim.scenario.layers import Layer, Layers, stack
 from sparq_sim.scenario.tables import Keys, format_value, join_path
 from sparq_sim.scenario.toml_lines import find_lines
 
-__all__ = ["FILE_FIELDS", "read_overrides", "read_scenario"]
+__all__ = ["FILE_FIELDS", "read_overrides", "read_scenario", "read_value"]
 
 FILE_FIELDS = ("file", "files")
 """Fields that name files though they may be strings; all fields of paths name files, too."""
@@ -77,6 +77,19 @@ def read_overrides(overrides: Sequence[str]) -> Layers:
         ScenarioError: An override has no field or no value, or is not TOML.
     """
     return Layers([_read_override(text) for text in overrides])
+
+
+def read_value(text: str) -> object:
+    """Read the *text* of a value as an override has it: as TOML, or else as a string.
+
+    Args:
+        text: The value alone.
+
+    Raises:
+        ScenarioError: It begins like TOML, and is none.
+    """
+    value: object = read_overrides([f"value={text}"]).values["value"]
+    return value
 
 
 def _read_override(text: str) -> Layer:
