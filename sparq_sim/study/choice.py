@@ -29,7 +29,7 @@ _COMMA = re.compile(r",(?![^\[{]*[\]}])")
 
 
 def choose_play(study: Results, text: str) -> StoredSummary:
-    """Find the finished play that a *text* names.
+    """Return the finished play that a *text* names.
 
     Args:
         study: The study.
@@ -62,7 +62,7 @@ def choose_play(study: Results, text: str) -> StoredSummary:
 
 
 def name_in_words(play: StoredSummary) -> str:
-    """Return what a play is called: "sparq-gp-ucb (transit 2), seed 0, replication 1".
+    """Return what a play is called, as in "sparq-gp-ucb (transit 2), seed 0, replication 1".
 
     Args:
         play: A play that is stored.
