@@ -17,6 +17,7 @@ import numpy as np
 from numpy.random import Generator, Philox
 
 from sparq_sim.analysis.curves import Running
+from sparq_sim.analysis.intervals import bound_positive, reach
 from sparq_sim.analysis.prices import break_even
 from sparq_sim.analysis.summary import spread, spread_exponents
 from sparq_sim.arrays import Values
@@ -65,6 +66,14 @@ def _skew_means(rng: Generator, repeats: int, *, plays: int) -> Iterator[bool]:
     for numbers in rng.gamma(4.0, 0.05, (repeats, plays)):
         found = spread(numbers.tolist())
         yield found.low <= 0.2 <= found.high
+
+
+def _drawn_means(rng: Generator, repeats: int, *, plays: int, shape: float) -> Iterator[bool]:
+    """Means of what cannot be negative, with the intervals that charts show."""
+    numbers = rng.gamma(shape, 0.2 / shape, (repeats, plays))
+    halves = reach(numbers.std(axis=1, ddof=1), np.full(repeats, plays))
+    low, high = bound_positive(numbers.mean(axis=1), halves)
+    yield from ((low <= 0.2) & (high >= 0.2)).tolist()
 
 
 def _two_modes(rng: Generator, repeats: int, *, plays: int) -> Iterator[bool]:
@@ -142,6 +151,16 @@ def list_cases() -> list[Case]:
                 for n in (8, 40)
             ]
     made.append(Case("mean", 8, "skew (gamma, shape 4)", partial(_skew_means, plays=8)))
+    made += [
+        Case(
+            "mean, as drawn",
+            n,
+            f"skew (gamma, shape {shape})",
+            partial(_drawn_means, plays=n, shape=shape),
+        )
+        for shape in (4, 1)
+        for n in (5, 40)
+    ]
     made += [
         Case("mean", n, "two modes", partial(_two_modes, plays=n), holds=False)
         for n in (4, 8, 16, 40, 100)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CONFIDENCE", "Ranges", "find_roots_in_mean", "reach", "student"]
+__all__ = ["CONFIDENCE", "Ranges", "bound_positive", "find_roots_in_mean", "reach", "student"]
 
 CONFIDENCE = 0.95
 """Of all intervals."""
@@ -39,6 +39,29 @@ def student(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     from scipy.special import stdtrit  # The whole of scipy.stats takes half a second to load.
 
     return np.asarray(stdtrit(np.maximum(counts - 1, 1), (1 + CONFIDENCE) / 2), dtype=float)
+
+
+def bound_positive(
+    means: NDArray[np.float64], halves: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Compute the 95 % interval of each mean of numbers that cannot be negative, such as regrets.
+
+    It is Student's interval of the logarithm of the mean, by the delta method:
+    mean x exp(± half / mean). So it never reaches below 0, is equal to mean ± half where that is
+    narrow, and holds the truth at least as often where the numbers are skew.
+
+    Args:
+        means: Of numbers from 0 on, (n,).
+        halves: Half widths of Student's intervals, as `reach` computes them, (n,).
+
+    Returns:
+        Lower and upper ends, (n,); mean ± half where a mean is not above 0.
+    """
+    above = means > 0
+    ratios = np.divide(halves, means, out=np.zeros_like(means), where=above)
+    low = np.where(above, means * np.exp(-ratios), means - halves)
+    high = np.where(above, means * np.exp(ratios), means + halves)
+    return low, high
 
 
 def find_roots_in_mean(pairs: NDArray[np.float64]) -> Ranges:

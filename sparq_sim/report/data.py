@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from sparq_sim.analysis.criteria import REGRET, Criterion
 from sparq_sim.analysis.curves import Band, Series
 from sparq_sim.analysis.levels import Level
 from sparq_sim.analysis.summary import Spread, Summary, spread
 from sparq_sim.report.network import ShownNetwork
 from sparq_sim.report.shares import Shares, is_share
+from sparq_sim.report.uncertainty import list_numbers
 from sparq_sim.report.words import Paragraph, Winner
 from sparq_sim.study.settings import Setting, agree, format_setting, list_paths, list_values
 from sparq_sim.study.store import StoredSummary
@@ -384,8 +383,4 @@ def pool(plays: Iterable[StoredSummary], criterion: Criterion = REGRET) -> Sprea
         plays: Those of one optimizer.
         criterion: Of what.
     """
-    by_replication: dict[tuple[int, int], list[float]] = {}
-    for play in plays:
-        if (number := criterion.of(play)) is not None:
-            by_replication.setdefault((play.seed, play.replication), []).append(number)
-    return spread(float(np.mean(numbers)) for numbers in by_replication.values())
+    return spread(list_numbers(plays, criterion))
