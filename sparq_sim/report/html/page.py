@@ -40,8 +40,9 @@ __all__ = [
 TEMPLATES = Path(__file__).parent / "templates"
 """The folder of templates, styles and scripts."""
 _PLAYER = (
-    *("film", "pen", "line", "fields", "strips"),
-    *("lives", "timeline", "shares", "controls"),
+    *("drawing/numbers", "replay/film", "drawing/pen"),
+    *(f"replay/{part}" for part in ("line", "fields", "strips", "lives", "timeline", "shares")),
+    "replay/controls",
 )
 """The parts of the script that plays replays, in their order."""
 _MOST_ROWS = 400
@@ -185,8 +186,12 @@ def read_template(name: str, folder: Path = TEMPLATES) -> str:
 
 def read_player() -> str:
     """Read the script that plays replays: its parts share names, and no name leaves it."""
-    parts = "\n".join(read_template(f"{part}.js", TEMPLATES / "replay") for part in _PLAYER)
-    return f'"use strict";\n(() => {{\n{parts}}})();'
+    return _join_scripts(_PLAYER)
+
+
+def _join_scripts(parts: Iterable[str]) -> str:
+    joined = "\n".join(read_template(f"{part}.js") for part in parts)
+    return f'"use strict";\n(() => {{\n{joined}}})();'
 
 
 def _digest(script: str) -> str:

@@ -18,32 +18,6 @@ const STRIPS = 6; // Of the points of one query, in a bar.
 const WIDE = 620; // pixels, from which on three pictures find room side by side
 const state = { film: null, frame: 0, playing: false, view: "true", due: 0, waiting: false };
 
-// Numbers, as sparq_sim/report/replay.py packs them
-
-function unpacked(packed) {
-  if (!packed) return null;
-  const count = packed.shape.reduce((product, size) => product * size, 1);
-  if ("same" in packed) return new Float32Array(count).fill(packed.same);
-  const bytes = Uint8Array.from(atob(packed.bytes), (letter) => letter.charCodeAt(0));
-  if (packed.kind === "f4") return new Float32Array(bytes.buffer);
-  const codes = packed.kind === "u1" ? bytes : new Uint16Array(bytes.buffer);
-  const absent = packed.kind === "u1" ? 255 : 65535;
-  return Float32Array.from(codes, (k) => (k === absent ? NaN : packed.low + k * packed.step));
-}
-
-const unpackedAll = (table) =>
-  Object.fromEntries(Object.entries(table).map(([name, packed]) => [name, unpacked(packed)]));
-
-function extremes(values) {
-  let low = Infinity;
-  let high = -Infinity;
-  for (const value of values) {
-    if (value < low) low = value;
-    if (value > high) high = value;
-  }
-  return low < high ? [low, high] : low === high ? [low - 0.5, high + 0.5] : [0, 1];
-}
-
 /** Unpack a film when it is first shown. */
 function ready(film) {
   if (film.unpacked) return film;
@@ -84,13 +58,6 @@ function lives({ phases, sources }, { source, size }) {
   });
   return { ...columns, names, words, nodes, of, strips };
 }
-
-const shown = (number) => {
-  if (!Number.isFinite(number)) return "–";
-  const size = Math.abs(number);
-  if (size && (size < 1e-3 || size >= 1e6)) return number.toExponential(1);
-  return String(Number(number.toPrecision(size >= 1000 ? 6 : 3))).replace("-", "\u2212");
-};
 
 const point = (values, row, dimensions) =>
   Array.from(values.subarray(row * dimensions, (row + 1) * dimensions));
