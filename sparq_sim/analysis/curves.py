@@ -27,6 +27,8 @@ Curve: TypeAlias = Literal[
 ]
 """What `bands` can show over the rounds."""
 
+_NOTED_QUERIES = f"{NOTE}queries"
+"""The column of how many points an optimizer has asked about."""
 _CURVES = {
     "average_regret": measures.average_regret,
     "cumulative_regret": measures.cumulative_regret,
@@ -337,7 +339,11 @@ def _quantities(trace: Trace) -> Iterator[tuple[str, NDArray[np.float64]]]:
     yield "spent", trace.rounds["spent"]
     for name, column in trace.rounds.items():
         # The points asked are counted below, for every optimizer, where replies are kept.
-        if name.startswith(NOTE) and not (name == f"{NOTE}queries" and trace.replies):
+        if name == _NOTED_QUERIES:
+            if not trace.replies:
+                # A round in which nothing was noted is one in which nothing was asked.
+                yield "note queries", np.nan_to_num(column)
+        elif name.startswith(NOTE):
             yield f"note {name.removeprefix(NOTE)}", column
         elif name.startswith(METER):
             yield f"meter {name.removeprefix(METER)}", column

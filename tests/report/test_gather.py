@@ -68,6 +68,16 @@ def test_points_asked_and_staleness_are_those_of_the_replies(tmp_path: Path) -> 
     assert series["spent"].means[-1] == pytest.approx(row.spent.mean)
 
 
+def test_points_asked_are_the_same_where_only_rounds_are_kept(tmp_path: Path) -> None:
+    # In the first rounds, SparQ-GP-UCB asks nothing, and notes nothing of it.
+    study = played(tmp_path, optimizers=["sparq-gp-ucb"], record="rounds", sweep={}, replications=2)
+    told = gather(study, replays=False)
+    (noted,) = [each for each in told.charts.series if each.name == "note queries"]
+    (row,) = told.charts.summaries
+    assert len(noted.means) == row.rounds
+    assert noted.means.mean() == pytest.approx(row.asked_per_round)
+
+
 def test_plays_of_unequal_length_share_a_band(tmp_path: Path) -> None:
     told = gather(
         played(tmp_path, sweep={}, replications=3, budget=0.3, ends_when_spent=True), replays=False
