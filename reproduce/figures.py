@@ -13,7 +13,8 @@ import numpy as np
 from reproduce import DOCS
 from reproduce.pages import find_quantity, format_value
 from reproduce.studies import Listed, Numbers, read_results, shorten_paths
-from sparq_sim.report.palette import GREY, MARKERS, SERIES
+from sparq_sim.report.looks import find_look
+from sparq_sim.report.palette import GREY, SERIES
 from sparq_sim.report.print import save
 from sparq_sim.report.print.style import STYLE, apply_style
 from sparq_sim.study.store import write_whole
@@ -77,8 +78,6 @@ def _paint_against(axes: Axes, told: Numbers, word: str) -> None:
     lines = told["rows"]
     values = [shorten_paths(row["setting"]).get(word) for row in lines]
     swept = np.unique([float(str(value)) for value in values if value is not None])
-    # "gp-ucb, theory" has the colour of "gp-ucb".
-    families = list(dict.fromkeys(row["optimizer"].partition(",")[0] for row in lines))
     for name in dict.fromkeys(row["optimizer"] for row in lines):
         own = [row for row in lines if row["optimizer"] == name]
         flat = word not in shorten_paths(own[0]["setting"])
@@ -86,11 +85,12 @@ def _paint_against(axes: Axes, told: Numbers, word: str) -> None:
             np.array([row[f"average_regret{end}"] for row in own] * (len(swept) if flat else 1))
             for end in ("", "_low", "_high")
         )
-        place = families.index(name.partition(",")[0]) % len(SERIES)
-        colour, marker = SERIES[place], MARKERS[place]
-        (line,) = axes.plot(swept, means, label=name, color=colour, marker="" if flat else marker)
+        # "gp-ucb, theory" has the colour of "gp-ucb".
+        look = find_look(name.partition(",")[0])
+        marker = "" if flat else look.print_marker
+        (line,) = axes.plot(swept, means, label=name, color=look.ink, marker=marker)
         line.set_linestyle("--" if flat else "-")
-        axes.fill_between(swept, low, high, color=colour, alpha=0.12, linewidth=0)
+        axes.fill_between(swept, low, high, color=look.ink, alpha=0.12, linewidth=0)
     if len(told["levels"]) == 1:
         fixed = told["levels"][0]["fixed"]
         axes.axhline(fixed, color=GREY, linestyle=":", label="best fixed point")

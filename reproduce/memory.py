@@ -21,6 +21,7 @@ from scipy import stats
 from reproduce.figures import PICTURES
 from reproduce.studies import Row, read_results, shorten_paths, write
 from sparq_sim import Scenario
+from sparq_sim.report.looks import find_look
 from sparq_sim.report.palette import GREY, SERIES
 from sparq_sim.report.print.style import STYLE, apply_style
 from sparq_sim.study.store import write_whole
@@ -46,6 +47,7 @@ LATE = (3, 6, 11)
 OTHERS = ("sparq, theory", "sparq, every 5th", "tv", "w", "ui", "ui-tvbo")
 BELIEFS = ("function", "markov_slow", "switching")
 LEVEL = 0.05
+_OURS, _PEERS = find_look("sparq-memory"), find_look("sparq-gp-ucb")
 FIGURES = ("memory-queries", "memory-late", "memory-beliefs")
 """What `draw` draws."""
 
@@ -300,29 +302,30 @@ def _paint_queries(axes: Axes, world: str) -> None:
     ours = [find_row(world, "memory" if cap == 2 else f"memory, {cap}") for cap in caps]
     peers = [find_row(world, f"sparq, {cap}") for cap in CAPS]
     log_t = find_row(world, "sparq")
-    for rows, colour, marker, label in (
-        (ours, SERIES[0], "o", "sparq-memory"),
-        (peers, SERIES[1], "s", "sparq-gp-ucb, constant"),
-        ([log_t], SERIES[1], "*", "sparq-gp-ucb, 6 log t"),
+    for rows, look, marker, label in (
+        (ours, _OURS, _OURS.print_marker, "sparq-memory"),
+        (peers, _PEERS, _PEERS.print_marker, "sparq-gp-ucb, constant"),
+        ([log_t], _PEERS, "s", "sparq-gp-ucb, 6 log t"),
     ):
         asked = [row["asked_per_round"] for row in rows]
         means = [row["average_regret"] for row in rows]
-        axes.plot(asked, means, color=colour, marker=marker, markersize=3, lw=1, label=label)
+        axes.plot(asked, means, color=look.ink, marker=marker, markersize=3, lw=1, label=label)
     tv = find_row(world, "tv")["average_regret"]
     axes.axhline(tv, color=GREY, ls="--", lw=0.8, label="tv-gp-ucb, asks nobody")
 
 
 def _paint_late(axes: Axes, world: str) -> None:
-    for name, colour, marker, label in (
-        ("memory", SERIES[0], "o", "sparq-memory, 2 queries"),
-        ("sparq", SERIES[1], "s", "sparq-gp-ucb, 6 log t"),
+    for name, look, label in (
+        ("memory", _OURS, "sparq-memory, 2 queries"),
+        ("sparq", _PEERS, "sparq-gp-ucb, 6 log t"),
     ):
         rows = [find_row(world, name), *(find_row(world, name, transit=each) for each in LATE)]
         means = [row["average_regret"] for row in rows]
         lateness = [0, *(transit - 1 for transit in LATE)]
-        axes.plot(lateness, means, color=colour, marker=marker, markersize=3, lw=1, label=label)
+        (line,) = axes.plot(lateness, means, color=look.ink, markersize=3, lw=1, label=label)
+        line.set_marker(look.print_marker)
     nobody = find_row(world, "memory, 0")["average_regret"]
-    axes.axhline(nobody, color=SERIES[0], ls=":", lw=0.8, label="sparq-memory, asks nobody")
+    axes.axhline(nobody, color=_OURS.ink, ls=":", lw=0.8, label="sparq-memory, asks nobody")
     tv = find_row(world, "tv")["average_regret"]
     axes.axhline(tv, color=GREY, ls="--", lw=0.8, label="tv-gp-ucb, asks nobody")
 

@@ -79,6 +79,7 @@ INNER = (
     "sparq_sim.report.gather",
     "sparq_sim.report.html",
     "sparq_sim.report.network_tables",
+    "sparq_sim.report.looks",
     "sparq_sim.report.palette",
     "sparq_sim.report.print.",
     "sparq_sim.report.progress",

@@ -100,6 +100,14 @@ class Header:
         """The names of the coordinates of a point."""
         return self.domain.names
 
+    @property
+    def optimizer_kind(self) -> str:
+        """The kind of the optimizer; its name where that is not known."""
+        match self.scenario:
+            case {"optimizer": {"kind": str(kind)}}:
+                return kind
+        return self.optimizer
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Numbered:

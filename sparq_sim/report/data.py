@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import isfinite
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from sparq_sim.analysis.criteria import REGRET, Criterion
 from sparq_sim.analysis.curves import Band, Series
 from sparq_sim.analysis.levels import Level
 from sparq_sim.analysis.summary import Spread, Summary, spread
+from sparq_sim.report.looks import Look, find_look, find_looks
 from sparq_sim.report.network import ShownNetwork
 from sparq_sim.report.shares import Shares, is_share
 from sparq_sim.report.uncertainty import list_numbers
@@ -62,7 +64,9 @@ class ChartData:
     """What charts and figures are made of."""
 
     optimizers: Sequence[str] = ()
-    """Names, in the order of their colours."""
+    """Names, in the order of the study."""
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    """Kinds of optimizers by their names; where one is not known, its name stands for it."""
     summaries: Sequence[Summary] = ()
     """A row per optimizer and setting."""
     found: Sequence[StoredSummary] = ()
@@ -101,6 +105,26 @@ class ChartData:
     def varied_paths(self) -> list[str]:
         """Paths of those that have several values."""
         return [path for path in self.swept_paths if len(self.values(path)) > 1]
+
+    @cached_property
+    def _looks(self) -> dict[str, Look]:
+        return find_looks({name: self.kind(name) for name in self.optimizers})
+
+    def kind(self, optimizer: str) -> str:
+        """Return the kind of an optimizer.
+
+        Args:
+            optimizer: Its name.
+        """
+        return self.kinds.get(optimizer, optimizer)
+
+    def look(self, optimizer: str) -> Look:
+        """Return the colour, dashes and marker of an optimizer.
+
+        Args:
+            optimizer: Its name; one that is not listed has the look of its kind.
+        """
+        return self._looks.get(optimizer) or find_look(self.kind(optimizer))
 
     def values(self, path: str) -> list[object]:
         """Return the values of a swept path, numbers by their size.

@@ -89,6 +89,7 @@ def gather(
         notes.append(f"Of {len(settings)} settings, {len(kept)} are charted over the rounds")
     charts = ChartData(
         optimizers=optimizers,
+        kinds=_find_kinds(plays),
         summaries=summaries,
         found=found,
         bands=sorted(curves.bands, key=lambda band: optimizers.index(band.optimizer)),
@@ -219,6 +220,16 @@ def _swept_values(plays: Sequence[Mapping[str, Any]]) -> dict[str, list[object]]
         for path, value in play["setting"].items():
             values.setdefault(path, {})[canonical(value)] = value
     return {path: list(found.values()) for path, found in values.items()}
+
+
+def _find_kinds(plays: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the kinds of optimizers that are known, by name; of one swept, the first."""
+    kinds: dict[str, str] = {}
+    for each in plays:
+        match each["play"]:
+            case {"optimizer": {"kind": str(kind)}}:
+                kinds.setdefault(str(each["optimizer"]), kind)
+    return kinds
 
 
 # Reference levels and winners

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 __all__ = [
@@ -12,21 +11,23 @@ __all__ = [
     "GREY",
     "GRID",
     "INK",
-    "MARKERS",
     "MEAN",
     "PALE",
     "PRINT_DASHES",
     "PRINT_LINE_DASHES",
+    "PRINT_MARKERS",
     "PRINT_REFERENCE_DASHES",
     "REGRETS",
     "REWARDS",
     "SCREEN_DASHES",
+    "SCREEN_MARKERS",
     "SCREEN_REFERENCE_DASHES",
     "SERIES",
     "SHARES",
     "SNAPSHOTS",
+    "SVG_DASHES",
+    "SVG_MARKERS",
     "colour_of",
-    "place_of",
     "spread_shares",
 ]
 
@@ -36,19 +37,37 @@ SERIES = (
     *("#0072b2", "#d55e00", "#009e73", "#b4558c"),
     *("#c98600", "#3a9bd6", "#857a00", "#555b60"),
 )
-"""Colours of optimizers, in their order; with more of them, the colours begin again."""
+"""Colours of optimizers: see `looks`."""
 SHARES = (
     *("#440154", "#481c6e", "#453581", "#3d4d8a", "#33628d", "#2b748e"),
     *("#24878e", "#1f9a8a", "#26ad81", "#42be71", "#69cd5b", "#9bd93c"),
 )
 """Colours of the parts of a whole, in their order: viridis without what paper swallows. A page
 names them --share-1 to --share-12; where it is dark, they are brighter."""
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-"""Markers of optimizers in print, as matplotlib names them: they do without colour."""
+SCREEN_MARKERS = (
+    *("circle", "square", "triangle-up", "diamond"),
+    *("triangle-down", "cross", "x", "star"),
+)
+"""Markers of optimizers, as Plotly names them: they do without colour."""
+PRINT_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+"""The same for matplotlib."""
+SVG_MARKERS = (
+    "M9 6a4 4 0 1 0 8 0a4 4 0 1 0-8 0Z",
+    "M9.5 2.5h7v7h-7Z",
+    "M13 1.5l4.5 8h-9Z",
+    "M13 1.2l4.8 4.8l-4.8 4.8l-4.8-4.8Z",
+    "M13 10.5l-4.5-8h9Z",
+    "M11.4 1.5h3.2v2.9h2.9v3.2h-2.9v2.9h-3.2v-2.9h-2.9v-3.2h2.9Z",
+    "M10.5 1.5l2.5 2.5l2.5-2.5l2 2l-2.5 2.5l2.5 2.5l-2 2l-2.5-2.5l-2.5 2.5l-2-2l2.5-2.5l-2.5-2.5Z",
+    "M13 .8l1.5 3.3l3.6.4l-2.7 2.4l.8 3.6l-3.2-1.8l-3.2 1.8l.8-3.6l-2.7-2.4l3.6-.4Z",
+)
+"""The same as outlines in a box of 26 by 12."""
 SCREEN_DASHES = ("solid", "dash", "dot", "dashdot")
-"""Lines of optimizers whose colours began again, as Plotly names them."""
+"""Lines of optimizers, as Plotly names them."""
 PRINT_DASHES: tuple[Any, ...] = ("-", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 """The same for matplotlib."""
+SVG_DASHES = ("none", "5 2.5", "1.5 2.5", "5 2.5 1.5 2.5")
+"""The same as SVG has them."""
 SCREEN_REFERENCE_DASHES = ("dash", "dashdot", "dot")
 """Lines of the reference levels, as Plotly names them."""
 PRINT_REFERENCE_DASHES: tuple[Any, ...] = ((0, (5, 2)), (0, (6, 1.5, 1, 1.5)), (0, (1, 1.5)))
@@ -113,15 +132,3 @@ def spread_shares(count: int) -> list[int]:
     """
     step = len(SHARES) / max(1, count)
     return [1 + round((place + 0.5) * step - 0.5) for place in range(count)]
-
-
-def place_of(optimizer: str, optimizers: Sequence[str]) -> tuple[int, int]:
-    """Return how often the colours have begun again for an optimizer, and which one it has.
-
-    Args:
-        optimizer: Its name; one that is not listed comes after all others.
-        optimizers: All names, in the order of their colours.
-    """
-    listed = optimizer in optimizers
-    place = optimizers.index(optimizer) if listed else len(optimizers)
-    return divmod(place, len(SERIES))

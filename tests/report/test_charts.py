@@ -13,6 +13,7 @@ from sparq_sim.report.data import ChartData, ReportData
 from sparq_sim.report.gather import gather
 from sparq_sim.report.html.charts import all_charts, cost_charts, series_charts
 from sparq_sim.report.html.figure import Chart, escape_text, line_style, round_digits
+from sparq_sim.report.looks import find_looks
 from sparq_sim.study.results import Results
 from tests.plants import Plant, steer
 
@@ -68,13 +69,12 @@ def test_an_optimizer_has_one_colour_everywhere(told: ReportData) -> None:
                         (trace.get("line") or trace["marker"])["color"]
                         for trace in traces(figure, name)
                     }
-    assert colours == {"careless": {"--series-1"}, "curious": {"--series-2"}}
+    assert colours == {name: {told.charts.look(name).series} for name in colours}
 
 
 def test_more_optimizers_than_colours_differ_by_their_dashes() -> None:
-    names = [f"o{i}" for i in range(20)]
-    styles = {tuple(line_style(names, name).items()) for name in names}
-    assert len(styles) == 20
+    looks = find_looks({f"o{i}": "sparq-gp-ucb" for i in range(20)})
+    assert len({tuple(line_style(look).items()) for look in looks.values()}) == 20
 
 
 # Cost

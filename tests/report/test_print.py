@@ -340,7 +340,6 @@ def test_more_optimizers_than_colours_look_different() -> None:
     names = [f"optimizer {i}" for i in range(32)]
     many = ChartData(optimizers=names)
     assert len({repr(find_look(many, name)) for name in names}) == 32
-    assert len({find_look(many, name)["marker"] for name in names[:8]}) == 8
 
 
 def test_a_title_that_is_wider_than_its_panel_has_several_lines(material: ChartData) -> None:

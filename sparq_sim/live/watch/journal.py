@@ -155,7 +155,10 @@ class WatchedJournal:
         optimizer = state.header.optimizer
         series = read_series(state.builder.to_trace(), optimizer=optimizer, most_points=MOST_POINTS)
         data = ChartData(
-            optimizers=[optimizer], series=series_order(series), shares=find_shares(series)
+            optimizers=[optimizer],
+            kinds={optimizer: state.header.optimizer_kind},
+            series=series_order(series),
+            shares=find_shares(series),
         )
         return [*series_charts(data), *share_charts(data)]
 

@@ -24,6 +24,7 @@ from sparq_sim.report.html.figure import (
     escape_text,
     line_style,
     make_figure,
+    marker_style,
     reference_line,
     round_digits,
 )
@@ -95,7 +96,7 @@ def _regret_figure(data: ChartData, setting: Setting, average: bool) -> Figure:
             continue
         longest = max(longest, int(band.rounds[-1]))
         scale = 1 / band.rounds if average else np.ones(len(band.rounds))
-        line = line_style(data.optimizers, band.optimizer)
+        line = line_style(data.look(band.optimizer))
         alike = {"x": band.rounds.tolist(), "legendgroup": escape_text(curve_name(band, setting))}
         low, high = round_digits(band.low * scale), round_digits(band.high * scale)
         if any(value is not None for value in low):
@@ -139,7 +140,7 @@ def _series_chart(data: ChartData, name: str, place: int) -> Chart:
                 "y": round_digits(series.means),
                 "mode": "lines",
                 "name": escape_text(curve_name(series, setting)),
-                "line": line_style(data.optimizers, series.optimizer),
+                "line": line_style(data.look(series.optimizer)),
             }
             for series in data.series
             if series.name == name and agree(series.setting, setting)
@@ -184,16 +185,16 @@ def cost_charts(data: ChartData) -> list[Chart]:
     )
     for name in data.optimizers:
         own = [each for each in rows if each.optimizer == name]
-        line = line_style(data.optimizers, name)
+        look = data.look(name)
         traces.append(
             {
                 "x": round_digits(each.spent.mean for each in own),
                 "y": round_digits(each.judged.mean for each in own),
-                "error_x": error_bars([each.spent for each in own], line["color"]),
-                "error_y": error_bars([each.judged for each in own], line["color"]),
+                "error_x": error_bars([each.spent for each in own], look.series),
+                "error_y": error_bars([each.judged for each in own], look.series),
                 "text": [escape_text(format_setting(each.setting)) for each in own],
                 "mode": "markers",
-                "marker": {"color": line["color"], "size": 9},
+                "marker": marker_style(look, size=9),
                 "name": escape_text(name),
             }
         )

@@ -15,7 +15,8 @@ from typing import Any, Literal, TypeAlias
 from sparq_sim.analysis.summary import Spread
 from sparq_sim.errors import mask_invisible
 from sparq_sim.report.data import REFERENCES
-from sparq_sim.report.palette import SCREEN_DASHES, SCREEN_REFERENCE_DASHES, place_of
+from sparq_sim.report.looks import Look
+from sparq_sim.report.palette import SCREEN_REFERENCE_DASHES
 
 __all__ = [
     "FROM_ZERO",
@@ -26,6 +27,7 @@ __all__ = [
     "escape_text",
     "line_style",
     "make_figure",
+    "marker_style",
     "reference_line",
     "round_digits",
 ]
@@ -75,16 +77,23 @@ def escape_text(words: str) -> str:
     return escape(mask_invisible(words), quote=False)
 
 
-def line_style(optimizers: Sequence[str], name: str) -> dict[str, Any]:
+def line_style(look: Look) -> dict[str, Any]:
     """Return the colour and dashes of the line of an optimizer.
 
     Args:
-        optimizers: All names, in the order of their colours.
-        name: The optimizer's.
+        look: The optimizer's.
     """
-    cycle, colour = place_of(name, optimizers)
-    dash = SCREEN_DASHES[cycle % len(SCREEN_DASHES)]
-    return {"color": f"--series-{colour + 1}", "dash": dash, "width": 2}
+    return {"color": look.series, "dash": look.screen_dash, "width": 2}
+
+
+def marker_style(look: Look, *, size: float) -> dict[str, Any]:
+    """Return the colour and shape of the markers of an optimizer.
+
+    Args:
+        look: The optimizer's.
+        size: Of the markers, in pixels.
+    """
+    return {"color": look.series, "symbol": look.screen_marker, "size": size}
 
 
 def reference_line(name: str, x: Sequence[Any], y: Sequence[float]) -> PlotlyTrace:

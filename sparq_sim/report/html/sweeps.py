@@ -18,6 +18,7 @@ from sparq_sim.report.html.figure import (
     escape_text,
     line_style,
     make_figure,
+    marker_style,
     reference_line,
     round_digits,
 )
@@ -82,15 +83,15 @@ def _against(data: ChartData, path: str) -> Figure:
     traces: list[PlotlyTrace] = []
     for name in data.optimizers:
         spreads = data.pooled(name, path)
-        line = line_style(data.optimizers, name)
+        look = data.look(name)
         traces.append(
             {
                 "x": x,
                 "y": round_digits(each.mean for each in spreads),
-                "error_y": error_bars(spreads, line["color"]),
+                "error_y": error_bars(spreads, look.series),
                 "mode": "lines+markers",
-                "line": line,
-                "marker": {"size": 7},
+                "line": line_style(look),
+                "marker": marker_style(look, size=7),
                 "name": escape_text(name),
             }
         )

@@ -13,12 +13,8 @@ from sparq_sim.report.data import REFERENCES, ChartData
 from sparq_sim.report.palette import (
     GREY,
     INK,
-    MARKERS,
-    PRINT_DASHES,
     PRINT_LINE_DASHES,
     PRINT_REFERENCE_DASHES,
-    SERIES,
-    place_of,
 )
 from sparq_sim.report.print.layout import Artists
 from sparq_sim.report.print.style import literal
@@ -39,12 +35,12 @@ def find_look(data: ChartData, optimizer: str) -> dict[str, Any]:
         data: What is drawn.
         optimizer: Its name.
     """
-    cycle, place = place_of(optimizer, data.optimizers)
+    look = data.look(optimizer)
     return {
-        "color": SERIES[place],
-        "marker": MARKERS[place],
+        "color": look.ink,
+        "marker": look.print_marker,
         "markeredgecolor": "white",
-        "linestyle": PRINT_DASHES[cycle % len(PRINT_DASHES)],
+        "linestyle": look.print_dash,
         "zorder": 3,
     }
 

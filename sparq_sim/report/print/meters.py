@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from sparq_sim.analysis.summary import Spread, Summary
 from sparq_sim.report.data import ChartData, pareto_front
-from sparq_sim.report.palette import INK, MARKERS, SERIES, place_of
+from sparq_sim.report.looks import find_looks
+from sparq_sim.report.palette import INK
 from sparq_sim.report.print.layout import Artists, Panel
 from sparq_sim.report.print.marks import Lines, draw_lines, draw_reference
 from sparq_sim.report.print.style import literal
@@ -98,9 +99,9 @@ def _paint_meter(axes: Axes, *, data: ChartData, meter: str, lines: Lines) -> Ar
         axes.set_xscale("log")
     artists: Artists = {}
     groups = _group(data, rows)
+    looks = find_looks({name: data.kind(own[0].optimizer) for name, own in groups.items()})
     for place, (name, own) in enumerate(groups.items()):
-        _, look = place_of(name, list(groups))
-        colour = SERIES[look]
+        look = looks[name]
         along = sorted(own, key=lambda row: _read(row, meter).mean)
         x, y = [_read(each, meter) for each in along], [each.judged for each in along]
         artists[name] = axes.errorbar(
@@ -109,8 +110,9 @@ def _paint_meter(axes: Axes, *, data: ChartData, meter: str, lines: Lines) -> Ar
             xerr=_reaches(x),
             yerr=_reaches(y),
             label=literal(name),
-            color=colour,
-            marker=MARKERS[look],
+            color=look.ink,
+            marker=look.print_marker,
+            linestyle=look.print_dash,
             markeredgecolor="white",
             linewidth=0.7,
             elinewidth=0.6,
@@ -123,7 +125,7 @@ def _paint_meter(axes: Axes, *, data: ChartData, meter: str, lines: Lines) -> Ar
                 xytext=(4, _HEIGHTS[(rank + place) % len(_HEIGHTS)]),
                 textcoords="offset points",
                 fontsize=6,
-                color=colour,
+                color=look.ink,
             )
     artists["Pareto front"] = _draw_front(axes, rows, meter)
     for name, level in data.levels_in({}):
