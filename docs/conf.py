@@ -15,18 +15,23 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
+from sphinx.transforms import SphinxTransform
 
 import sparq_sim
 from sparq_sim.plugin.contract import Model
 
 sys.path.append(str(Path(__file__).parents[1]))
 from reproduce import pages, reference
+from reproduce.dark import write_twin
 from reproduce.formulas import to_mathml
 
 project = "sparq-sim"
 version = release = sparq_sim.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+extensions = [
+    *("myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"),
+    *("sphinx_copybutton", "sphinx_design"),
+]
 exclude_patterns = ["_build"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
@@ -177,9 +182,30 @@ def _draw_formula(node: nodes.Element, *, display: bool) -> str:
         raise ExtensionError(str(error)) from error
 
 
+class ShowDarkTwins(SphinxTransform):
+    """Put the dark twin of each figure beside it; the theme shows the one that suits the page."""
+
+    default_priority = 400
+
+    def apply(self, **_: Any) -> None:
+        twins = Path(self.app.srcdir) / "_build" / "dark"
+        home = Path(self.env.doc2path(self.env.docname)).parent
+        for light in list(self.document.findall(nodes.image)):
+            file = home / light["uri"]
+            if file.suffix != ".svg" or not file.is_file():
+                continue
+            twin = write_twin(file, twins / file.parent.name)
+            dark = light.deepcopy()
+            dark["uri"] = f"/{twin.relative_to(self.app.srcdir).as_posix()}"
+            for image, theme in ((light, "light"), (dark, "dark")):
+                image["classes"] = [*image.get("classes", []), f"only-{theme}"]
+            light.parent.insert(light.parent.index(light) + 1, dark)
+
+
 def setup(app: Sphinx) -> None:
-    """Let autodoc read docstrings and signatures as written here, and formulas be MathML."""
+    """Set how docstrings and signatures are read, and how formulas and figures are drawn."""
     app.add_html_math_renderer("mathml", (write_formula, None), (write_formula_block, None))
+    app.add_transform(ShowDarkTwins)
     app.connect("source-read", whole_docstrings)
     app.connect("autodoc-skip-member", skip)
     app.connect("autodoc-process-docstring", keep_colons, priority=100)

@@ -25,7 +25,8 @@ A *source* of numbers is a study that studies.toml lists, a check of reproduce/t
 `<!-- drift table -->`, `<!-- ozone table -->`, `<!-- coverage table -->`, `<!-- demo output -->`
     what a script printed, kept in docs/results.
 
-The markers of the reference are explained in reproduce/reference.py.
+The markers of the reference are explained in reproduce/reference.py, those of the gallery in
+reproduce/gallery.py.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from pathlib import Path
 from typing import Any
 
 from reproduce import DOCS, ROOT, reference
+from reproduce.gallery import format_gallery
 from reproduce.studies import LEVELS, RESULTS, Listed, Row, read_list, read_results, shorten_paths
 from sparq_sim.errors import SparqError, did_you_mean
 from sparq_sim.study.settings import format_value as format_swept
@@ -331,6 +333,8 @@ def _render_marker(what: str, given: str) -> str:
             return f"\n\n{format_table(*(part.strip() for part in given.split('|')))}\n\n"
         case "levels":
             return f"\n\n{describe_levels(given)}\n\n"
+        case "gallery":
+            return f"\n\n{format_gallery(given)}\n\n"
         case _ if what in reference.MARKERS:
             return f"\n\n{reference.format_markdown(what, given)}\n\n"
         case _ if what in PRINTED:

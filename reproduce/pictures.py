@@ -6,15 +6,15 @@ recorded is drawn from a file that is made of the synthetic network.
 
 from __future__ import annotations
 
-import io
 import sys
 from contextlib import chdir
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
+from matplotlib import rc_context
 from numpy.random import Generator, Philox
-from PIL import Image
 from threadpoolctl import threadpool_limits
 
 from reproduce import DOCS
@@ -25,8 +25,10 @@ from sparq_sim.report.environment import draw_figure, sample
 from sparq_sim.simulation.lifetime import open_landscape
 
 FOLDER = DOCS / "pictures" / "environments"
-HORIZON, SEED, DOTS_PER_INCH = 100.0, 0, 110
+HORIZON, SEED = 100.0, 0
 RECORD = "network.csv"
+STYLE: dict[Any, Any] = {"image.interpolation": "none"}
+"""Fields are embedded as coarse as they were sampled: a browser smooths them."""
 REQUIRED = {"recorded": {"files": (RECORD,)}}
 """Fields that an environment cannot do without."""
 
@@ -34,13 +36,10 @@ REQUIRED = {"recorded": {"files": (RECORD,)}}
 def draw(kind: str) -> Path:
     """Draw an environment with its defaults."""
     environment = plugins.load("environment", kind)(**REQUIRED.get(kind, {}))
-    page = io.BytesIO()
-    with open_landscape(environment, SEED) as landscape:
-        draw_figure(sample(landscape, HORIZON, name=kind)).savefig(page, dpi=DOTS_PER_INCH)
-    path = FOLDER / f"{kind}.png"
-    # 256 colours serve one colour scale, and take a third of the room; without a round of k-means
-    # the lines would lose their colours to it.
-    Image.open(page).convert("RGB").quantize(256, kmeans=1).save(path, optimize=True)
+    path = FOLDER / f"{kind}.svg"
+    with open_landscape(environment, SEED) as landscape, rc_context(STYLE | {"svg.hashsalt": kind}):
+        figure = draw_figure(sample(landscape, HORIZON, name=kind))
+        figure.savefig(path, metadata={"Date": None})
     return path
 
 

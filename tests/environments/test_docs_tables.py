@@ -36,9 +36,9 @@ def numbers(cells: list[str]) -> list[float]:
 def test_every_environment_has_a_section_and_a_picture() -> None:
     for name in plugins.list_simulated("environment"):
         assert f"\n### {name}\n" in PAGE
-        picture = f"pictures/environments/{name}.png"
+        picture = f"pictures/environments/{name}.svg"
         assert f"](../{picture})" in PAGE
-        assert (DOCS / picture).read_bytes().startswith(b"\x89PNG")
+        assert (DOCS / picture).read_text().startswith("<?xml")
 
 
 def test_every_environment_that_needs_no_file_has_its_drift_in_the_table() -> None:

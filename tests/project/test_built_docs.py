@@ -70,7 +70,7 @@ def test_a_formula_that_cannot_be_drawn_is_refused_with_its_text() -> None:
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The documentation, built."""
-    for needed in ("sphinx", "myst_parser", "furo", "sphinx_copybutton"):
+    for needed in ("sphinx", "myst_parser", "furo", "sphinx_copybutton", "sphinx_design"):
         pytest.importorskip(needed)
     folder = tmp_path_factory.mktemp("docs")
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "-b", "html", str(DOCS), str(folder)]
