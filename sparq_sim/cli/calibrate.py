@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sparq_sim.cli.output import say
+from sparq_sim.cli.output import emit
 from sparq_sim.errors import SparqError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def calibrate(
         channels = fit(trace)
     except SparqError as error:
         raise SparqError(f"{journal}: {error}") from error
-    say(write_toml(channels, f"{journal.name}, {len(trace)} rounds").rstrip("\n"))
+    emit(write_toml(channels, f"{journal.name}, {len(trace)} rounds").rstrip("\n"))
 
 
 def _read_trace(file: Path) -> Trace:

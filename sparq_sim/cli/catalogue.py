@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sparq_sim.cli.options import AllowImport, Overrides, load_scenario
-from sparq_sim.cli.output import say
+from sparq_sim.cli.output import cut, emit, say
 from sparq_sim.errors import SparqError
 
 if TYPE_CHECKING:
@@ -59,19 +61,26 @@ def list_installed(
     what: Annotated[
         Listing | None, typer.Argument(help="What to list; everything by default.")
     ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON: a list of objects, one a thing.")
+    ] = False,
 ) -> None:
-    """List installed scenarios and plug-ins.
-
-    With an argument, each is described in one line.
-    """
-    if what is None:
-        for each in Listing:
-            say(f"{each.value}: {', '.join(_list_names(each))}")
+    """List installed scenarios and plug-ins, each with what it is in a line."""
+    things = [
+        {"kind": each.value, "name": name, "about": _describe(each, name)}
+        for each in (Listing if what is None else [what])
+        for name in _list_names(each)
+    ]
+    if as_json:
+        emit(json.dumps(things, indent=2))
         return
-    names = _list_names(what)
-    width = max((len(name) for name in names), default=0)
-    for name in names:
-        say(f"{name:{width}}  {_describe(what, name)}".rstrip())
+    width = max((len(each["name"]) for each in things), default=0)
+    for kind, alike in groupby(things, key=itemgetter("kind")):
+        if what is None:
+            say(f"{kind}:")
+        for each in alike:
+            line = f"{each['name']:{width}}  {each['about']}".rstrip()
+            say(cut(f"  {line}" if what is None else line))
 
 
 def show(
@@ -89,6 +98,9 @@ def show(
     ] = None,
     horizon: Annotated[float, typer.Option(help="Last time to draw, in clock units.")] = 100.0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the environment to draw.")] = 0,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print a scenario as JSON; by default, as TOML.")
+    ] = False,
     allow_import: AllowImport = False,
 ) -> None:
     """Show a scenario with all defaults, or a plug-in with all its fields.
@@ -110,8 +122,10 @@ def show(
             made = make_environment(kind, overrides or (), allow_import=allow_import)
             say(str(portray(made, plot, name=kind, horizon=horizon, seed=seed)))
     else:
-        loaded = load_scenario(what, overrides, allow_import=allow_import)
-        typer.echo(json.dumps(loaded.resolve(), indent=2))
+        from sparq_sim.scenario.toml_text import write_toml_table
+
+        data = load_scenario(what, overrides, allow_import=allow_import).resolve()
+        emit(json.dumps(data, indent=2) if as_json else write_toml_table(data).rstrip("\n"))
 
 
 def _list_names(what: Listing) -> list[str]:
@@ -146,8 +160,7 @@ def _list_plugins(kind: AnyKind) -> list[str]:
 
 
 def _show_plugin(kind: AnyKind, name: str, *, allow_import: bool) -> None:
-    from sparq_sim.cli.describe import describe_fields, describe_path
-    from sparq_sim.plugin.field_docs import read_own_doc
+    from sparq_sim.cli.describe import describe_fields, describe_itself, describe_path
     from sparq_sim.plugin.registry import load
 
     plugin, path = name, ""
@@ -157,5 +170,5 @@ def _show_plugin(kind: AnyKind, name: str, *, allow_import: bool) -> None:
     if path:
         lines = describe_path(model, path)
     else:
-        lines = [read_own_doc(model), "", *describe_fields(model)]
-    typer.echo("\n".join([name, "", *lines]))
+        lines = [*describe_itself(model), "", *describe_fields(model)]
+    emit("\n".join([name, "", *lines]))

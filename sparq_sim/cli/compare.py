@@ -18,7 +18,7 @@ from sparq_sim.cli.options import (
     Jobs,
     make_executor,
 )
-from sparq_sim.cli.output import print_notes, say
+from sparq_sim.cli.output import emit, print_notes, say
 from sparq_sim.errors import SparqError
 
 if TYPE_CHECKING:
@@ -71,10 +71,9 @@ def compare(
     """
     from functools import partial
 
-    from rich.console import Console
-
     from sparq_sim.analysis.cautions import rows_with_notes
     from sparq_sim.analysis.summary import summary
+    from sparq_sim.cli.console import make_console
     from sparq_sim.report.terminal import meter_tables, summary_table
     from sparq_sim.study.results import Results
 
@@ -103,10 +102,10 @@ def compare(
         return
     if as_json:
         rows = [row for study in studies for row in rows_with_notes(study, best_seen=best_seen)]
-        typer.echo(json.dumps(rows, indent=2))
+        emit(json.dumps(rows, indent=2))
     for study in studies:
         if not as_json:
-            console = Console()
+            console = make_console()
             name = study.title or str(study.folder)
             rows_shown = summary(study, best_seen=best_seen)
             console.print(summary_table(name, rows_shown, width=console.width))
@@ -132,12 +131,11 @@ def _print_comparisons(
     best_seen: bool,
 ) -> None:
     """Print the comparisons of each study: paired differences, and remarks on them."""
-    from rich.console import Console
-
     from sparq_sim.analysis.cautions import cautions
+    from sparq_sim.cli.console import make_console
     from sparq_sim.report.terminal import contrast_table
 
-    console, rows = Console(), []
+    console, rows = make_console(), []
     for study in studies:
         answers: list[_Comparison] = []
         for ask in asked:
@@ -175,7 +173,7 @@ def _print_comparisons(
         beside = (other for answer in answers for other in answer.beside)
         print_notes(study, *beside, best_seen=best_seen, skip=() if as_json else ("no regret",))
     if as_json:
-        typer.echo(json.dumps(rows, indent=2))
+        emit(json.dumps(rows, indent=2))
 
 
 @dataclass(frozen=True)
@@ -254,10 +252,9 @@ def _compare_without(
     best_seen: bool,
 ) -> _Comparison:
     """Play what is missing without an expert, and compare."""
-    from rich.console import Console
-
     from sparq_sim.analysis.contrasts import compare_without, find_unpaired
     from sparq_sim.analysis.summary import group
+    from sparq_sim.cli.console import make_console
     from sparq_sim.report.progress import show_progress
     from sparq_sim.report.terminal import expert_in_words
     from sparq_sim.study.ablation import plan_without
@@ -265,7 +262,7 @@ def _compare_without(
     from sparq_sim.study.settings import agree
 
     other = plan_without(study, expert, allow_import=allow_import)
-    with show_progress(Console(stderr=True)) as watch, catch_sigterm():
+    with show_progress(make_console(err=True)) as watch, catch_sigterm():
         done = other.run(executor, watch=watch)
     notes = list(done.notes)
     if done.failed_plays:

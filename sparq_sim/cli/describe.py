@@ -3,25 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from textwrap import wrap
 from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from sparq_sim.cli.output import find_width
 from sparq_sim.errors import SparqError, did_you_mean
 from sparq_sim.fields import Quantity
 from sparq_sim.plugin.field_docs import read_field_docs, read_own_doc, read_summary
 from sparq_sim.plugin.parts import PartChoice
 
-__all__ = ["describe_fields", "describe_path"]
+__all__ = ["describe_fields", "describe_itself", "describe_path"]
 
 _WIDTH = 100
-"""Columns of a line; the same where the output goes to a file."""
+"""Columns of a line, where the terminal has as many."""
 _STEP = 4
 """By how much what belongs to a field is indented."""
 
 _NO_BREAK = "\N{NO-BREAK SPACE}"
+
+
+def describe_itself(model: type[BaseModel]) -> list[str]:
+    """Return the docstring of a model; its paragraphs are filled, unless they have lines of code.
+
+    Args:
+        model: The class of models.
+    """
+    lines: list[str] = []
+    for prose, group in groupby(read_own_doc(model).splitlines(), key=_is_prose):
+        together = list(group)
+        lines += _wrap(" ".join(together), 0) if prose else together
+    return lines
+
+
+def _is_prose(line: str) -> bool:
+    return bool(line) and line[0] not in " -*|>`"
 
 
 def describe_fields(model: type[BaseModel], indent: int = 2) -> list[str]:
@@ -56,7 +75,7 @@ def describe_path(model: type[BaseModel], path: str) -> list[str]:
     kinds = {kind: each for each in models if (kind := _kind_of(each))}
     for kind, each in kinds.items():
         if rest == kind:
-            return [read_own_doc(each), "", *_describe_kind(each, 2, (model, each), {})]
+            return [*describe_itself(each), "", *_describe_kind(each, 2, (model, each), {})]
         if rest.startswith(f"{kind}."):
             return describe_path(each, rest.removeprefix(f"{kind}."))
     if kinds:
@@ -200,7 +219,7 @@ def _kind_of(model: type[BaseModel]) -> str:
 def _wrap(text: str, indent: int, *, hang: int = 0) -> list[str]:
     lines = wrap(
         text,
-        _WIDTH,
+        min(_WIDTH, find_width() or _WIDTH),
         initial_indent=" " * indent,
         subsequent_indent=" " * (indent + hang),
         break_long_words=False,

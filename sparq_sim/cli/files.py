@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from sparq_sim.cli.options import AllowImport, Overrides, load_scenario
-from sparq_sim.cli.output import say
+from sparq_sim.cli.output import emit, say
 from sparq_sim.errors import SparqError
 
 __all__ = ["check", "new", "schema"]
@@ -58,7 +58,7 @@ def schema(
     from sparq_sim.remote.wire import wire_schema
     from sparq_sim.scenario.schema import build_schema
 
-    typer.echo(json.dumps(wire_schema() if wire else build_schema(), indent=2))
+    emit(json.dumps(wire_schema() if wire else build_schema(), indent=2))
 
 
 def new(
@@ -73,4 +73,4 @@ def new(
     from sparq_sim.scenario.scaffold.create import create
 
     for path in create(kind.value, name, folder):
-        typer.echo(str(path))
+        say(str(path))

@@ -45,8 +45,7 @@ def live(
 
     Ctrl-C stops it cleanly: everything is recorded, and --resume goes on.
     """
-    from rich.console import Console
-
+    from sparq_sim.cli.console import make_console
     from sparq_sim.live.folder import LiveFolder
     from sparq_sim.live.play import live as play_live
     from sparq_sim.live.terminal import show_live
@@ -54,7 +53,7 @@ def live(
     loaded = load_scenario(scenario, overrides, allow_import=allow_import, check_data=True)
     name = Path(scenario)
     folder = out or Path("live") / (name.stem if name.suffix or name.is_absolute() else name)
-    console = Console()
+    console = make_console()
     rounds = loaded.rules.most_rounds
 
     stops: list[signal.Signals] = []

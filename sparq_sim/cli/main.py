@@ -12,9 +12,10 @@ import sparq_sim
 from sparq_sim.cli.calibrate import calibrate
 from sparq_sim.cli.catalogue import list_installed, show
 from sparq_sim.cli.compare import compare
+from sparq_sim.cli.encoding import spell_what_streams_lack
 from sparq_sim.cli.files import check, new, schema
 from sparq_sim.cli.live import live
-from sparq_sim.cli.output import say
+from sparq_sim.cli.output import emit, say
 from sparq_sim.cli.plays import diff, reproduce
 from sparq_sim.cli.report import compact, export, plot, report
 from sparq_sim.cli.run import run
@@ -26,7 +27,11 @@ from sparq_sim.plugin.frames import describe_error, locate_error
 __all__ = ["app", "main"]
 
 app = typer.Typer(
-    help=sparq_sim.__doc__, no_args_is_help=True, add_completion=True, rich_markup_mode="rich"
+    help=sparq_sim.__doc__,
+    no_args_is_help=True,
+    add_completion=True,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 # In the order of the help text.
@@ -53,7 +58,7 @@ app.command(rich_help_panel=_LIVE)(calibrate)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(sparq_sim.__version__)
+        emit(sparq_sim.__version__)
         raise typer.Exit
 
 
@@ -78,6 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Args:
         arguments: The arguments after the name of the program; by default those of the process.
     """
+    spell_what_streams_lack()
     try:
         app(arguments)
     except SparqError as error:

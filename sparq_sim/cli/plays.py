@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sparq_sim.cli.options import AllowImport
+from sparq_sim.cli.output import say
 from sparq_sim.errors import SparqError
 
 if TYPE_CHECKING:
@@ -39,9 +40,9 @@ def reproduce(file: PlayFile, allow_import: AllowImport = False) -> None:
     )
     digest = scenario.play(play.optimizer, play.replication).digest()
     if digest != known:
-        typer.echo(f"{file}: differs; stored {known}, played now {digest}", err=True)
+        say(f"{file}: differs; stored {known}, played now {digest}", err=True)
         raise typer.Exit(1)
-    typer.echo(f"{file}: identical, {digest}")
+    say(f"{file}: identical, {digest}")
 
 
 def diff(a: PlayFile, b: PlayFile) -> None:
@@ -52,7 +53,7 @@ def diff(a: PlayFile, b: PlayFile) -> None:
     from sparq_sim.simulation.trace import first_difference
 
     difference = first_difference(read_stored(a).trace, read_stored(b).trace)
-    typer.echo(difference or "identical")
+    say(difference or "identical")
     if difference:
         raise typer.Exit(1)
 

@@ -105,7 +105,7 @@ def export(
 
     study, best_seen = Results.open(folder), read_against(against)
     write(study, to, what, best_seen=best_seen)
-    typer.echo(f"{to}")
+    say(str(to))
     print_notes(study, best_seen=best_seen)
 
 
@@ -114,7 +114,7 @@ def compact(folder: Folder) -> None:
     from sparq_sim.study.results import Results
 
     Results.open(folder).compact()
-    typer.echo(f"{folder}: compacted")
+    say(f"{folder}: compacted")
 
 
 def write_report(
@@ -142,13 +142,12 @@ def write_report(
     """
     from functools import partial
 
-    from rich.console import Console
-
     from sparq_sim.analysis.levels import compute_levels
+    from sparq_sim.cli.console import make_console
     from sparq_sim.report import write
     from sparq_sim.report.progress import show_level_progress
 
-    with show_level_progress(Console(stderr=True)) as watch:
+    with show_level_progress(make_console(err=True)) as watch:
         find = partial(compute_levels, known=known, watch=watch)
         return write(
             study,

@@ -55,11 +55,10 @@ def run(
 
     Plays that the folder already holds are reused: an interrupted run continues.
     """
-    from rich.console import Console
-
     from sparq_sim.analysis.cautions import cautions
     from sparq_sim.analysis.levels import compute_levels, note_estimates
     from sparq_sim.analysis.summary import summary
+    from sparq_sim.cli.console import make_console
     from sparq_sim.report.progress import show_level_progress, show_progress
     from sparq_sim.report.terminal import legend, meter_tables, summary_table
     from sparq_sim.study.executors import Terminated, catch_sigterm
@@ -69,7 +68,7 @@ def run(
     loaded = load_scenario(scenario, overrides, allow_import=allow_import, check_data=True)
     name = Path(scenario)
     folder = out or Path("studies") / (name.stem if name.suffix or name.is_absolute() else name)
-    console = Console()
+    console = make_console()
     study = Study(loaded, folder, into=into)
     try:
         with show_progress(console) as watch, catch_sigterm():
@@ -78,7 +77,7 @@ def run(
         # Workers that were killed may have left files that are not whole.
         FolderStore(folder).prepare()
         message = f"Stopped. Finished plays are in {folder}; run the same command to continue."
-        typer.echo(message, err=True)
+        say(message, err=True)
         raise typer.Exit(143 if isinstance(stop, Terminated) else 130) from None
     rows = summary(study.results)
     known: dict[str, Levels] = {}

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sparq_sim.cli.options import AllowImport, load_scenario
-from sparq_sim.cli.output import say
+from sparq_sim.cli.output import emit, say
 from sparq_sim.errors import PluginError, SparqError
 
 if TYPE_CHECKING:
@@ -269,7 +269,7 @@ def _ends_by_signals(end: Callable[[], object]) -> Iterator[None]:
 
 def _print(text: str, *, err: bool = False) -> None:
     for line in text.splitlines():
-        say(line, err=err)
+        (emit if line.startswith(" ") else say)(line, err=err)
     (sys.stderr if err else sys.stdout).flush()
 
 

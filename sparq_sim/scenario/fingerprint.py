@@ -24,7 +24,13 @@ if TYPE_CHECKING:
     from sparq_sim.plugin.optimizer import Optimizer
     from sparq_sim.scenario.model import Scenario
 
-__all__ = ["compute_identity", "to_data", "write_fingerprint"]
+__all__ = ["NumberWord", "compute_identity", "to_data", "write_fingerprint"]
+
+
+class NumberWord(str):
+    """A number that JSON lacks, as the word that a field of numbers reads: "inf", say."""
+
+    __slots__ = ()
 
 
 def write_fingerprint(scenario: Scenario, optimizer: Optimizer) -> dict[str, Any]:
@@ -104,7 +110,7 @@ def _convert(value: Any, at: Keys, unwritten: list[str]) -> Any:
         case np.ndarray() | np.generic():
             return _convert(value.tolist(), at, unwritten)
         case float() if not math.isfinite(value):
-            return str(value)  # JSON has no such numbers; a field of numbers reads the word.
+            return NumberWord(value)
         case None | bool() | int() | float() | str():
             return value
         case Path():

@@ -19,6 +19,7 @@ __all__ = [
     "get_entry",
     "join_path",
     "parse_keys",
+    "quote",
     "remove",
     "remove_paths",
     "split_path",
@@ -120,10 +121,17 @@ def join_path(keys: Sequence[str]) -> str:
     Args:
         keys: From the outermost table.
     """
-    return ".".join(
-        key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)
-        for key in keys
-    )
+    return ".".join(key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else quote(key) for key in keys)
+
+
+def quote(text: str) -> str:
+    """Return a *text* as a string of TOML.
+
+    Args:
+        text: Any text without halves of characters.
+    """
+    # Of control characters, JSON leaves this one as it is.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def split_path(path: str) -> Keys:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import tomllib
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from tests.cli.invoking import runner, said
 
 def test_list_names_what_is_installed() -> None:
     everything = runner.invoke(app, ["list"]).output
-    for words in ("environments: ", "synthetic", "truth", "sparq-gp-ucb", "draws: constant"):
+    for words in ("environments:\n", "  synthetic", "truth", "sparq-gp-ucb", "draws:\n  constant"):
         assert words in everything
 
 
@@ -33,14 +35,27 @@ def test_a_list_of_one_sort_has_a_line_about_each(sort: str, name: str, about: s
     assert any(line.startswith(f"{name:{width}}  {about}") for line in lines)
 
 
+def test_a_list_for_programs_has_an_object_a_thing() -> None:
+    things = json.loads(runner.invoke(app, ["list", "--json"]).output)
+    truth = next(each for each in things if each["name"] == "truth")
+    assert truth == {"kind": "experts", "name": "truth", "about": truth["about"]}
+    assert truth["about"].startswith("Knows the current reward")
+    draws = json.loads(runner.invoke(app, ["list", "draws", "--json"]).output)
+    assert draws == [each for each in things if each["kind"] == "draws"]
+
+
 def test_show_tells_the_fields_of_a_plugin_and_the_whole_of_a_scenario() -> None:
     shown = runner.invoke(app, ["show", "optimizer", "sparq-gp-ucb"]).output
     assert "Algorithm 1" in shown
     assert "schedule = " in shown
     assert "how many points to ask about" in shown
-    resolved = json.loads(runner.invoke(app, ["show", "synthetic", "--set", "rounds=7"]).output)
+    whole = ["show", "synthetic", "--set", "rounds=7"]
+    resolved = json.loads(runner.invoke(app, [*whole, "--json"]).output)
     assert resolved["rounds"] == 7
     assert resolved["period"] == 1.0
+    written = tomllib.loads(runner.invoke(app, whole).output)
+    assert written["rounds"] == 7
+    assert written["horizon"] == inf
     assert runner.invoke(app, ["show", "optimizers", "sparq-gp-ucb"]).output == shown
     assert "length_scale = 1.0" in runner.invoke(app, ["show", "kernel", "matern-5/2"]).output
     assert "lost_in_bad = 1.0" in runner.invoke(app, ["show", "losses", "bursts"]).output

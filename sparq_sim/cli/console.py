@@ -1,0 +1,50 @@
+"""The console that tables and progress are drawn on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rich.console import Console, ConsoleOptions, HighlighterType, JustifyMethod, OverflowMethod
+from rich.style import Style
+from rich.text import Text
+
+from sparq_sim.cli.encoding import spell_for
+
+__all__ = ["make_console"]
+
+
+def make_console(*, err: bool = False) -> Console:
+    """Return a console on standard output, or on standard error."""
+    return _SpellingConsole(stderr=err, emoji=False)
+
+
+class _SpellingConsole(Console):
+    """A console that spells what its encoding lacks before it measures how wide a text is."""
+
+    @property
+    def options(self) -> ConsoleOptions:
+        # Its lines are spelt as well, and need no frame that is wider.
+        return replace(super().options, encoding="utf-8")
+
+    def render_str(
+        self,
+        text: str,
+        *,
+        style: str | Style = "",
+        justify: JustifyMethod | None = None,
+        overflow: OverflowMethod | None = None,
+        emoji: bool | None = None,
+        markup: bool | None = None,
+        highlight: bool | None = None,
+        highlighter: HighlighterType | None = None,
+    ) -> Text:
+        return super().render_str(
+            spell_for(self.encoding, text),
+            style=style,
+            justify=justify,
+            overflow=overflow,
+            emoji=emoji,
+            markup=markup,
+            highlight=highlight,
+            highlighter=highlighter,
+        )
