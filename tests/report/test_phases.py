@@ -124,7 +124,7 @@ def test_phases_of_what_is_not_shown_are_left_out() -> None:
 
 
 TIP = """
-const [words] = arguments, canvas = document.querySelector('.replay-timeline');
+const [words, name] = arguments, canvas = document.querySelector(`.replay-${name ?? 'timeline'}`);
 const box = canvas.getBoundingClientRect(), tip = canvas.parentElement.querySelector('.replay-tip');
 for (let x = 0; x < box.width; x += 3) for (let y = 0; y < box.height; y += 3) {
   canvas.dispatchEvent(new PointerEvent('pointermove',

@@ -41,8 +41,8 @@ TEMPLATES = Path(__file__).parent / "templates"
 """The folder of templates, styles and scripts."""
 _PLAYER = (
     *("drawing/numbers", "replay/film", "drawing/pen"),
-    *(f"replay/{part}" for part in ("line", "fields", "strips", "lives", "timeline", "shares")),
-    "replay/controls",
+    *(f"replay/{part}" for part in ("line", "fields", "strips", "lives", "areas", "timeline")),
+    *("replay/brush", "replay/shares", "replay/controls"),
 )
 """The parts of the script that plays replays, in their order."""
 _MOST_ROWS = 400

@@ -62,8 +62,6 @@ def pack(replay: Replay, *, stride: int = 1) -> dict[str, Any]:
     notes = list(replay.notes)
     if len(film.frames) < len(film.trace):
         notes.append(f"{len(film.frames)} of its {len(film.trace)} rounds are shown.")
-    if lanes["hidden"]:
-        notes.append(f"The timeline has no room for {lanes['hidden']} of the queries.")
     return {
         "title": mask_invisible(replay.title),
         "notes": [mask_invisible(note) for note in notes],

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from heapq import heappop, heappush
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparq_sim.errors import mask_invisible
-from sparq_sim.messages import AGENT_NAME
+from sparq_sim.messages import AGENT_NAME, REWARD
+from sparq_sim.report.html.density import list_spans, pack_density
+from sparq_sim.report.html.lanes import Lanes, assign_lanes
 from sparq_sim.report.html.packing import (
     Floats,
     mark_shown,
@@ -24,12 +25,15 @@ from sparq_sim.report.replay import Film
 from sparq_sim.simulation.records import Fate
 from sparq_sim.simulation.trace import Columns
 
+if TYPE_CHECKING:
+    from sparq_sim.simulation.play import Played
+
 __all__ = ["choose_window", "pack_replies"]
 
-_MOST_LANES = 24
-"""Of the timeline, shared by all sources."""
-_HIDDEN = 255
-"""The lane of what finds no lane free."""
+_STRIPS = 6
+"""Of the points of one query, in a bar, at most."""
+_BINS = 160
+"""Of an area, in the time that a frame shows."""
 
 
 def choose_window(film: Film, stride: int) -> tuple[float, float]:
@@ -53,6 +57,9 @@ def pack_replies(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Pack what the frames of a film show of replies: what travelled together is one.
 
+    What finds room in lanes is drawn as bars; of a source that has too many at a time, an area
+    tells how many there are.
+
     Args:
         film: What is packed.
         times: The moments of its frames.
@@ -66,9 +73,11 @@ def pack_replies(
     starts = _journeys(replies)
     sizes = np.diff(np.append(starts, len(replies["round"])))
     once = {name: column[starts] for name, column in replies.items()}
-    sources = sorted(set(once["source"].tolist()), key=lambda name: (name != "reward", name))
-    lanes = _lanes(once, sources, gap=before / 60)
+    sources = sorted(set(once["source"].tolist()), key=lambda name: (name != REWARD, name))
     shown = mark_shown(once["asked_at"], once["arrived_at"], times, before=before, after=after)
+    phases, known, nodes = find_phases(film.networks, film.trace, starts, shown)
+    strips = _count_strips(once["source"][shown], sizes[shown], phases, sources)
+    lanes = assign_lanes(once, sources, strips=strips, before=before)
     rows = np.repeat(shown, sizes)
     latencies = np.maximum(once["arrived_at"] - once["asked_at"], 1e-12)
     points = np.stack([replies[name] for name in coordinates], axis=1)[rows]
@@ -81,7 +90,7 @@ def pack_replies(
         "source": pack_words(once["source"][shown], sources),
         "fate": pack_words(once["fate"][shown], tuple(Fate)),
         "asked": pack_numbers((once["asker"] == AGENT_NAME)[shown], "u1"),
-        "lane": pack_codes(lanes[shown]),
+        "lane": pack_codes(lanes.of[shown]),
         "attempt": pack_codes(np.minimum(once["attempt"][shown], 254)),
         "size": pack_numbers(sizes[shown], "u2"),
         "asked_at": pack_numbers(once["asked_at"][shown], "f4"),
@@ -92,18 +101,15 @@ def pack_replies(
         "point": pack_numbers(points, "u2"),
         "value": pack_numbers(replies["value"][rows], "u2"),
     }
-    phases, known, nodes = find_phases(film.networks, film.trace, starts, shown)
-    counts = [
-        int(lanes[(once["source"] == name) & (lanes < _HIDDEN)].max(initial=-1)) + 1
-        for name in sources
-    ]
-    hidden = int((lanes == _HIDDEN).sum())
-    names = [mask_invisible(name) for name in sources]
     return packed, {
-        "sources": names,
-        "counts": counts,
+        "sources": [mask_invisible(name) for name in sources],
+        "counts": list(lanes.counts),
+        "styles": list(lanes.styles),
+        "strips": strips,
+        "areas": _pack_areas(film, rows, lanes, sources, width=(before + after) / _BINS),
+        "outages": _list_outages(film.trace.played, sources),
+        "instant": _is_instant(replies),
         "fates": list(Fate),
-        "hidden": hidden,
         "phases": {
             "names": known,
             "words": [PHASES.get(name, name) for name in known],
@@ -121,7 +127,7 @@ def pack_replies(
 def _journeys(replies: Columns) -> NDArray[np.intp]:
     """Find the first rows of what travelled together: same query, attempt, times and fate."""
     same = ("source", "query", "attempt", "fate")
-    names = (*same, "asked_at", "served_at", "sent_at", "arrived_at")
+    names = (*same, "asked_at", "served_at", "sent_at", "measured_at", "arrived_at")
     new = np.zeros(len(replies["round"]), dtype=bool)
     new[:1] = True
     for name in names:
@@ -130,25 +136,48 @@ def _journeys(replies: Columns) -> NDArray[np.intp]:
     return np.flatnonzero(new)
 
 
-def _lanes(once: Columns, sources: Sequence[str], *, gap: float) -> NDArray[np.intp]:
-    """Assign to each journey the first free lane of its source, if there is room for it."""
-    lanes = np.full(len(once["round"]), _HIDDEN, dtype=np.intp)
-    needs: dict[str, int] = {}
-    for source in sources:
-        own = np.flatnonzero(once["source"] == source)
-        own = own[np.argsort(once["asked_at"][own], kind="stable")]
-        free: list[int] = []
-        busy: list[tuple[float, int]] = []
-        for journey in own.tolist():
-            while busy and busy[0][0] <= once["asked_at"][journey]:
-                heappush(free, heappop(busy)[1])
-            lanes[journey] = heappop(free) if free else len(busy)
-            heappush(busy, (once["arrived_at"][journey] + gap, int(lanes[journey])))
-        needs[source] = int(lanes[own].max(initial=-1)) + 1
-    # What a source does not need is for those that need more.
-    room = _MOST_LANES
-    for place, source in enumerate(sorted(sources, key=lambda name: needs[name])):
-        most = max(2, room // (len(sources) - place))
-        lanes[(once["source"] == source) & (lanes >= most)] = _HIDDEN
-        room -= min(needs[source], most)
-    return lanes
+def _count_strips(
+    of: NDArray[np.str_], sizes: NDArray[np.intp], phases: Columns, sources: Sequence[str]
+) -> list[int]:
+    """Count for each source how many points a query on its network usually has: a strip each."""
+    journeys = np.unique(phases["journey"].astype(np.intp))
+    usual = [np.sort(sizes[journeys][of[journeys] == name]) for name in sources]
+    return [min(_STRIPS, int(each[len(each) // 2])) if len(each) else 1 for each in usual]
+
+
+def _pack_areas(
+    film: Film, rows: NDArray[np.bool_], lanes: Lanes, sources: Sequence[str], *, width: float
+) -> list[dict[str, Any] | None]:
+    """Pack for each source whose queries have no lanes how many are on their way."""
+    replies = {name: column[rows] for name, column in film.trace.replies.items()}
+    phases = {each.source: each.phases for each in film.networks if each.phases}
+    packed: list[dict[str, Any] | None] = []
+    for name, style in zip(sources, lanes.styles, strict=True):
+        own = replies["source"] == name
+        if style != "area" or not own.any():
+            packed.append(None)
+            continue
+        points = {column: values[own] for column, values in replies.items()}
+        spans = list_spans(points, phases.get(name, {}))
+        packed.append(pack_density(points, spans, tuple(Fate), width=width))
+    return packed
+
+
+def _list_outages(
+    played: Played | None, sources: Sequence[str]
+) -> list[tuple[tuple[float, float], ...]]:
+    """List for each source the times at which nobody could be asked, as its channel declares."""
+    if played is None:
+        return [() for _ in sources]
+    channels = {
+        name: each[1] for name, each in played.experts.items() if isinstance(each, tuple)
+    } | {REWARD: played.feedback}
+    return [channels[name].outages if name in channels else () for name in sources]
+
+
+def _is_instant(replies: Columns) -> bool:
+    """Return whether no query took time, and no value was older than its query."""
+    asked = replies["asked_at"]
+    return bool(
+        (replies["arrived_at"] <= asked).all() and not (replies["measured_at"] < asked).any()
+    )

@@ -121,12 +121,18 @@ function choose(index) {
   });
   find(".replay-notes").textContent = film.notes.join(" ");
   layOutShares();
+  Object.assign(state, { brushed: new Set(), cursor: null });
   const { replies, lanes } = film;
+  foldTimeline(lanes.instant);
   const lasts = (i) => replies.arrived_at[i] > replies.asked_at[i];
   const needs = {
     belief: Boolean(film.fields.mean),
     experts: lanes.sources.length > 1,
     waiting: replies.served.some((share, i) => share > 0 && lasts(i)),
+    outages: lanes.outages.some((spans) => spans.length),
+    areas: lanes.areas.some(Boolean),
+    measured: replies.measured_at.some((t, i) => t < replies.arrived_at[i] && !film.lives.of.has(i)),
+    older: replies.measured_at.some((time, i) => time < replies.asked_at[i]),
     service: replies.sent.some((share, i) => share > replies.served[i] && !film.lives.of.has(i)),
     transit: replies.sent.some((share, i) => share < 1 && lasts(i) && !film.lives.of.has(i)),
     retries: replies.attempt.some((attempt) => attempt > 1),
@@ -154,21 +160,29 @@ function hideTips() {
 }
 
 function touched(sheet, event) {
-  const tip = sheet.canvas.parentElement.querySelector(".replay-tip");
   const { offsetX: x, offsetY: y } = event;
   let nearest = null;
   let least = Infinity;
   for (const spot of sheet.spots) {
     const across = Math.max(0, Math.abs(x - spot.x) - (spot.half ?? 0));
     const distance = Math.hypot(across, y - spot.y);
-    if (distance <= spot.reach && distance < least) {
+    if (distance > spot.reach) continue;
+    const rank = spot.behind ? 1e6 + distance : distance;
+    if (rank < least) {
       nearest = spot;
-      least = distance;
+      least = rank;
     }
   }
-  tip.hidden = !nearest;
-  if (!nearest) return;
-  tip.textContent = nearest.text();
+  state.cursor = null;
+  brush(nearest?.queries?.() ?? []);
+  if (nearest) showTip(sheet, nearest.text(), x, y);
+  else hideTips();
+}
+
+function showTip(sheet, text, x, y) {
+  const tip = sheet.canvas.parentElement.querySelector(".replay-tip");
+  tip.hidden = false;
+  tip.textContent = text;
   const left = Math.min(x + 12, sheet.canvas.clientWidth - tip.offsetWidth - 4);
   const above = y - tip.offsetHeight - 10;
   tip.style.left = `${Math.max(0, left)}px`;
@@ -179,7 +193,10 @@ for (const sheet of [sheets.scene, sheets.timeline]) {
   for (const kind of ["pointermove", "pointerdown"]) {
     sheet.canvas.addEventListener(kind, (event) => touched(sheet, event));
   }
-  sheet.canvas.addEventListener("pointerleave", hideTips);
+  sheet.canvas.addEventListener("pointerleave", () => {
+    hideTips();
+    brush([]);
+  });
 }
 
 function seekByPointer(event) {

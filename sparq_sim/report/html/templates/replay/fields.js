@@ -162,6 +162,7 @@ function drawMap(pen, area, { name, values, scale }, at) {
       x: across,
       y: up,
       reach: size + 4,
+      queries: () => findAbout([x, y]),
       text: () => `${film.names[i]}\n${NAMES[name]} ${shown(values[i])}`,
     });
   });
@@ -196,13 +197,14 @@ function drawPlaces(pen, area, at, [across, up], site = 0) {
     mark(pen, "circle", ...trail[i - 1], { size: 2.5, fill: colour("--mark-own"), halo: paper });
   }
   pen.globalAlpha = 1;
-  eachAsked(at, (coordinates) => {
+  eachAsked(at, (coordinates, i) => {
     mark(pen, "diamond", ...place(coordinates), {
       size: site ? site + 2 : 4,
       stroke: colour("--mark-expert"),
       halo: paper,
       line: 1.5,
     });
+    if (!site) addPointSpot(i, place(coordinates));
   });
   mark(pen, "circle", ...place(at.played), {
     size: site ? Math.max(6, site + 1) : 8.5,
@@ -211,6 +213,7 @@ function drawPlaces(pen, area, at, [across, up], site = 0) {
     halo: paper,
     line: 3,
   });
+  drawBrushedPoints(pen, at, place);
   // The smaller on top: where the best point is played, both are seen.
   mark(pen, "star", ...place(at.best), { size: 6.5, fill: colour("--mark-best"), halo: paper });
   pen.restore();

@@ -14,9 +14,12 @@ for (const name of ["scene", "timeline", "regret"]) {
   sheets[name] = { canvas: find(`.replay-${name}`), spots: [] };
 }
 const TRAIL = 8;
-const STRIPS = 6; // Of the points of one query, in a bar.
 const WIDE = 620; // pixels, from which on three pictures find room side by side
-const state = { film: null, frame: 0, playing: false, view: "true", due: 0, waiting: false };
+const state = {
+  film: null, frame: 0, playing: false, view: "true", due: 0, waiting: false,
+  brushed: new Set(), // Numbers of the queries that are touched, in the timeline or in the scene.
+  cursor: null, // Number of the query that was gone to by keys.
+};
 
 /** Unpack a film when it is first shown. */
 function ready(film) {
@@ -35,26 +38,21 @@ function ready(film) {
     film.firsts[i] = film.firsts[i - 1] + Math.round(size[i - 1]);
   }
   film.reward = film.lanes.sources.indexOf("reward");
-  film.lives = lives(film.lanes, film.replies);
+  film.lives = lives(film.lanes);
+  film.lanes.areas = film.lanes.areas.map(readArea);
   const regrets = film.frames.map((round) => film.rounds.regret[round]).sort((a, b) => a - b);
   film.highRegret = Math.max(1e-12, regrets[Math.floor(0.98 * (regrets.length - 1))]);
   return film;
 }
 
-/** Unpack the phases of queries: by journey, and in how many strips each source shows them. */
-function lives({ phases, sources }, { source, size }) {
+/** Unpack the phases of queries, by journey. */
+function lives({ phases, strips }) {
   const { names, words, nodes, ...packed } = phases;
   const of = new Map();
   const columns = unpackedAll(packed);
   columns.journey.forEach((journey, i) => {
     if (!of.has(journey)) of.set(journey, []);
     of.get(journey).push(i);
-  });
-  // As many as a query usually has points.
-  const strips = sources.map((_, i) => {
-    const sizes = [...of.keys()].filter((k) => source[k] === i).map((k) => Math.round(size[k]));
-    const usual = sizes.sort((a, b) => a - b)[Math.floor(sizes.length / 2)] ?? 1;
-    return Math.min(STRIPS, usual);
   });
   return { ...columns, names, words, nodes, of, strips };
 }
@@ -80,7 +78,7 @@ function moment() {
   };
 }
 
-/** Call back with each point asked about in the round of a frame. */
+/** Call back with each point asked about in the round of a frame, and the number of its query. */
 function eachAsked(at, visit) {
   const { film } = state;
   const { asked_at: askedAt, source, asked, size, point: points } = film.replies;
@@ -88,7 +86,7 @@ function eachAsked(at, visit) {
     if (source[i] === film.reward || !asked[i]) continue;
     if (askedAt[i] < at.started - 1e-6 || askedAt[i] >= at.started + film.period - 1e-6) continue;
     for (let j = 0; j < Math.round(size[i]); j += 1) {
-      visit(point(points, film.firsts[i] + j, film.dimensions));
+      visit(point(points, film.firsts[i] + j, film.dimensions), i);
     }
   }
 }

@@ -57,13 +57,18 @@ function drawLine(at) {
   pen.strokeStyle = colour("--mark-expert");
   pen.lineWidth = 1.5;
   const base = area.top + area.height;
-  eachAsked(at, ([place]) => {
+  eachAsked(at, ([place], i) => {
     pen.beginPath();
     pen.moveTo(area.x(place), base);
     pen.lineTo(area.x(place), base - 9);
     pen.stroke();
+    addPointSpot(i, [area.x(place), base - 5]);
   });
   pen.restore();
+  drawBrushedPoints(pen, at, ([x], { value }) => [
+    area.x(x),
+    Number.isNaN(value) ? base - 5 : area.y(value),
+  ]);
   drawRegret(pen, area, at);
   const paper = colour("--paper");
   mark(pen, "circle", area.x(at.played[0]), area.y(at.reward), {
@@ -96,6 +101,7 @@ function drawKnown(pen, area, at) {
       const y = area.y(replies.value[row]);
       if (isOwn) mark(pen, "circle", x, y, { size: 3.5, stroke: own });
       else mark(pen, "diamond", x, y, { size: 3.5, fill: expert });
+      addPointSpot(i, [x, y]);
     }
   }
   pen.globalAlpha = 1;

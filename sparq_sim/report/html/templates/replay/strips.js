@@ -38,12 +38,18 @@ function drawStrips(at) {
     pen.moveTo(x, area.top);
     pen.lineTo(x, area.top + area.height);
     pen.stroke();
-    eachAsked(at, (coordinates) => {
+    eachAsked(at, (coordinates, i) => {
+      addPointSpot(i, [x, area.y(coordinates[axis])]);
       mark(pen, "diamond", x, area.y(coordinates[axis]), {
         size: 4,
         stroke: colour("--mark-expert"),
       });
     });
+    const place = (coordinates, { query }) => [
+      area.x(film.replies.asked_at[query]),
+      area.y(coordinates[axis]),
+    ];
+    drawBrushedPoints(pen, at, place);
     mark(pen, "circle", x, area.y(at.played[axis]), {
       size: 5,
       fill: colour("--mark-own"),
