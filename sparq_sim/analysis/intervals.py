@@ -8,7 +8,15 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CONFIDENCE", "Ranges", "bound_positive", "find_roots_in_mean", "reach", "student"]
+__all__ = [
+    "CONFIDENCE",
+    "Ranges",
+    "bound_positive",
+    "find_p_value",
+    "find_roots_in_mean",
+    "reach",
+    "student",
+]
 
 CONFIDENCE = 0.95
 """Of all intervals."""
@@ -62,6 +70,26 @@ def bound_positive(
     low = np.where(above, means * np.exp(-ratios), means - halves)
     high = np.where(above, means * np.exp(ratios), means + halves)
     return low, high
+
+
+def find_p_value(mean: float, std: float, count: int) -> float:
+    """Compute how probable a mean at least as far from 0 is by chance alone: Student's t test.
+
+    Args:
+        mean: Of the numbers.
+        std: Their standard deviation.
+        count: How many there are.
+
+    Returns:
+        The probability, of both sides; 1 for fewer than two numbers, which prove nothing.
+    """
+    from scipy.special import stdtr  # As above.
+
+    if count < 2:
+        return 1.0
+    if std == 0:
+        return 0.0 if mean else 1.0
+    return float(2 * stdtr(count - 1, -abs(mean) * sqrt(count) / std))
 
 
 def find_roots_in_mean(pairs: NDArray[np.float64]) -> Ranges:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import nan
+from math import isfinite, nan
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -18,12 +18,12 @@ from sparq_sim.simulation.references import (
     compute_references,
     count_worlds,
 )
-from sparq_sim.study.settings import Setting
+from sparq_sim.study.settings import Setting, agree
 
 if TYPE_CHECKING:
     from sparq_sim.scenario.model import Scenario
 
-__all__ = ["Level", "Levels", "compute_levels", "note_estimates"]
+__all__ = ["Level", "Levels", "compute_levels", "find_levels", "note_estimates"]
 
 _COMPARED_POINTS = 16
 """At which two landscapes are compared."""
@@ -175,6 +175,26 @@ def _average(found: Sequence[References], different: int) -> Levels:
         different_worlds=different,
         estimated_from=told,
     )
+
+
+def find_levels(levels: Sequence[Level], setting: Setting) -> dict[str, float]:
+    """Return the levels in a setting, by the names of the fields of `Levels`.
+
+    Args:
+        levels: Those of the settings of a study.
+        setting: Swept values; those that it lacks are averaged over.
+
+    Returns:
+        Means over the levels that agree with the setting; none where there is none, or where it is
+        not known.
+    """
+    known = [level for where, level in levels if agree(where, setting)]
+    means = {
+        name: float(np.mean([getattr(level, name) for level in known]))
+        for name in ("uniform", "fixed", "late")
+        if known
+    }
+    return {name: mean for name, mean in means.items() if isfinite(mean)}
 
 
 def note_estimates(levels: Iterable[Levels]) -> list[str]:

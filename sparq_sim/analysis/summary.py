@@ -32,6 +32,7 @@ __all__ = [
     "group",
     "spread",
     "spread_exponents",
+    "summarize",
     "summary",
 ]
 
@@ -269,7 +270,19 @@ def summary(study: Results, *, best_seen: bool = False) -> list[Summary]:
         SparqError: Regret against the best seen is wished for, and all plays know the best.
     """
     found = study.finished()
-    criterion = choose_criterion(found, best_seen=best_seen)
+    return summarize(found, choose_criterion(found, best_seen=best_seen))
+
+
+def summarize(found: Iterable[StoredSummary], criterion: Criterion) -> list[Summary]:
+    """Compute what plays come to.
+
+    Args:
+        found: Plays, as `Results.finished` lists them.
+        criterion: What they are compared by.
+
+    Returns:
+        A row per optimizer and setting.
+    """
     return [_summarize(plays, criterion) for plays in group(found).values()]
 
 

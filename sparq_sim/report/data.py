@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import isfinite
 from typing import TYPE_CHECKING
 
 from sparq_sim.analysis.criteria import REGRET, Criterion
 from sparq_sim.analysis.curves import Band, Series
-from sparq_sim.analysis.levels import Level
+from sparq_sim.analysis.levels import Level, find_levels
+from sparq_sim.analysis.standings import Standings
 from sparq_sim.analysis.summary import Spread, Summary, spread
+from sparq_sim.report.finding import Finding
 from sparq_sim.report.looks import Look, find_look, find_looks
 from sparq_sim.report.network import ShownNetwork
 from sparq_sim.report.shares import Shares, is_share
 from sparq_sim.report.uncertainty import list_numbers
-from sparq_sim.report.words import Paragraph, Winner
+from sparq_sim.report.words import Paragraph
 from sparq_sim.study.settings import Setting, agree, format_setting, list_paths, list_values
 from sparq_sim.study.store import StoredSummary
 
@@ -140,12 +141,8 @@ class ChartData:
         Args:
             setting: Swept values; those that it lacks are averaged over.
         """
-        known = [level for where, level in self.levels if agree(where, setting)]
-        means = {
-            name: spread(getattr(level, field) for level in known).mean
-            for field, name in REFERENCES.items()
-        }
-        return [(name, level) for name, level in means.items() if isfinite(level)]
+        known = find_levels(self.levels, setting)
+        return [(name, known[field]) for field, name in REFERENCES.items() if field in known]
 
     def pooled(self, optimizer: str, path: str) -> list[Spread]:
         """Return what an optimizer comes to, by the criterion, at each value of a swept path.
@@ -175,12 +172,12 @@ class ReportData:
     """How many there are to be."""
     notes: Sequence[str] = ()
     """What a reader must know before believing the results."""
-    headline: str = ""
-    """Which optimizer is best, in a sentence."""
+    finding: Finding = field(default_factory=Finding)
+    """What the study shows, in a few sentences."""
     paragraphs: Sequence[Paragraph] = ()
     """The scenario in words."""
-    winners: Sequence[Winner] = ()
-    """The best optimizer of each setting."""
+    standings: Standings | None = None
+    """The rows of the table, ranked; None where there is no study yet."""
     charts: ChartData = field(default_factory=ChartData)
     """What charts are made of."""
     record: str = "rounds"

@@ -12,13 +12,12 @@ import numpy as np
 from sparq_sim.analysis.cautions import cautions
 from sparq_sim.analysis.curves import Curves, read_curves
 from sparq_sim.analysis.levels import Level, Levels, compute_levels, note_estimates
-from sparq_sim.analysis.pairs import Difference, compare_optimizers
-from sparq_sim.analysis.summary import Summary, summary
+from sparq_sim.analysis.standings import find_standings
 from sparq_sim.report import words
 from sparq_sim.report.data import ChartData, ReportData, series_order
+from sparq_sim.report.finding import tell_finding
 from sparq_sim.report.network import ShownNetwork, read_stored_networks, show_networks
 from sparq_sim.report.shares import find_shares
-from sparq_sim.report.words import Winner
 from sparq_sim.study.results import Results
 from sparq_sim.study.settings import Setting, agree, keep_fullest
 from sparq_sim.study.store import Provenance, StoredSummary, canonical
@@ -83,14 +82,14 @@ def gather(
     settings = keep_fullest([each.setting for each in found])
     warned = cautions(study, best_seen=best_seen)
     notes = [*study.notes, *study.warnings, *(caution.text for caution in warned)]
-    summaries = _ordered_summaries(study, settings, best_seen=best_seen)
+    standings = find_standings(study, best_seen=best_seen)
     kept = _choose(settings, _MOST_CURVES // max(1, len(optimizers)))
     if len(kept) < len(settings):
         notes.append(f"Of {len(settings)} settings, {len(kept)} are charted over the rounds")
     charts = ChartData(
         optimizers=optimizers,
         kinds=_find_kinds(plays),
-        summaries=summaries,
+        summaries=standings.rows,
         found=found,
         bands=sorted(curves.bands, key=lambda band: optimizers.index(band.optimizer)),
         series=series_order(curves.series),
@@ -111,7 +110,6 @@ def gather(
         settings=kept or ({},),
         criterion=curves.criterion,
     )
-    winners = _winners(study, settings, summaries, best_seen=best_seen)
     firsts = {str(each["optimizer"]): each["play"] for each in reversed(plays)}
     firsts = {name: firsts[name] for name in optimizers}
     films = _replays(study, optimizers, allow_import=allow_import) if replays and found else ()
@@ -122,16 +120,14 @@ def gather(
         finished=len(found),
         planned=max(len(planned), len(found), _planned(described)),
         notes=notes,
-        headline=words.headline(winners)
-        if winners or not summaries
-        else words.no_winner(curves.criterion),
+        finding=tell_finding(standings, charts.levels),
         paragraphs=words.describe_scenario(
             firsts,
             _swept_values(plays),
             allow_import=allow_import,
             knows_best=curves.criterion.is_regret,
         ),
-        winners=winners,
+        standings=standings,
         charts=charts,
         record="full" if any(each.record == "full" for each in found) else "rounds",
         machines=_machines(curves.provenances),
@@ -164,17 +160,6 @@ def _networks(
         if replay.film is not None
         for network in show_networks(replay.title, replay.play, replay.film.networks)
     ]
-
-
-def _ordered_summaries(
-    study: Results, settings: Sequence[Setting], *, best_seen: bool
-) -> list[Summary]:
-    """Return the rows by settings, and the best first in each."""
-    places = {canonical(dict(setting)): place for place, setting in enumerate(settings)}
-    return sorted(
-        summary(study, best_seen=best_seen),
-        key=lambda row: (places.get(canonical(dict(row.setting)), -1), row.loss),
-    )
 
 
 def _choose(settings: Sequence[Setting], most: int) -> list[Setting]:
@@ -232,7 +217,7 @@ def _find_kinds(plays: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return kinds
 
 
-# Reference levels and winners
+# Reference levels
 
 
 def _levels(
@@ -275,39 +260,6 @@ def _levels(
             found.append((play["setting"], level))
     notes.extend(note_estimates(level for _, level in found))
     return found
-
-
-def _winners(
-    study: Results,
-    settings: Sequence[Setting],
-    summaries: Sequence[Summary],
-    *,
-    best_seen: bool,
-) -> list[Winner]:
-    """Find the best and the next in each setting, and how far apart they are."""
-    known: dict[tuple[str, str], list[Difference]] = {}
-    winners = []
-    for setting in settings:
-        here = [
-            each
-            for each in summaries
-            if agree(each.setting, setting) and each.judged.count and not each.impossible
-        ]
-        ranked = sorted(here, key=lambda each: each.loss)
-        if not ranked:
-            continue
-        best = ranked[0]
-        after = next((each for each in ranked if each.optimizer != best.optimizer), None)
-        difference = None
-        if after is not None:
-            pair = best.optimizer, after.optimizer
-            if pair not in known:
-                known[pair] = compare_optimizers(study, *pair, best_seen=best_seen)
-            both = canonical({**after.setting, **best.setting})
-            alike = [d for d in known[pair] if canonical(dict(d.setting)) == both]
-            difference = alike[0] if alike else None
-        winners.append(Winner(setting, best, after, difference))
-    return winners
 
 
 # Provenance

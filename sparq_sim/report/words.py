@@ -1,11 +1,10 @@
-"""Words: a scenario and its outcome in plain sentences.
+"""Words: a scenario in plain sentences.
 
 Long because each part of a scenario has a sentence of its own.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,22 +13,15 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel
 
-from sparq_sim.analysis.criteria import Criterion
-from sparq_sim.analysis.pairs import Difference
-from sparq_sim.analysis.summary import Summary
 from sparq_sim.errors import PluginError
 from sparq_sim.plugin.field_docs import read_own_doc
 from sparq_sim.plugin.registry import Kind, kind_to_write, load
-from sparq_sim.study.settings import Setting, format_value
+from sparq_sim.report.phrases import count_things, quote
+from sparq_sim.study.settings import format_value
 
 __all__ = [
-    "NO_WINNER",
     "Paragraph",
-    "Winner",
     "describe_scenario",
-    "format_number",
-    "headline",
-    "no_winner",
 ]
 
 _Data: TypeAlias = Mapping[str, Any]
@@ -180,21 +172,8 @@ def _several(value: object, kind: type) -> bool:
 def _write(value: object) -> str:
     if isinstance(value, list | tuple):
         many = len(value) > _MOST_LISTED
-        return _count(len(value), "value") if many else f"[{', '.join(map(_write, value))}]"
+        return count_things(len(value), "value") if many else f"[{', '.join(map(_write, value))}]"
     return "none" if value is None else format_value(value)
-
-
-def _count(count: float, thing: str) -> str:
-    return f"{count:g} {thing}{'' if count == 1 else 's'}"
-
-
-def _quote(name: str) -> str:
-    """Put a name of several words in quotation marks."""
-    return (
-        f"\N{LEFT DOUBLE QUOTATION MARK}{name}\N{RIGHT DOUBLE QUOTATION MARK}"
-        if " " in name
-        else name
-    )
 
 
 _OWN_CHANNEL = "It is real: latency, loss and noise are its own."
@@ -211,7 +190,7 @@ def _is_real(kind: Literal["environment", "expert"], data: _Data) -> bool:
 
 def _rules(play: _Data) -> str:
     rounds, period, horizon = (_number(play.get(key)) for key in ("rounds", "period", "horizon"))
-    told = _count(rounds, "round") if isfinite(rounds) else "Rounds"
+    told = count_things(rounds, "round") if isfinite(rounds) else "Rounds"
     told += f", one every {period:g} units of time" if period != 1 else ", one per unit of time"
     told += f", until {horizon:g}." if isfinite(horizon) else "."
     for key, what in (
@@ -225,7 +204,7 @@ def _rules(play: _Data) -> str:
         told += f" Experts may be asked about {'points already played' if past else 'any point'}."
     if design := play.get("design"):
         verb = "is" if design == 1 else "are"
-        told += f" {_count(design, 'point')} {verb} observed beforehand."
+        told += f" {count_things(design, 'point')} {verb} observed beforehand."
     if thinking := _drawn(play.get("thinking")):
         told += f" The agent thinks for {thinking}."
     if effort := _table(play.get("thinking_by_effort")):
@@ -269,13 +248,13 @@ def _channel(channel: _Data, *, expert: bool = False) -> str:
     if isfinite(patience := _number(channel.get("patience"))):
         told += f" Answers that take longer than {patience:g} are too late."
     if outages := channel.get("outages"):
-        told += f" It cannot be asked during {_count(len(outages), 'outage')}."
+        told += f" It cannot be asked during {count_things(len(outages), 'outage')}."
     policy = _table(channel.get("policy"))
     if retries := policy.get("retries"):
         again = "once" if retries == 1 else f"up to {format_value(retries)} times"
         told += f" After a failure it is asked again, {again}."
     if fallback := policy.get("fallback"):
-        told += f" When it fails for good, {_quote(str(fallback))} is asked."
+        told += f" When it fails for good, {quote(str(fallback))} is asked."
     if faults := [_table(fault) for fault in channel.get("faults") or ()]:
         shares = [
             f"{format_value(each.get('kind'))} {format_value(each.get('share'))}" for each in faults
@@ -295,7 +274,7 @@ def _drawn(draw: object) -> str:
         case "exponential":
             return f"{format_value(data.get('mean'))} on average (exponential)"
         case "empirical":
-            return f"one of {_count(len(data.get('values', ())), 'recorded value')}"
+            return f"one of {count_things(len(data.get('values', ())), 'recorded value')}"
         case None:
             return ""
         case kind:
@@ -322,121 +301,3 @@ def _loss(loss: _Data) -> str:
     if loss.get("kind") == "bursts":
         return " They are lost in bursts."
     return f" Losses follow the model {loss['kind']}." if "kind" in loss else ""
-
-
-def format_number(value: float, significant: int = 3) -> str:
-    """Return a number as text; a dash for one that is unknown.
-
-    Args:
-        value: The number.
-        significant: How many digits to write.
-    """
-    if not isfinite(value):
-        return "\N{EN DASH}"
-    return f"{value:.{significant}g}".replace("-", "\N{MINUS SIGN}")
-
-
-# Who won
-
-
-@dataclass(frozen=True)
-class Winner:
-    """Who had the lowest average regret, or the highest mean reward, in a setting, and how sure."""
-
-    setting: Setting
-    """Swept values."""
-    best: Summary
-    """Row with the lowest average regret, or the best by another criterion."""
-    next: Summary | None
-    """Row of the next best optimizer; None where there is only one."""
-    difference: Difference | None
-    """Of the best from the next, replication by replication: negative if it is of regrets."""
-
-    @property
-    def sure(self) -> bool:
-        """Whether the 95 % interval of the difference excludes 0."""
-        return self.difference is not None and self.difference.gain.low > 0
-
-
-NO_WINNER = (
-    "No optimizer can be called the best: regret is below 0, which is impossible. See the notes."
-)
-"""Where all results are impossible."""
-
-
-def no_winner(criterion: Criterion) -> str:
-    """Return why no optimizer can be called the best, though plays are finished.
-
-    Args:
-        criterion: What they are compared by.
-    """
-    if criterion.is_regret:
-        return NO_WINNER
-    return "No optimizer can be called the best: no reward was observed. See the notes."
-
-
-def headline(winners: Sequence[Winner]) -> str:
-    """Return a sentence on which optimizer is best, by how much and how surely.
-
-    Args:
-        winners: The best of each setting.
-    """
-    match winners:
-        case []:
-            return "No play is finished yet, so there are no results."
-        case [one]:
-            return f"{_describe_winner(one)}{_warn_of_short_plays(one.best)}"
-    wins = Counter(each.best.optimizer for each in winners)
-    best, count = wins.most_common(1)[0]
-    name = _quote(best)
-    if all(each.next is None for each in winners):
-        return f"There is only one optimizer, {name}, in {len(winners)} settings."
-    sure = sum(each.sure for each in winners if each.best.optimizer == best)
-    where = "all" if count == len(winners) else f"{count} of the"
-    criterion = winners[0].best.criterion
-    told = (
-        f"The optimizer {name} had the {criterion.superlative} {criterion.label} in {where} "
-        f"{len(winners)} settings"
-    )
-    if sure == count:
-        certainty = "in each of them, the difference from the next best is beyond chance"
-    elif sure:
-        certainty = f"in {sure} of them, the difference from the next best is beyond chance"
-    else:
-        return (
-            f"{told}; but in none of them is the difference from the next best beyond chance (the "
-            "95 % interval of the paired difference includes 0)."
-        )
-    return f"{told}; {certainty} (the 95 % interval of the paired difference excludes 0)."
-
-
-def _warn_of_short_plays(best: Summary) -> str:
-    if not best.ended_early:
-        return ""
-    return (
-        f" But {_count(best.ended_early, 'play')} of {best.plays} of {_quote(best.optimizer)} "
-        f"ended early: its plays lasted {format_number(best.rounds)} rounds on average."
-    )
-
-
-def _describe_winner(winner: Winner) -> str:
-    gap, name = winner.difference, _quote(winner.best.optimizer)
-    criterion = winner.best.criterion
-    mean = format_number(winner.best.judged.mean)
-    if winner.next is None:
-        return f"There is only one optimizer, {name}: its {criterion.label} is {mean}."
-    told = f"The optimizer {name} had the {criterion.superlative} {criterion.label}, {mean}"
-    after = _quote(winner.next.optimizer)
-    if gap is None:
-        return f"{told}; the next best is {after}."
-    margin, than = gap.gain, criterion.comparative
-    told += f": {format_number(margin.mean)} {than} than {after}, the next best"
-    if margin.count < 2:
-        return f"{told}. With one replication, chance may have decided."
-    wins = round(gap.better * margin.count)
-    low, high = format_number(margin.low), format_number(margin.high)
-    told += (
-        f" (95 % interval of the paired difference: {low} to {high}; "
-        f"{than} in {wins} of {margin.count} replications)."
-    )
-    return told if winner.sure else f"{told} The interval includes 0: chance may have decided."

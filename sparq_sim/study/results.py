@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
 from sparq_sim.errors import did_you_mean
-from sparq_sim.study.folder_contents import read_holdings
+from sparq_sim.study.folder_contents import Holding, read_holdings
 from sparq_sim.study.progress import WarningCount, count_plays
 from sparq_sim.study.store import (
     FolderStore,
@@ -41,17 +42,26 @@ class Results:
     meanwhile, here or by others, is seen at the next call.
     """
 
-    def __init__(self, home: PlayStore, plays: Sequence[PlayId], *, title: str = "") -> None:
+    def __init__(
+        self,
+        home: PlayStore,
+        plays: Sequence[PlayId],
+        *,
+        title: str = "",
+        described: Holding | None = None,
+    ) -> None:
         """Return the results of some plays.
 
         Args:
             home: Where the plays are kept.
             plays: Those of the study, whether they are finished or not.
             title: What the study is called.
+            described: What the folder says was to be played, if it says so.
         """
         self.store = home
         self.title = title
         self._plays = list(plays)
+        self._described = described
 
     @classmethod
     def open(cls, folder: Path | str | FolderStore, *, begun: bool = False) -> Results:
@@ -89,8 +99,9 @@ class Results:
                 "their setting does not name, so unlike settings may be taken for one: run the "
                 "study again before comparing them"
             )
-        title = described[0].title if described else ""
-        return cls(home, sorted(chosen, key=_order), title=title)
+        newest = described[0] if described else None
+        title = newest.title if newest else ""
+        return cls(home, sorted(chosen, key=_order), title=title, described=newest)
 
     @property
     def folder(self) -> Path:
@@ -124,6 +135,15 @@ class Results:
         """List what is known of the finished plays without reading their rounds."""
         found = self.store.finished()
         return [found[play.key] for play in self._plays if play.key in found]
+
+    def count_planned(self) -> dict[Label, int]:
+        """Return how many plays each optimizer is to have in each setting, by its label."""
+        counts = Counter(play.label for play in self._plays)
+        told: Counter[Label] = Counter()
+        for each in self._described.plays if self._described else ():
+            label = str(each["optimizer"]), canonical(each["setting"])
+            told[label] += int(each.get("replications", 0))
+        return dict(counts | told)
 
     def read(self, play: PlayId | str) -> StoredPlay:
         """Read one play back, with its provenance.

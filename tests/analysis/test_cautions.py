@@ -134,13 +134,15 @@ def test_the_headline_never_names_an_impossible_regret_the_best(tmp_path: Path) 
     assert top.average_regret.mean < foot.average_regret.mean
     assert top.impossible == 2
     told = gather(study, replays=False)
-    assert "top" not in told.headline
+    assert "top" not in told.finding.sentence
     assert any("regret is below 0" in note for note in told.notes)
 
 
 def test_where_all_regrets_are_impossible_nobody_is_named(tmp_path: Path) -> None:
     study = modest(tmp_path, optimizers={"top": {"kind": "fixed", "point": [0.5]}})
-    assert gather(study, replays=False).headline.startswith("No optimizer can be called the best")
+    assert gather(study, replays=False).finding.sentence.startswith(
+        "No optimizer can be called the best"
+    )
 
 
 # Plays that are shorter than others
@@ -164,8 +166,8 @@ def test_plays_that_ended_early_are_told_and_their_rounds_are_a_column(tmp_path:
 def test_a_winner_whose_plays_were_short_is_said_to_be(tmp_path: Path) -> None:
     changes = {"budget": 1.05, "ends_when_spent": True, "experts": sage(cost=0.1)}
     study = finished(tmp_path, optimizers=ASKER, **changes)
-    told = gather(study, replays=False).headline
-    assert told.endswith("1 play of 1 of asker ended early: its plays lasted 11 rounds on average.")
+    told = gather(study, replays=False).finding.text
+    assert told.endswith("1 of 1 play of “asker” ended early, after 11 rounds in the mean.")
 
 
 def test_rounds_without_a_move_are_told(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from tests.report.conftest import played
 def test_the_report_of_an_opened_folder_is_that_of_the_study_run(study: Results) -> None:
     opened = gather(Results.open(study.folder), replays=False)
     fresh = gather(study, replays=False)
-    assert opened.headline == fresh.headline
+    assert opened.finding == fresh.finding
     assert opened.paragraphs == fresh.paragraphs
     assert opened.charts.levels == fresh.charts.levels
     assert opened.planned == fresh.planned == 16

@@ -1,17 +1,11 @@
 from __future__ import annotations
 
-from math import nan
-from pathlib import Path
-
 import pytest
 
-from sparq_sim.analysis.pairs import Difference
-from sparq_sim.analysis.summary import Spread, Summary
 from sparq_sim.report.data import ReportData
 from sparq_sim.report.gather import gather
-from sparq_sim.report.words import Winner, _count, describe_scenario, format_number, headline
+from sparq_sim.report.words import describe_scenario
 from sparq_sim.study.results import Results
-from tests.plants import Plant, steer
 from tests.report.conftest import scenario as made
 
 
@@ -19,41 +13,6 @@ def told_of(**fields: object) -> dict[str, str]:
     one = made(sweep={}, **fields)
     plays = {name: one.fingerprint(name) for name in one.optimizers}
     return {each.about: each.text for each in describe_scenario(plays, {})}
-
-
-def summary(optimizer: str, mean: float, *, ended_early: int = 0) -> Summary:
-    none = Spread(nan, nan, nan, nan, 0)
-    return Summary(
-        optimizer=optimizer,
-        setting={},
-        plays=4,
-        average_regret=Spread(mean, nan, nan, nan, 4),
-        stuck=0.0,
-        exponent=none,
-        rounds=12.5,
-        asked_per_round=0.0,
-        retries_per_round=0.0,
-        pushed_per_round=0.0,
-        spent=none,
-        answered=nan,
-        late=nan,
-        lost=nan,
-        refused=nan,
-        invalid=nan,
-        unavailable=nan,
-        open=nan,
-        staleness=nan,
-        idle=0.0,
-        ended_early=ended_early,
-        impossible=0,
-        wall=0.0,
-    )
-
-
-def verdict(low: float, high: float, count: int = 4) -> Winner:
-    gap = Spread((low + high) / 2, nan, low, high, count)
-    best, after = summary("hare", 0.25), summary("tortoise", 0.5)
-    return Winner({}, best, after, Difference("hare", "tortoise", {}, gap, better=0.75))
 
 
 # The scenario
@@ -189,84 +148,6 @@ def test_swept_values_are_listed(told: ReportData) -> None:
     assert "experts.sage.channel.loss = 0, 0.4; feedback.noise = 0.1, 0.3." in text
 
 
-# The winner
-
-
-def test_the_winner_is_told_with_the_paired_difference() -> None:
-    assert headline([verdict(-0.3, -0.2)]) == (
-        "The optimizer hare had the lowest average regret, 0.25: 0.25 less than tortoise, the next "
-        "best (95 % interval of the paired difference: 0.2 to 0.3; less in 3 of 4 replications)."
-    )
-
-
-def test_a_difference_within_chance_is_called_so() -> None:
-    assert headline([verdict(-0.6, 0.1)]).endswith(
-        "The interval includes 0: chance may have decided."
-    )
-
-
-def test_one_replication_proves_nothing() -> None:
-    assert headline([verdict(-0.25, -0.25, count=1)]).endswith("chance may have decided.")
-
-
-def test_over_settings_wins_are_counted() -> None:
-    said = headline([verdict(-0.3, -0.2), verdict(-0.6, 0.1), verdict(-0.3, -0.1)])
-    assert (
-        "The optimizer hare had the lowest average regret in all 3 settings; in 2 of them, the "
-        "difference from the next best is beyond chance" in said
-    )
-
-
-def test_without_rivals_or_plays_there_is_no_winner() -> None:
-    alone = Winner({}, summary("hare", 0.5), None, None)
-    assert headline([alone]) == "There is only one optimizer, hare: its average regret is 0.5."
-    assert "there are no results" in headline([])
-
-
-def test_names_of_several_words_are_quoted() -> None:
-    best, after = summary("every 2nd", 0.25), summary("5, kept", 0.5)
-    gap = Spread(-0.25, nan, -0.3, -0.2, 4)
-    one = Winner({}, best, after, Difference("every 2nd", "5, kept", {}, gap, better=1.0))
-    assert headline([one]).startswith(
-        "The optimizer \u201cevery 2nd\u201d had the lowest average regret, 0.25: 0.25 less than "
-        "\u201c5, kept\u201d, the next"
-    )
-    assert headline([one, one]).startswith("The optimizer \u201cevery 2nd\u201d had the lowest")
-    alone = Winner({}, best, None, None)
-    assert "only one optimizer, \u201cevery 2nd\u201d" in headline([alone])
-    assert "only one optimizer, \u201cevery 2nd\u201d" in headline([alone, alone])
-
-
-def test_one_is_singular_and_all_else_plural() -> None:
-    assert [_count(n, "play") for n in (0, 1, 2, 1.5)] == [
-        *("0 plays", "1 play", "2 plays", "1.5 plays")
-    ]
-
-
-def test_numbers_are_written_as_in_print() -> None:
-    assert [format_number(n) for n in (-0.12345, 12.0, nan)] == ["\u22120.123", "12", "\u2013"]
-
-
-def test_of_rewards_the_highest_is_the_best(steered: Results) -> None:
-    told = gather(steered, replays=False)
-    assert "highest mean reward" in told.headline
-    for winner in told.winners:
-        assert winner.next is not None
-        assert winner.best.mean_reward.mean >= winner.next.mean_reward.mean
-        assert winner.difference is not None
-        assert winner.difference.gain.mean >= 0
-
-
-def test_regret_against_the_best_seen_is_named_in_the_headline(steered: Results) -> None:
-    told = gather(steered, replays=False, best_seen=True)
-    assert "lowest average regret against the best seen" in told.headline
-
-
 def test_what_is_steered_may_be_noisy(steered: Results) -> None:
     observed = [each.text for each in gather(steered, replays=False).paragraphs]
     assert any("may add noise of its own" in text for text in observed)
-
-
-def test_without_any_reward_nobody_is_best(tmp_path: Path) -> None:
-    silent = steer(tmp_path, environment=Plant(silent=2.0), replications=1)
-    assert "no reward was observed" in gather(silent, replays=False).headline

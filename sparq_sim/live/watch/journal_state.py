@@ -23,7 +23,7 @@ from sparq_sim.journal.entries import (
 )
 from sparq_sim.journal.rebuilding import PastBuilder
 from sparq_sim.messages import REWARD
-from sparq_sim.report.words import format_number
+from sparq_sim.report.phrases import format_number
 from sparq_sim.simulation.past import Past
 
 __all__ = ["AnswerRow", "Flight", "JournalState", "describe_point", "has_writer"]

@@ -16,7 +16,7 @@ from sparq_sim.report.html.figure import (
 )
 from sparq_sim.report.network import NetworkData
 from sparq_sim.report.palette import CHARGES
-from sparq_sim.report.words import format_number
+from sparq_sim.report.phrases import format_number
 
 __all__ = ["draw_map"]
 

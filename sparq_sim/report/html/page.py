@@ -19,7 +19,7 @@ from sparq_sim.report.html.charts import all_charts
 from sparq_sim.report.html.embed import embed
 from sparq_sim.report.html.figure import Chart
 from sparq_sim.report.html.network import network_charts
-from sparq_sim.report.words import format_number
+from sparq_sim.report.phrases import format_number
 from sparq_sim.study.settings import format_setting, format_value, list_paths, shorten_paths
 
 if TYPE_CHECKING:
@@ -132,7 +132,6 @@ def describe(report: ReportData) -> dict[str, Any]:
         "retries": any(each.retries_per_round > 0 for each in rows),
         "meters": list(dict.fromkeys(name for each in rows for name in each.meters)),
         "pushes": any(each.pushed_per_round > 0 for each in rows),
-        "winners": report.winners[:_MOST_ROWS] if len(report.winners) > 1 else (),
         "levels": different_levels(report.charts.levels)[:_MOST_ROWS],
         "sections": sections,
         "networks": report.networks,

@@ -1,0 +1,71 @@
+"""Phrases: numbers, names and counts as sentences have them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+
+__all__ = [
+    "count_all",
+    "count_things",
+    "format_number",
+    "join_names",
+    "quote",
+]
+
+
+def format_number(value: float, significant: int = 3) -> str:
+    """Return a number as text; a dash for one that is unknown.
+
+    Args:
+        value: The number.
+        significant: How many digits to write.
+    """
+    if not isfinite(value):
+        return "\N{EN DASH}"
+    return f"{value:.{significant}g}".replace("-", "\N{MINUS SIGN}")
+
+
+def count_things(count: float, thing: str) -> str:
+    """Return a number of things, as "1 play" or "2 plays".
+
+    Args:
+        count: How many.
+        thing: What one of them is called.
+    """
+    return f"{count:g} {thing}{'' if count == 1 else 's'}"
+
+
+def count_all(count: int, things: str) -> str:
+    """Return all of some things, as "both plays" or "all 3 plays".
+
+    Args:
+        count: How many; at least two.
+        things: What they are called.
+    """
+    return f"both {things}" if count == 2 else f"all {count} {things}"
+
+
+def quote(name: str) -> str:
+    """Return a name, in quotation marks if it could be taken for words of the sentence.
+
+    Args:
+        name: Of an optimizer, say; one with a hyphen or a digit, but no space, stays as it is.
+    """
+    words = name.isalpha() or any(letter.isspace() for letter in name)
+    left, right = "\N{LEFT DOUBLE QUOTATION MARK}", "\N{RIGHT DOUBLE QUOTATION MARK}"
+    return f"{left}{name}{right}" if words else name
+
+
+def join_names(names: Sequence[str], tails: Sequence[str] = ()) -> str:
+    """Return names as a list in a sentence: "a, b and c".
+
+    Args:
+        names: At least one; those of several words are quoted.
+        tails: What stands behind each; nothing by default.
+    """
+    parts = [
+        f"{quote(name)}{tail}" for name, tail in zip(names, tails or [""] * len(names), strict=True)
+    ]
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
