@@ -85,34 +85,35 @@ class Look:
         return PRINT_MARKERS[self.marker]
 
 
-# What is often compared has colours of its own and solid lines; where two kinds share a colour,
-# dashes and marker tell them apart.
+# What is often compared has a colour of its own and solid lines; where two kinds share a colour,
+# dashes and marker tell them apart. Grey dashes are those of the reference levels.
 BUNDLED: Mapping[str, Look] = MappingProxyType(
     {
         "sparq-gp-ucb": Look(0, 0, 0),
         "tv-gp-ucb": Look(1, 0, 1),
-        "sw-gp-ucb": Look(2, 0, 2),
+        "gp-ucb": Look(2, 0, 2),
         "w-gp-ucb": Look(3, 0, 3),
-        "gp-ucb": Look(4, 0, 4),
+        "sw-gp-ucb": Look(4, 0, 4),
         "r-gp-ucb": Look(5, 0, 5),
         "sparq-memory": Look(6, 0, 7),
         "uniform": Look(7, 0, 6),
-        "et-gp-ucb": Look(2, 1, 3),
+        "et-gp-ucb": Look(4, 1, 3),
         "gp-ucb-sdf": Look(3, 1, 2),
-        "ui-tvbo": Look(4, 1, 1),
+        "ui-tvbo": Look(2, 1, 1),
         "ui-gp-ucb": Look(5, 1, 0),
-        "fixed": Look(7, 1, 4),
+        "fixed": Look(6, 1, 4),
     }
 )
 """The looks of the kinds that come with sparq-sim; no other kind has their colour and dashes."""
 
-_LINES = {look.line for look in BUNDLED.values()}
+_GREY = len(SERIES) - 1
+_TAKEN = {look.line for look in BUNDLED.values()}
 _FREE = tuple(
     Look(colour, dash, marker)
     for dash, marker, colour in product(
         range(len(SCREEN_DASHES)), range(len(SCREEN_MARKERS)), range(len(SERIES))
     )
-    if (colour, dash) not in _LINES
+    if colour != _GREY and (colour, dash) not in _TAKEN
 )
 
 

@@ -12,6 +12,7 @@ __all__ = [
     "GRID",
     "INK",
     "MEAN",
+    "MEANINGS",
     "PALE",
     "PRINT_DASHES",
     "PRINT_LINE_DASHES",
@@ -31,13 +32,21 @@ __all__ = [
     "spread_shares",
 ]
 
-# Okabe and Ito (2008), darker where thin lines need it: the colour-blind can tell them apart, in
-# print too. A page names them --series-1 to --series-8, and its style sheet has their values.
+# Found by search, near the hues of Okabe and Ito (2008): any two colours of SERIES, and any two of
+# MEANINGS, are at least 10 apart by CIEDE2000 for readers with any kind of colour vision, and one
+# of each for most readers. A page names them --series-1 and --meaning-1, and so on; its style sheet
+# has them for both themes.
 SERIES = (
-    *("#0072b2", "#d55e00", "#009e73", "#b4558c"),
-    *("#c98600", "#3a9bd6", "#857a00", "#555b60"),
+    *("#0d5bc0", "#ce3d08", "#11a480", "#aa73a3"),
+    *("#d87b00", "#4390ff", "#7f7646", "#4e4f5d"),
 )
 """Colours of optimizers: see `looks`."""
+MEANINGS = (
+    *("#5b2bb1", "#8c3e03", "#027588", "#ce1d5a"),
+    *("#4ba11f", "#8b6cf0", "#532121", "#80929c"),
+)
+"""Colours of all that is no optimizer: what is believed, played, answered or best, and what
+becomes of queries, energy and packets."""
 SHARES = (
     *("#440154", "#481c6e", "#453581", "#3d4d8a", "#33628d", "#2b748e"),
     *("#24878e", "#1f9a8a", "#26ad81", "#42be71", "#69cd5b", "#9bd93c"),
@@ -83,7 +92,7 @@ REWARDS = "viridis"
 """Colour map of rewards."""
 CHARGES = "cividis"
 """Colour map of what batteries have left; bright is full."""
-BEST, MEAN, DRIFT = "#0072B2", "#D55E00", "#00785A"
+BEST, MEAN, DRIFT = MEANINGS[3], MEANINGS[0], MEANINGS[2]
 """Colours of the best reward, the mean reward and the drift of an environment."""
 SNAPSHOTS = ("#440154", "#355f8d", "#22a884", "#b8a90d")
 """Colours of an environment at four times, early to late: viridis, darker."""
@@ -116,12 +125,13 @@ _NETWORK = {
 
 
 def colour_of(name: str) -> int:
-    """Return which colour, from 1, a use of energy, a phase or a fate of packets has; 0 is ink.
+    """Return which colour of `MEANINGS`, from 1, energy, phases or packets have; 0 is ink.
 
     Args:
-        name: One of `sparq_sim.report.network`; any other has the last colour.
+        name: A use of energy, a phase in the life of a query, or a fate of packets; any other has
+            the last colour.
     """
-    return _NETWORK.get(name, len(SERIES))
+    return _NETWORK.get(name, len(MEANINGS))
 
 
 def spread_shares(count: int) -> list[int]:

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from itertools import combinations
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,13 +14,6 @@ NAMES = st.text(max_size=12)
 def test_every_kind_that_comes_with_it_has_a_look_of_its_own() -> None:
     assert set(BUNDLED) == set(list_names("optimizer"))
     assert len({look.line for look in BUNDLED.values()}) == len(BUNDLED)
-
-
-def test_kinds_of_one_colour_differ_by_dashes_and_by_marker() -> None:
-    for one, other in combinations(BUNDLED.values(), 2):
-        if one.colour == other.colour:
-            assert one.dash != other.dash
-            assert one.marker != other.marker
 
 
 @given(st.dictionaries(NAMES, NAMES | st.sampled_from(list(BUNDLED)), max_size=20))

@@ -14,7 +14,7 @@ from sparq_sim.report.html.figure import Chart, Figure
 from sparq_sim.report.html.network import network_charts
 from sparq_sim.report.html.page import render
 from sparq_sim.report.network import ShownNetwork, read_networks
-from sparq_sim.report.palette import SERIES, colour_of
+from sparq_sim.report.palette import MEANINGS, colour_of
 from tests.report.conftest import HOSTILE, RUN, Browser, played
 from tests.report.networks import make_accounts, make_network
 from tests.report.test_page import Parsed
@@ -145,7 +145,7 @@ def test_a_network_that_lacks_what_another_has_says_so() -> None:
 def test_each_use_and_each_fate_of_a_network_has_a_colour() -> None:
     names = ("measure", "send", "receive", "listen", "sleep", "compute")
     assert len({colour_of(name) for name in names}) == len(names)
-    assert all(0 <= colour_of(name) <= len(SERIES) for name in (*names, "unheard of"))
+    assert all(0 <= colour_of(name) <= len(MEANINGS) for name in (*names, "unheard of"))
 
 
 # In the page

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -29,8 +28,6 @@ from sparq_sim.analysis.levels import compute_levels
 from sparq_sim.analysis.summary import summary
 from sparq_sim.report.data import ChartData
 from sparq_sim.report.gather import gather
-from sparq_sim.report.html import page
-from sparq_sim.report.palette import SERIES
 from sparq_sim.report.print import KINDS, SUFFIXES, draw, kinds, save
 from sparq_sim.report.print.marks import find_look
 from sparq_sim.study.results import Results
@@ -328,12 +325,6 @@ def test_swept_values_lie_where_they_can_be_told_apart(
 
 
 # How it looks
-
-
-def test_an_optimizer_has_the_colour_that_it_has_in_the_report() -> None:
-    style = (page.TEMPLATES / "page.css").read_text(encoding="utf-8")
-    light = dict(reversed(re.findall(r"--series-(\d): (#\w+);", style)))
-    assert tuple(light[str(place)] for place in range(1, 9)) == SERIES
 
 
 def test_more_optimizers_than_colours_look_different() -> None:

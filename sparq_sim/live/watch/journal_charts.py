@@ -103,8 +103,8 @@ def reward_chart(turns: Sequence[Turn], rewards: Values, *, observed: bool) -> l
             "y": round_digits(rewards),
             "mode": "lines+markers" if len(shown) <= 150 else "lines",
             "name": "observed" if observed else "reward",
-            "line": {"color": "--series-1/0.45", "width": 1.2},
-            "marker": {"color": "--series-1", "size": 5},
+            "line": {"color": "--meaning-2/0.45", "width": 1.2},
+            "marker": {"color": "--meaning-2", "size": 5},
         },
         {
             "x": rounds,
@@ -162,17 +162,17 @@ def _curve(view: View, domain: Domain, marks: Marks, axis: int) -> Figure:
     points, belief = view.slices[axis]
     x = round_digits(points[:, axis])
     edge = {"x": x, "mode": "lines", "hoverinfo": "skip", "showlegend": False}
-    edge["line"] = {"width": 0, "color": "--series-1"}
+    edge["line"] = {"width": 0, "color": "--meaning-1"}
     low, high = belief.mean - 2 * belief.std, belief.mean + 2 * belief.std
     traces: list[PlotlyTrace] = [
         {**edge, "y": round_digits(low)},
-        {**edge, "y": round_digits(high), "fill": "tonexty", "fillcolor": "--series-1/0.15"},
+        {**edge, "y": round_digits(high), "fill": "tonexty", "fillcolor": "--meaning-1/0.15"},
         {
             "x": x,
             "y": round_digits(belief.mean),
             "mode": "lines",
             "name": "mean",
-            "line": {"color": "--series-1", "width": 2},
+            "line": {"color": "--meaning-1", "width": 2},
         },
     ]
     bottom = float(np.min(np.append(low, marks.values), initial=np.inf))
@@ -184,13 +184,13 @@ def _curve(view: View, domain: Domain, marks: Marks, axis: int) -> Figure:
                 "error_y": {
                     "type": "data",
                     "array": round_digits(np.nan_to_num(marks.stds)),
-                    "color": "--series-2/0.35",
+                    "color": "--meaning-3/0.35",
                     "thickness": 1.2,
                     "width": 0,
                 },
                 "mode": "markers",
                 "name": "answers",
-                "marker": {"color": "--series-2", "size": 7, "opacity": _fade(len(marks.values))},
+                "marker": {"color": "--meaning-3", "size": 7, "opacity": _fade(len(marks.values))},
             }
         )
     if len(marks.open):
@@ -200,7 +200,7 @@ def _curve(view: View, domain: Domain, marks: Marks, axis: int) -> Figure:
                 "y": [bottom] * len(marks.open),
                 "mode": "markers",
                 "name": "in flight",
-                "marker": {"color": "--series-5", "size": 9, "symbol": "triangle-up"},
+                "marker": {"color": "--meaning-5", "size": 9, "symbol": "triangle-up"},
                 "hoverinfo": "x+name",
             }
         )
@@ -289,11 +289,11 @@ def _bars(view: View, domain: Sites, marks: Marks) -> Figure:
     names = [escape_text(describe_point(domain, point.tolist())) for point in points]
     here = marks.in_force
     colours = [
-        "--series-2" if here is not None and np.allclose(point, here) else "--series-1"
+        "--meaning-2" if here is not None and np.allclose(point, here) else "--meaning-1"
         for point in points
     ]
     traces: list[PlotlyTrace] = []
-    for colour, name in (("--series-1", "believed"), ("--series-2", "in force")):
+    for colour, name in (("--meaning-1", "believed"), ("--meaning-2", "in force")):
         places = [place for place, own in enumerate(colours) if own == colour]
         if not places:
             continue

@@ -123,7 +123,7 @@ def _batteries(network: NetworkData) -> Figure | None:
                 "text": names,
                 "mode": "markers",
                 "name": "death",
-                "marker": {"symbol": "x", "size": 9, "color": "--series-4"},
+                "marker": {"symbol": "x", "size": 9, "color": "--meaning-4"},
                 "cliponaxis": False,
                 "hovertemplate": "%{text} died at %{x:.4g}<extra></extra>",
             }
@@ -150,13 +150,13 @@ def _battery_lines(batteries: Batteries, names: Sequence[str]) -> list[PlotlyTra
     if count > _MOST_LINES:
         x = [number for _, xs, _ in curves for number in (*xs, None)]
         y = [number for _, _, ys in curves for number in (*ys, None)]
-        line = {"color": "--series-1/0.35", "width": 0.8}
+        line = {"color": "--meaning-1/0.35", "width": 0.8}
         return [{"x": x, "y": y, "line": line, "hoverinfo": "skip", **look}]
     return [
         {
             "x": x,
             "y": y,
-            "line": {"color": "--series-1/0.5", "width": 1.2},
+            "line": {"color": "--meaning-1/0.5", "width": 1.2},
             "showlegend": place == 0,
             "text": name,
             "hovertemplate": "%{text}: %{y:.1%} at %{x:.4g}<extra></extra>",
@@ -226,7 +226,7 @@ def _bars(traces: Sequence[PlotlyTrace], label: str, names: Sequence[str]) -> Fi
 
 def _colour(name: str) -> str:
     place = colour_of(name)
-    return f"--series-{place}" if place else "--ink"
+    return f"--meaning-{place}" if place else "--ink"
 
 
 def _shorten(title: str) -> str:

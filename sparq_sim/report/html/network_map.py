@@ -25,8 +25,8 @@ _MOST_NAMES = 8
 _LINKS = (
     (0.95, "95 % or more delivered", {"color": "--muted/0.75", "width": 2}),
     (0.8, "80 to 95 %", {"color": "--muted/0.6", "width": 1.2}),
-    (0.5, "50 to 80 %", {"color": "--series-4/0.8", "width": 1.2, "dash": "dash"}),
-    (0.0, "less than 50 %", {"color": "--series-4", "width": 1.4, "dash": "dot"}),
+    (0.5, "50 to 80 %", {"color": "--meaning-4/0.8", "width": 1.2, "dash": "dash"}),
+    (0.0, "less than 50 %", {"color": "--meaning-4", "width": 1.4, "dash": "dot"}),
 )
 """Links by the least share of packets that they delivered: what they are called, and their look."""
 
@@ -171,7 +171,7 @@ def _node_marks(network: NetworkData) -> list[PlotlyTrace]:
         (
             "dead node",
             network.dead,
-            {"symbol": "x", "color": "--series-4", "line": {"color": "--paper", "width": 1}},
+            {"symbol": "x", "color": "--meaning-4", "line": {"color": "--paper", "width": 1}},
         ),
     ]
     named: dict[str, Any] = {"mode": "markers"}

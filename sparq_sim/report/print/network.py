@@ -10,7 +10,7 @@ import numpy as np
 
 from sparq_sim.errors import SparqError
 from sparq_sim.report.network import NetworkData
-from sparq_sim.report.palette import CHARGES, GREY, INK, PALE, SERIES, colour_of
+from sparq_sim.report.palette import CHARGES, GREY, INK, MEANINGS, PALE, colour_of
 from sparq_sim.report.print.layout import Artists, add_legend
 from sparq_sim.report.print.style import apply_style, literal, need_matplotlib
 from sparq_sim.simulation.trace import Columns
@@ -28,8 +28,8 @@ _MOST_NAMES = 16
 _LINKS: tuple[tuple[float, str, dict[str, Any]], ...] = (
     (0.95, "95 % or more delivered", {"color": GREY, "linewidth": 1.1}),
     (0.8, "80 to 95 %", {"color": GREY, "linewidth": 0.6}),
-    (0.5, "50 to 80 %", {"color": SERIES[3], "linewidth": 0.7, "linestyle": (0, (4, 1.5))}),
-    (0.0, "less than 50 %", {"color": SERIES[3], "linewidth": 0.8, "linestyle": (0, (1, 1.2))}),
+    (0.5, "50 to 80 %", {"color": MEANINGS[3], "linewidth": 0.7, "linestyle": (0, (4, 1.5))}),
+    (0.0, "less than 50 %", {"color": MEANINGS[3], "linewidth": 0.8, "linestyle": (0, (1, 1.2))}),
 )
 """Links by the least share of packets that they delivered: what they are called, and their look."""
 _UNKNOWN: tuple[float, str, dict[str, Any]] = (
@@ -113,7 +113,7 @@ def _paint_map(axes: Axes, network: NetworkData, *, wide: bool) -> Artists:
         look = {"c": "white", "edgecolors": INK}
         artists["mains"] = scatter(network.nodes, mains, "on mains", s=size, **look)
     if network.dead.any():
-        look = {"c": SERIES[3], "marker": "X"}
+        look = {"c": MEANINGS[3], "marker": "X"}
         artists["dead"] = scatter(network.nodes, network.dead, "dead node", s=size + 6, **look)
     if network.gateways:
         look = {"c": INK, "marker": "^"}
@@ -153,7 +153,7 @@ def _paint_batteries(axes: Axes, network: NetworkData) -> Artists:
         (artists["one"],) = axes.plot(
             x,
             100 * np.array(y),
-            color=SERIES[0],
+            color=MEANINGS[0],
             linewidth=0.4 if many else 0.6,
             alpha=0.35 if many else 0.6,
             label="one node",
@@ -168,7 +168,7 @@ def _paint_batteries(axes: Axes, network: NetworkData) -> Artists:
         axes.scatter(
             batteries.deaths[died],
             100 * batteries.last[died],
-            c=SERIES[3],
+            c=MEANINGS[3],
             s=24,
             marker="X",
             edgecolors="white",
@@ -193,7 +193,7 @@ def _paint_energy(axes: Axes, network: NetworkData) -> Artists:
             energy[order],
             0.85 if len(order) <= 60 else 1.0,
             bottom=below,
-            color=SERIES[colour_of(cause) - 1],
+            color=MEANINGS[colour_of(cause) - 1],
             label=cause,
             linewidth=0,
         )
