@@ -83,6 +83,7 @@ INNER = (
     "sparq_sim.report.looks",
     "sparq_sim.report.palette",
     "sparq_sim.report.phrases",
+    "sparq_sim.report.place",
     "sparq_sim.report.print.",
     "sparq_sim.report.progress",
     "sparq_sim.report.replay",

@@ -46,7 +46,12 @@ def write(
     from sparq_sim.study.store import write_whole
 
     data = gather(
-        study, replays=replays, allow_import=allow_import, levels=levels, best_seen=best_seen
+        study,
+        replays=replays,
+        allow_import=allow_import,
+        levels=levels,
+        best_seen=best_seen,
+        places=True,
     )
     # What no file can hold, such as half a character, is replaced and does no further harm.
     write_whole(Path(to).absolute(), render(data).encode("utf-8", "replace"))

@@ -22,6 +22,7 @@ from sparq_sim.study.settings import Setting, agree, format_setting, list_paths,
 from sparq_sim.study.store import StoredSummary
 
 if TYPE_CHECKING:
+    from sparq_sim.report.place import PlacePicture
     from sparq_sim.report.replay import Replay
 
 __all__ = [
@@ -192,6 +193,8 @@ class ReportData:
     """All parameters of the first play of each optimizer."""
     commands: Sequence[str] = ()
     """Shell commands that make the report, and a play of each optimizer, again."""
+    places: Sequence[PlacePicture] = ()
+    """Where optimizers played over time, a picture per setting."""
     replays: Sequence[Replay] = ()
     """Plays to watch."""
     networks: Sequence[ShownNetwork] = ()

@@ -24,6 +24,7 @@ from sparq_sim.study.store import Provenance, StoredSummary, canonical
 from sparq_sim.study.store.layout import SCENARIO
 
 if TYPE_CHECKING:
+    from sparq_sim.report.place import PlacePicture
     from sparq_sim.report.replay import Replay
     from sparq_sim.scenario.model import Scenario
 
@@ -50,6 +51,7 @@ def gather(
     levels: FindLevels | Literal[False] | None = None,
     curves: Curves | None = None,
     best_seen: bool = False,
+    places: bool = False,
 ) -> ReportData:
     """Read a study into what its report shows; what cannot be read is noted, and left out.
 
@@ -63,6 +65,7 @@ def gather(
             damaged are set aside.
         best_seen: Whether regret is against the best reward seen in each play, where the best
             reward is not known.
+        places: Whether it is shown where a play of each optimizer was over time.
 
     Returns:
         All that the report shows, without any library that draws.
@@ -114,6 +117,7 @@ def gather(
     firsts = {name: firsts[name] for name in optimizers}
     films = _replays(study, optimizers, allow_import=allow_import) if replays and found else ()
     networks = _networks(study, optimizers, films, notes)
+    pictures = _places(study, kept, allow_import=allow_import) if places and found else ()
     return ReportData(
         title=study.title,
         folder=str(study.folder),
@@ -135,6 +139,7 @@ def gather(
         seeds=sorted({play.seed for play in found}),
         parameters=firsts,
         commands=_commands(study, found, best_seen=best_seen),
+        places=pictures,
         replays=films,
         networks=networks,
     )
@@ -144,6 +149,14 @@ def _replays(study: Results, order: Sequence[str], *, allow_import: bool) -> Seq
     from sparq_sim.report.replay import play_again  # It loads all that plays.
 
     return play_again(study, order=order, allow_import=allow_import)
+
+
+def _places(
+    study: Results, settings: Sequence[Setting], *, allow_import: bool
+) -> Sequence[PlacePicture]:
+    from sparq_sim.report.place import read_places  # It loads all that plays.
+
+    return read_places(study, settings, allow_import=allow_import)
 
 
 def _networks(

@@ -19,6 +19,7 @@ from sparq_sim.report.html.charts import all_charts
 from sparq_sim.report.html.embed import embed
 from sparq_sim.report.html.figure import Chart
 from sparq_sim.report.html.network import network_charts
+from sparq_sim.report.html.place import caption_places, find_most_telling, pack_places
 from sparq_sim.report.phrases import format_number
 from sparq_sim.study.settings import format_setting, format_value, list_paths, shorten_paths
 
@@ -45,6 +46,8 @@ _PLAYER = (
     *("replay/brush", "replay/shares", "replay/controls"),
 )
 """The parts of the script that plays replays, in their order."""
+_PLACES = ("drawing/numbers", "place/picture", "drawing/pen", "place/rows", "place/controls")
+"""The parts of the script that draws place over time, in their order."""
 _MOST_ROWS = 400
 """Of a table in the page."""
 THEME = (
@@ -97,6 +100,9 @@ def render(report: ReportData) -> str:
 
     shown = describe(report)
     scripts, styles = {"theme": THEME}, [read_template("page.css")]
+    if report.places:
+        scripts["place"] = _join_scripts(_PLACES)
+        styles.append(read_template("place.css"))
     # Before the charts: their script is large, and the replay need not wait for it.
     if any(replay.film is not None for replay in report.replays):
         scripts["replay"] = read_player()
@@ -137,6 +143,10 @@ def describe(report: ReportData) -> dict[str, Any]:
         "networks": report.networks,
         "charts": embed(describe_charts(chart for part in sections.values() for chart in part)),
         "parameters": json.dumps(report.parameters, indent=1, ensure_ascii=False),
+        "places": report.places,
+        "place_caption": caption_places(report.places),
+        "place_first": find_most_telling(report.places),
+        "place_data": embed(pack_places(report.places)),
         "replays": report.replays,
         "replay_data": embed(pack_all(report.replays)),
         "made_at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),

@@ -49,7 +49,8 @@ function plot(box, [left, right], [bottom, top]) {
   };
 }
 
-function axes(pen, area, { across = "", up = "", grid = true, ticksUp = true } = {}) {
+function axes(pen, area, options = {}) {
+  const { across = "", up = "", grid = true, ticksUp = true, ticksAcross = true } = options;
   const [left, right, bottom, top] = area.limits;
   const base = area.top + area.height;
   pen.save();
@@ -58,7 +59,7 @@ function axes(pen, area, { across = "", up = "", grid = true, ticksUp = true } =
   pen.lineWidth = 1;
   pen.textAlign = "center";
   pen.textBaseline = "top";
-  for (const value of steps(left, right, area.width / 80)) {
+  for (const value of ticksAcross ? steps(left, right, area.width / 80) : []) {
     const x = Math.round(area.x(value)) + 0.5;
     pen.beginPath();
     pen.moveTo(x, grid ? area.top : base);
