@@ -13,6 +13,7 @@ from sparq_sim.cli.calibrate import calibrate
 from sparq_sim.cli.catalogue import list_installed, show
 from sparq_sim.cli.compare import compare
 from sparq_sim.cli.encoding import spell_what_streams_lack
+from sparq_sim.cli.explain import explain
 from sparq_sim.cli.files import check, new, schema
 from sparq_sim.cli.live import live
 from sparq_sim.cli.output import emit, say
@@ -49,6 +50,7 @@ app.command(rich_help_panel=_CATALOGUE)(show)
 app.command(rich_help_panel=_CATALOGUE)(new)
 app.command(rich_help_panel=_CATALOGUE)(check)
 app.command(rich_help_panel=_CATALOGUE)(schema)
+app.command(rich_help_panel=_PLAYS)(explain)
 app.command(rich_help_panel=_PLAYS)(reproduce)
 app.command(rich_help_panel=_PLAYS)(diff)
 app.command(rich_help_panel=_LIVE)(watch)

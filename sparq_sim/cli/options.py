@@ -21,6 +21,7 @@ __all__ = [
     "Folder",
     "Jobs",
     "Overrides",
+    "PlayName",
     "Source",
     "load_scenario",
     "make_executor",
@@ -58,6 +59,15 @@ Against = Annotated[
     ),
 ]
 Folder = Annotated[Path, typer.Argument(help="The folder of a study.")]
+PlayName = Annotated[
+    str,
+    typer.Option(
+        "--play",
+        metavar="PLAY",
+        help="Which play: how its key begins, or an optimizer and, after commas, what tells its "
+        "plays apart: values of swept fields and the replication, as in sparq-gp-ucb,transit=2,0.",
+    ),
+]
 
 
 def load_scenario(
