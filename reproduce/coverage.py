@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.random import Generator, Philox
 
-from sparq_sim.analysis.curves import Running
+from sparq_sim.analysis.averages import Running
 from sparq_sim.analysis.intervals import bound_positive, reach
 from sparq_sim.analysis.prices import break_even
 from sparq_sim.analysis.summary import spread, spread_exponents

@@ -9,8 +9,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sparq_sim.analysis.averages import Means, Running, bin_rounds, thin_rounds
 from sparq_sim.analysis.criteria import BEST_SEEN, REGRET, REWARD, Criterion, choose_criterion
-from sparq_sim.analysis.intervals import reach
 from sparq_sim.analysis.summary import AnalysisError, group
 from sparq_sim.errors import did_you_mean
 from sparq_sim.simulation import measures
@@ -116,7 +116,7 @@ def bands(study: Results, curve: Curve = "average_regret") -> list[Band]:
         running = Running()
         for play in plays:
             running.add(_CURVES[curve](study.read(play.key).trace))
-        made.append(running.band(plays[0]))
+        made.append(_band(plays[0], running))
     return made
 
 
@@ -162,10 +162,10 @@ def read_series(trace: Trace, *, optimizer: str, most_points: int) -> list[Serie
         optimizer: What the series are called after.
         most_points: How many points a curve may have, as for `read_curves`.
     """
-    quantities: dict[str, _Means] = {}
+    quantities: dict[str, Means] = {}
     for name, values in _quantities(trace):
         if name != "reward":
-            quantities.setdefault(name, _Means()).add(values)
+            quantities.setdefault(name, Means()).add(values)
     return list(_series(optimizer, {}, quantities, most_points))
 
 
@@ -199,7 +199,7 @@ class CurveSums:
             criterion: Cumulative regret, or what `choose_criterion` says of the plays.
         """
         return [
-            curve.band(each.first, most_points=most_points)
+            _band(each.first, curve, most_points=most_points)
             for each in self._groups.values()
             if (curve := each.regret if criterion.is_regret else each.blind).counts.any()
         ]
@@ -229,105 +229,38 @@ class _Sums:
         self.first = first
         self.regret, self.blind = Running(), Running()
         self._criterion = criterion
-        self.quantities: dict[str, _Means] = {}
+        self.quantities: dict[str, Means] = {}
 
     def add(self, trace: Trace) -> None:
         self.regret.add(measures.cumulative_regret(trace))
         # One play that does not know the best may still come, and decide for all.
         self.blind.add(self._criterion.over_rounds(trace))
         for name, values in _quantities(trace):
-            self.quantities.setdefault(name, _Means()).add(values)
+            self.quantities.setdefault(name, Means()).add(values)
 
 
 def _series(
-    optimizer: str, setting: Setting, quantities: dict[str, _Means], most_points: int
+    optimizer: str, setting: Setting, quantities: dict[str, Means], most_points: int
 ) -> Iterable[Series]:
     for name, means in quantities.items():
-        rounds, values = _bin(means.means, most_points)
+        rounds, values = bin_rounds(means.means, most_points)
         if len(rounds) and (name != "spent" or values.any()):
             yield Series(name, optimizer, setting, rounds, values)
 
 
-class Running:
-    """Mean and squared deviations of curves, one curve in memory at a time (Welford 1962)."""
-
-    def __init__(self) -> None:
-        """Begin without a curve."""
-        self.counts = np.zeros(0, dtype=np.int64)
-        self.means, self.squares = np.zeros(0), np.zeros(0)
-
-    def add(self, curve: NDArray[np.float64]) -> None:
-        """Add a curve, (rounds,), which may be longer or shorter than others; NaN is unknown."""
-        more = max(0, len(curve) - len(self.counts))
-        self.counts = np.pad(self.counts, (0, more))
-        self.means, self.squares = np.pad(self.means, (0, more)), np.pad(self.squares, (0, more))
-        part = slice(len(curve))
-        known = ~np.isnan(curve)
-        self.counts[part] += known
-        step = np.where(known, curve - self.means[part], 0.0)
-        self.means[part] += step / np.maximum(self.counts[part], 1)
-        self.squares[part] += step * np.where(known, curve - self.means[part], 0.0)
-
-    def interval(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the ends of the 95 % interval of the mean of each round; NaN where unknown."""
-        stds = np.sqrt(self.squares / np.maximum(self.counts - 1, 1))
-        half = reach(stds, self.counts)
-        return self.means - half, self.means + half
-
-    def band(self, play: StoredSummary, *, most_points: int | None = None) -> Band:
-        """Return the band of the curves so far, which are of plays like *play*."""
-        places = _thin(len(self.counts), most_points)
-        low, high = self.interval()
-        means = np.where(self.counts[places] > 0, self.means[places], np.nan)
-        return Band(
-            optimizer=play.optimizer,
-            setting=play.setting,
-            rounds=places + 1,
-            mean=means,
-            low=low[places],
-            high=high[places],
-            plays=self.counts[places],
-        )
-
-
-class _Means:
-    """Means over plays of what is known of each round."""
-
-    def __init__(self) -> None:
-        self.sums, self.counts = np.zeros(0), np.zeros(0)
-
-    def add(self, values: NDArray[np.float64]) -> None:
-        more = max(0, len(values) - len(self.sums))
-        self.sums, self.counts = np.pad(self.sums, (0, more)), np.pad(self.counts, (0, more))
-        known = np.isfinite(values)
-        self.sums[: len(values)][known] += values[known]
-        self.counts[: len(values)] += known
-
-    @property
-    def means(self) -> NDArray[np.float64]:
-        means = np.full(len(self.sums), np.nan)
-        np.divide(self.sums, self.counts, out=means, where=self.counts > 0)
-        return means
-
-
-def _thin(count: int, most_points: int | None) -> NDArray[np.intp]:
-    """Choose at most so many of *count* places, evenly, the first and the last among them."""
-    points = count if most_points is None else min(count, most_points)
-    return np.unique(np.linspace(0, count - 1, points).round().astype(np.intp))
-
-
-def _bin(
-    values: NDArray[np.float64], most_points: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Average a curve over bins of rounds; return their middles and means."""
-    bins = np.array_split(np.arange(len(values)), min(len(values), most_points) or 1)
-    middles, means = [], []
-    for places in bins:
-        known = values[places][np.isfinite(values[places])]
-        if len(known):
-            middles.append(1 + places.mean())
-            means.append(known.mean())
-    return np.array(middles), np.array(means)
+def _band(play: StoredSummary, curves: Running, *, most_points: int | None = None) -> Band:
+    """Return the band of curves, which are of plays like *play*."""
+    places = thin_rounds(len(curves.counts), most_points)
+    low, high = curves.interval()
+    return Band(
+        optimizer=play.optimizer,
+        setting=play.setting,
+        rounds=places + 1,
+        mean=np.where(curves.counts[places] > 0, curves.means[places], np.nan),
+        low=low[places],
+        high=high[places],
+        plays=curves.counts[places],
+    )
 
 
 # What is known of each round

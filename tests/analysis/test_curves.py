@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from sparq_sim.analysis.averages import bin_rounds, thin_rounds
 from sparq_sim.analysis.criteria import REWARD
-from sparq_sim.analysis.curves import _bin, _thin, bands, read_curves
+from sparq_sim.analysis.curves import bands, read_curves
 from sparq_sim.analysis.summary import AnalysisError
 from sparq_sim.simulation import measures
 from sparq_sim.study.executors import InProcess
@@ -59,7 +60,7 @@ def test_an_unknown_curve_is_refused_with_a_hint(study: Results) -> None:
 
 @given(st.integers(1, 5000))
 def test_thinning_keeps_the_ends_and_is_bounded(count: int) -> None:
-    places = _thin(count, MOST)
+    places = thin_rounds(count, MOST)
     assert places[0] == 0
     assert places[-1] == count - 1
     assert len(places) == len(set(places)) <= MOST
@@ -67,14 +68,14 @@ def test_thinning_keeps_the_ends_and_is_bounded(count: int) -> None:
 
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=2000))
 def test_bins_of_one_size_keep_the_mean(values: list[float]) -> None:
-    rounds, means = _bin(np.array(values), MOST)
+    rounds, means = bin_rounds(np.array(values), MOST)
     sizes = [len(part) for part in np.array_split(values, min(len(values), MOST))]
     assert len(rounds) <= MOST
     assert np.dot(means, sizes) == pytest.approx(sum(values))
 
 
 def test_unknown_rounds_are_left_out_of_their_bins() -> None:
-    rounds, means = _bin(np.array([nan, 2.0, nan]), MOST)
+    rounds, means = bin_rounds(np.array([nan, 2.0, nan]), MOST)
     assert (list(rounds), list(means)) == ([2.0], [2.0])
 
 
