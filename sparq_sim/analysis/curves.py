@@ -9,7 +9,14 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sparq_sim.analysis.averages import Means, Running, bin_rounds, thin_rounds
+from sparq_sim.analysis.averages import (
+    Means,
+    Running,
+    bin_rounds,
+    choose_window,
+    smooth,
+    thin_rounds,
+)
 from sparq_sim.analysis.criteria import BEST_SEEN, REGRET, REWARD, Criterion, choose_criterion
 from sparq_sim.analysis.summary import AnalysisError, group
 from sparq_sim.errors import did_you_mean
@@ -20,7 +27,20 @@ from sparq_sim.study.results import Results
 from sparq_sim.study.settings import Setting
 from sparq_sim.study.store import Label, Provenance, StoredSummary, StoreError
 
-__all__ = ["Band", "Curve", "CurveSums", "Curves", "Series", "bands", "read_curves", "read_series"]
+__all__ = [
+    "ROUND_REGRET",
+    "Band",
+    "Curve",
+    "CurveSums",
+    "Curves",
+    "Series",
+    "bands",
+    "read_curves",
+    "read_series",
+]
+
+ROUND_REGRET = "round-regret"
+"""The name of the series of the regrets of the rounds, smoothed."""
 
 Curve: TypeAlias = Literal[
     "average_regret", "cumulative_regret", "regret", "spent", "average_reward", "reward"
@@ -57,6 +77,8 @@ class Band:
     """Upper end of it."""
     plays: NDArray[np.int64]
     """How many plays lasted that long, and had a reward by then."""
+    singles: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+    """The curves of the plays, (plays, rounds), where they are fewer than five; otherwise none."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +86,9 @@ class Series:
     """A quantity over the rounds: its mean over the plays of an optimizer in a setting."""
 
     name: str
-    """What it is: "reward" where the best is not known, "spent", "asked", "retries", "pushed",
-    "staleness", or "note X", "reply X" and "meter X" for a number X that an optimizer noted, or a
-    source with its replies, or that a meter of an expert showed."""
+    """What it is: "round-regret", or "reward" where the best is not known, "spent", "asked",
+    "retries", "pushed", "staleness", or "note X", "reply X" and "meter X" for a number X that an
+    optimizer noted, or a source with its replies, or that a meter of an expert showed."""
     optimizer: str
     """Name of the optimizer."""
     setting: Setting
@@ -75,6 +97,8 @@ class Series:
     """Middles of the bins of rounds that are averaged over, from 1: (bins,)."""
     means: NDArray[np.float64]
     """Mean over each bin and the plays: (bins,)."""
+    window: int = 1
+    """Over how many rounds the means move; 1 where they are those of the bins."""
 
 
 @dataclass
@@ -164,7 +188,7 @@ def read_series(trace: Trace, *, optimizer: str, most_points: int) -> list[Serie
     """
     quantities: dict[str, Means] = {}
     for name, values in _quantities(trace):
-        if name != "reward":
+        if name not in ("reward", ROUND_REGRET):
             quantities.setdefault(name, Means()).add(values)
     return list(_series(optimizer, {}, quantities, most_points))
 
@@ -209,16 +233,17 @@ class CurveSums:
 
         Args:
             most_points: How many points a curve may have, as for `read_curves`.
-            criterion: What plays are compared by; rewards are among the series where it is not
-                regret.
+            criterion: What plays are compared by; regrets of the rounds are among the series where
+                it is regret, and rewards where it is not.
         """
+        left_out = "reward" if criterion.is_regret else ROUND_REGRET
         return [
             series
             for each in self._groups.values()
             for series in _series(
                 each.first.optimizer, each.first.setting, each.quantities, most_points
             )
-            if series.name != "reward" or not criterion.is_regret
+            if series.name != left_out
         ]
 
 
@@ -243,9 +268,23 @@ def _series(
     optimizer: str, setting: Setting, quantities: dict[str, Means], most_points: int
 ) -> Iterable[Series]:
     for name, means in quantities.items():
+        if name == ROUND_REGRET:
+            yield from _moving(optimizer, setting, means.means, most_points)
+            continue
         rounds, values = bin_rounds(means.means, most_points)
         if len(rounds) and (name != "spent" or values.any()):
             yield Series(name, optimizer, setting, rounds, values)
+
+
+def _moving(
+    optimizer: str, setting: Setting, regrets: NDArray[np.float64], most_points: int
+) -> Iterable[Series]:
+    """Yield the regrets of the rounds, smoothed; not where none is known."""
+    window = choose_window(len(regrets))
+    means = smooth(regrets, window)
+    places = thin_rounds(len(means), most_points)
+    if np.isfinite(means).any():
+        yield Series(ROUND_REGRET, optimizer, setting, places + 1.0, means[places], window)
 
 
 def _band(play: StoredSummary, curves: Running, *, most_points: int | None = None) -> Band:
@@ -260,6 +299,7 @@ def _band(play: StoredSummary, curves: Running, *, most_points: int | None = Non
         low=low[places],
         high=high[places],
         plays=curves.counts[places],
+        singles=curves.singles[:, places],
     )
 
 
@@ -268,6 +308,7 @@ def _band(play: StoredSummary, curves: Running, *, most_points: int | None = Non
 
 def _quantities(trace: Trace) -> Iterator[tuple[str, NDArray[np.float64]]]:
     """Yield what is known of each round, by the names of `Series`."""
+    yield ROUND_REGRET, measures.regret(trace)
     yield "reward", measures.reward(trace)
     yield "spent", trace.rounds["spent"]
     for name, column in trace.rounds.items():

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "CONFIDENCE",
+    "FEWEST",
     "Ranges",
     "bound_positive",
     "find_p_value",
@@ -20,6 +21,8 @@ __all__ = [
 
 CONFIDENCE = 0.95
 """Of all intervals."""
+FEWEST = 5
+"""Plays of which charts draw an interval; of fewer, they draw the plays themselves."""
 Ranges: TypeAlias = tuple[tuple[float, float], ...]
 """Of numbers from 0 on, from the least to the largest; the last may be without an end (inf)."""
 

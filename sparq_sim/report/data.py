@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sparq_sim.analysis.criteria import REGRET, Criterion
-from sparq_sim.analysis.curves import Band, Series
+from sparq_sim.analysis.curves import ROUND_REGRET, Band, Series
 from sparq_sim.analysis.levels import Level, find_levels
 from sparq_sim.analysis.standings import Standings
 from sparq_sim.analysis.summary import Spread, Summary, spread
@@ -223,6 +223,11 @@ _REWARD_SERIES = SeriesWords(
     "reward",
 )
 _KNOWN_SERIES = {
+    ROUND_REGRET: SeriesWords(
+        "Regret of the round",
+        "How much each round lost: a plateau is a point that is kept, a jump a mistake.",
+        "regret of the round",
+    ),
     "spent": SeriesWords("Spent", "Cost of all queries, up to each round.", "spent"),
     "asked": SeriesWords(
         "Points asked per round",

@@ -10,14 +10,11 @@ from numpy.typing import NDArray
 
 from sparq_sim.analysis.criteria import REGRET, Criterion
 from sparq_sim.analysis.curves import Band
-from sparq_sim.analysis.intervals import bound_positive
+from sparq_sim.analysis.intervals import FEWEST, bound_positive
 from sparq_sim.analysis.summary import Spread
 from sparq_sim.study.store import StoredSummary
 
-__all__ = ["FEWEST", "find_band", "find_interval", "list_numbers"]
-
-FEWEST = 5
-"""Plays of which an interval is drawn; of fewer, the plays themselves are."""
+__all__ = ["find_band", "find_interval", "list_numbers"]
 
 
 def find_interval(spread: Spread, *, positive: bool) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from sparq_sim.analysis.averages import bin_rounds, thin_rounds
+from sparq_sim.analysis.averages import bin_rounds, choose_window, smooth, thin_rounds
 from sparq_sim.analysis.criteria import REWARD
 from sparq_sim.analysis.curves import bands, read_curves
 from sparq_sim.analysis.summary import AnalysisError
@@ -77,6 +77,42 @@ def test_bins_of_one_size_keep_the_mean(values: list[float]) -> None:
 def test_unknown_rounds_are_left_out_of_their_bins() -> None:
     rounds, means = bin_rounds(np.array([nan, 2.0, nan]), MOST)
     assert (list(rounds), list(means)) == ([2.0], [2.0])
+
+
+@given(st.lists(st.floats(0, 1e9), min_size=1, max_size=60), st.sampled_from([1, 3, 7]))
+def test_a_moving_mean_is_that_of_the_rounds_to_both_sides(
+    values: list[float], window: int
+) -> None:
+    half = window // 2
+    expected = [np.mean(values[max(0, i - half) : i + half + 1]) for i in range(len(values))]
+    found = smooth(np.array(values), window)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * max(values))
+    assert (found >= 0).all()
+
+
+def test_a_moving_mean_leaves_out_what_is_unknown() -> None:
+    assert smooth(np.array([nan, 1.0, 3.0, nan]), 3).tolist() == [1.0, 2.0, 2.0, 3.0]
+    assert np.isnan(smooth(np.full(3, nan), 3)).all()
+
+
+def test_regrets_of_the_rounds_are_smoothed_over_a_window_that_is_told(study: Results) -> None:
+    curves = read_curves(study, most_points=MOST)
+    (found,) = [
+        each
+        for each in curves.series
+        if each.name == "round-regret"
+        and each.optimizer == "uniform"
+        and each.setting["feedback.noise"] == 0.1
+    ]
+    regrets = np.mean([measures.regret(trace) for trace in traces("uniform")], axis=0)
+    assert found.window == choose_window(25) == 1
+    np.testing.assert_allclose(found.means, regrets)
+
+
+def test_fewer_than_five_plays_are_kept_one_by_one(study: Results) -> None:
+    for band in read_curves(study, most_points=10).bands:
+        assert band.singles.shape == (4, 10)
+        np.testing.assert_allclose(band.singles.mean(axis=0), band.mean)
 
 
 def test_thinned_bands_are_those_of_all_rounds_at_some_of_them(study: Results) -> None:
