@@ -152,10 +152,10 @@ def smooth(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
     sums, counts = (
         np.concatenate([[0.0], np.cumsum(each)]) for each in (np.where(known, values, 0.0), known)
     )
-    means = np.full(len(values), nan)
+    means: NDArray[np.float64] = np.full(len(values), nan)
     counted = counts[after] - counts[first]
     np.divide(sums[after] - sums[first], counted, out=means, where=counted > 0)
-    # Differences of long sums may lie beyond by what was rounded, such as below 0.
-    return (
-        np.clip(means, *(end(values[known]) for end in (np.min, np.max))) if any(known) else means
-    )
+    if known.any():
+        # Differences of long sums may lie beyond by what was rounded, such as below 0.
+        means = np.clip(means, values[known].min(), values[known].max())
+    return means

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import exp, inf, isfinite, log
+from math import ceil, exp, floor, inf, isfinite, log, log10
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,14 @@ class Scale:
             return (value - self.low) / (self.high - self.low)
         return log(value / self.low) / log(self.high / self.low) if value > 0 else -inf
 
+    @property
+    def ticks(self) -> list[float]:
+        """Where a logarithmic axis has numbers: 1, 2 and 5 of each decade, of many only 1."""
+        decades = range(floor(log10(self.low)), ceil(log10(self.high)) + 1)
+        steps = (1, 2, 5) if self.high < 500 * self.low else (1,)
+        numbers = [float(f"{step}e{decade}") for decade in decades for step in steps]
+        return [number for number in numbers if self.low <= number <= self.high]
+
 
 @dataclass(frozen=True)
 class EdgeLabel:
@@ -53,6 +61,13 @@ class EdgeLabel:
     """Of the levels, in units of the axis."""
     beyond: int
     """-1 where they lie below the axis, 1 above it, 0 within."""
+
+    @property
+    def text(self) -> str:
+        """What it says; an arrow points to levels beyond the axis."""
+        arrow = {-1: "\N{DOWNWARDS ARROW} ", 0: "", 1: "\N{UPWARDS ARROW} "}[self.beyond]
+        pairs = zip(self.names, self.heights, strict=True)
+        return arrow + ", ".join(f"{name} {height:.3g}" for name, height in pairs)
 
 
 def differ_much(ends: Iterable[float]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import nan
+from math import isfinite, nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from sparq_sim.analysis.intervals import FEWEST, bound_positive
 from sparq_sim.analysis.summary import Spread
 from sparq_sim.study.store import StoredSummary
 
-__all__ = ["find_band", "find_interval", "list_numbers"]
+__all__ = ["find_band", "find_interval", "find_reaches", "list_numbers"]
 
 
 def find_interval(spread: Spread, *, positive: bool) -> tuple[float, float]:
@@ -34,6 +34,21 @@ def find_interval(spread: Spread, *, positive: bool) -> tuple[float, float]:
         return spread.low, spread.high
     low, high = bound_positive(np.array([spread.mean]), np.array([spread.high - spread.mean]))
     return float(low[0]), float(high[0])
+
+
+def find_reaches(spreads: Iterable[Spread], *, positive: bool) -> NDArray[np.float64]:
+    """Return how far the intervals of some means reach below and above them: (2, n).
+
+    Args:
+        spreads: The means; those of fewer than five plays have no interval, and reach 0.
+        positive: Whether the numbers cannot be negative, as for `find_interval`.
+    """
+    reaches = [
+        [each.mean - low, high - each.mean] if isfinite(low) else [0.0, 0.0]
+        for each in spreads
+        for low, high in [find_interval(each, positive=positive)]
+    ]
+    return np.array(reaches).reshape(-1, 2).T
 
 
 def find_band(band: Band, *, positive: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

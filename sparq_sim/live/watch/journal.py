@@ -17,7 +17,7 @@ from sparq_sim.live.watch.posterior import Posterior, View
 from sparq_sim.live.watch.screen import Look, Mood
 from sparq_sim.report.data import ChartData, series_order
 from sparq_sim.report.gather import MOST_POINTS
-from sparq_sim.report.html.charts import series_charts
+from sparq_sim.report.html.curves import series_charts
 from sparq_sim.report.html.embed import embed
 from sparq_sim.report.html.figure import Chart
 from sparq_sim.report.html.page import describe_charts

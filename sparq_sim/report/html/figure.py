@@ -9,24 +9,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from math import isfinite
+from math import isfinite, log10
 from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sparq_sim.analysis.summary import Spread
 from sparq_sim.errors import mask_invisible
 from sparq_sim.report.data import REFERENCES
 from sparq_sim.report.looks import Look
 from sparq_sim.report.palette import SCREEN_REFERENCE_DASHES
+from sparq_sim.report.scales import EdgeLabel, Scale, fit, label_levels
+from sparq_sim.report.uncertainty import find_reaches
 
 __all__ = [
     "FROM_ZERO",
     "Chart",
     "Figure",
     "PlotlyTrace",
+    "add_scales",
     "error_bars",
     "escape_text",
     "line_style",
     "make_figure",
+    "mark",
     "marker_style",
     "reference_line",
     "round_digits",
@@ -37,8 +44,8 @@ Figure: TypeAlias = dict[str, Any]
 PlotlyTrace: TypeAlias = dict[str, Any]
 """One thing that Plotly draws in a figure."""
 
-FROM_ZERO = {"rangemode": "tozero", "autorangeoptions": {"minallowed": 0}}
-"""An axis of regrets: none is negative, though the interval of a mean may reach below."""
+FROM_ZERO = {"rangemode": "tozero"}
+"""An axis of what is not negative."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,8 @@ class Chart:
     """What there is a figure per, of which the reader chooses one."""
     regret: bool = False
     """Whether its values may also be shown on a logarithmic scale."""
+    logarithmic: bool = False
+    """Whether they are at first."""
 
 
 def round_digits(numbers: Iterable[float]) -> list[float | None]:
@@ -111,24 +120,102 @@ def reference_line(name: str, x: Sequence[Any], y: Sequence[float]) -> PlotlyTra
         "mode": "lines",
         "name": name,
         "line": {"color": "--muted", "dash": dashes[name], "width": 1.2},
+        "showlegend": False,  # Its name stands at the edge.
     }
 
 
-def error_bars(spreads: Sequence[Spread], colour: str) -> dict[str, Any]:
+def error_bars(spreads: Sequence[Spread], colour: str, *, positive: bool) -> dict[str, Any]:
     """Return the 95 % intervals of some points.
 
     Args:
-        spreads: One per point; where the interval is unknown, there is no bar.
+        spreads: One per point; those of fewer than five plays have no bar.
         colour: Of the points.
+        positive: Whether the numbers cannot be negative, as for `find_interval`.
     """
-    reaches = [0.0 if not isfinite(s.high) else s.high - s.mean for s in spreads]
+    below, above = find_reaches(spreads, positive=positive)
     return {
         "type": "data",
-        "array": round_digits(reaches),
+        "symmetric": False,
+        "array": round_digits(above),
+        "arrayminus": round_digits(below),
         # Fainter than the points, which they may cross in numbers.
         "color": f"{colour}/0.5",
         "thickness": 1.2,
         "width": 3,
+    }
+
+
+def mark(name: str, role: Literal["line", "spread"] = "line") -> dict[str, Any]:
+    """Return what tells the script of the page which curve a trace belongs to.
+
+    Args:
+        name: Of the curve; its traces are emphasised together.
+        role: "line", or "spread" for what is around it: a band, or single plays.
+    """
+    return {"meta": {"of": name, "role": role}, "legendgroup": escape_text(name)}
+
+
+def add_scales(
+    figure: Figure,
+    curves: Sequence[NDArray[np.float64]],
+    levels: Sequence[tuple[str, float]],
+    *,
+    from_zero: bool,
+) -> Figure:
+    """Return a figure whose axis to the left fits what is drawn, linear or logarithmic.
+
+    Args:
+        figure: Any.
+        curves: What the axis is to show.
+        levels: Names of reference levels and where they end, which stand at the edge and do not
+            stretch the axis.
+        from_zero: Whether the linear axis begins at 0.
+    """
+    scales = {
+        name: fit(curves, from_zero=from_zero, logarithmic=name == "log")
+        for name in ("linear", "log")
+    }
+    figure["scales"] = {
+        name: {
+            "yaxis": {
+                **(
+                    {"tickvals": scale.ticks, "ticktext": [f"{tick:g}" for tick in scale.ticks]}
+                    if scale.logarithmic
+                    else {}
+                ),
+                "type": name,
+                "range": [
+                    log10(end) if scale.logarithmic else end for end in (scale.low, scale.high)
+                ],
+                # What the reader has enlarged is that of one scale.
+                "uirevision": name,
+            },
+            "annotations": [_write(label, scale) for label in label_levels(levels, scale)],
+        }
+        for name, scale in scales.items()
+        if scale is not None
+    }
+    return figure
+
+
+def _write(label: EdgeLabel, scale: Scale) -> dict[str, Any]:
+    """Write the names of levels at the right edge of a figure."""
+    where: dict[str, Any] = {"yref": "paper", "y": max(label.beyond, 0), "yanchor": "bottom"}
+    if label.beyond == 0:
+        height = max(label.heights)
+        where |= {"yref": "y", "y": log10(height) if scale.logarithmic else height}
+    elif label.beyond == 1:
+        where |= {"yanchor": "top"}
+    return {
+        **where,
+        "xref": "paper",
+        "x": 1,
+        "xanchor": "right",
+        "text": escape_text(label.text),
+        "showarrow": False,
+        "font": {"size": 11, "color": "--muted"},
+        "bgcolor": "--paper/0.7",
+        "borderpad": 1,
     }
 
 

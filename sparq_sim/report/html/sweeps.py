@@ -88,7 +88,7 @@ def _against(data: ChartData, path: str) -> Figure:
             {
                 "x": x,
                 "y": round_digits(each.mean for each in spreads),
-                "error_y": error_bars(spreads, look.series),
+                "error_y": error_bars(spreads, look.series, positive=data.criterion.from_zero),
                 "mode": "lines+markers",
                 "line": line_style(look),
                 "marker": marker_style(look, size=7),

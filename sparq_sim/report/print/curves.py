@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sparq_sim.analysis.curves import Series
-from sparq_sim.analysis.summary import Spread
+from sparq_sim.analysis.curves import ROUND_REGRET, Series
+from sparq_sim.analysis.summary import Summary
+from sparq_sim.arrays import Values
+from sparq_sim.report.curves import (
+    RegretCurve,
+    draw_levels,
+    find_curves,
+    find_end,
+    find_longest,
+)
 from sparq_sim.report.data import (
     ChartData,
     curve_name,
@@ -19,7 +27,7 @@ from sparq_sim.report.data import (
     pareto_front,
 )
 from sparq_sim.report.palette import INK
-from sparq_sim.report.print.layout import Artists, Panel, setting_titles
+from sparq_sim.report.print.layout import Artists, Panel, make_panel, setting_titles
 from sparq_sim.report.print.marks import (
     Lines,
     draw_band,
@@ -29,6 +37,7 @@ from sparq_sim.report.print.marks import (
     find_look,
 )
 from sparq_sim.report.print.style import literal
+from sparq_sim.report.uncertainty import find_reaches
 from sparq_sim.study.settings import Setting, agree
 
 if TYPE_CHECKING:
@@ -49,35 +58,60 @@ def regret_panels(data: ChartData, lines: Lines, *, average: bool) -> list[Panel
         average: Whether regret is average or cumulative.
     """
     label = describe_curve(data.criterion, average=average).label
-    return [
-        Panel(
-            ("round", label),
-            partial(_paint_regret, data=data, setting=setting, lines=lines, average=average),
-            title,
-            data.criterion.from_zero,
+    panels = []
+    for setting, title in zip(data.settings, setting_titles(data), strict=True):
+        curves = find_curves(data, setting, average=average)
+        levels = draw_levels(data, setting, curves, average=average)
+        panels.append(
+            Panel(
+                ("round", label),
+                partial(
+                    _paint_regret,
+                    data=data,
+                    setting=setting,
+                    lines=lines,
+                    curves=curves,
+                    levels=levels,
+                ),
+                title,
+                data.criterion.from_zero,
+                shown=[
+                    *(part for each in curves for part in each.shown),
+                    *map(np.ravel, lines.values()),
+                ],
+                ends=[each.end for each in curves],
+                levels=[(name, float(heights[-1])) for name, (_, heights) in levels.items()],
+            )
         )
-        for setting, title in zip(data.settings, setting_titles(data), strict=True)
-    ]
+    return panels
 
 
 def _paint_regret(
-    axes: Axes, *, data: ChartData, setting: Setting, lines: Lines, average: bool
+    axes: Axes,
+    *,
+    data: ChartData,
+    setting: Setting,
+    lines: Lines,
+    curves: Sequence[RegretCurve],
+    levels: Mapping[str, tuple[Values, Values]],
 ) -> Artists:
     artists: Artists = {}
-    longest = 1
-    for band in data.bands:
-        if not agree(band.setting, setting):
-            continue
-        longest = max(longest, int(band.rounds[-1]))
-        scale = 1 / band.rounds if average else np.ones(len(band.rounds))
-        name = curve_name(band, setting)
-        line = draw_curve(axes, data, band, band.mean * scale, name)
+    for each in curves:
+        name = curve_name(each.band, setting)
+        line = draw_curve(axes, data, each.band, each.mean, name)
         artists[name] = line
-        draw_band(axes, band.rounds, band.low * scale, band.high * scale, line.get_color())
-    for name, level in data.levels_in(setting):
-        heights = [level, level] if average else [level, level * longest]
-        artists[name] = draw_reference(axes, name, [1, longest], heights)
-    return artists | draw_lines(axes, lines, (1, longest))
+        alpha = 0.2 if each.best else 0.05
+        draw_band(axes, each.band.rounds, each.low, each.high, line.get_color(), alpha=alpha)
+        if len(each.singles) > 1:
+            style = {
+                "color": line.get_color(),
+                "linewidth": 0.4,
+                "alpha": 0.6 if each.best else 0.2,
+            }
+            axes.plot(each.band.rounds, each.singles.T, **style)
+    for name, (rounds, heights) in levels.items():
+        draw_reference(axes, name, rounds, heights)
+    return artists | draw_lines(axes, lines, (1, find_longest(curves)))
 
 
 def series_panels(data: ChartData, name: str, lines: Lines) -> list[Panel]:
@@ -95,7 +129,17 @@ def series_panels(data: ChartData, name: str, lines: Lines) -> list[Panel]:
     for setting, title in zip(data.settings, setting_titles(data), strict=True):
         if here := [series for series in shown if agree(series.setting, setting)]:
             paint = partial(_paint_series, data=data, setting=setting, lines=lines, shown=here)
-            panels.append(Panel(("round", label), paint, title, from_zero))
+            panels.append(
+                Panel(
+                    ("round", label),
+                    paint,
+                    title,
+                    from_zero,
+                    # Only regrets differ by decades, and may be shown so.
+                    shown=[series.means for series in here] if name == ROUND_REGRET else (),
+                    ends=[find_end(series.means) for series in here],
+                )
+            )
     return panels
 
 
@@ -120,15 +164,12 @@ def cost_panel(data: ChartData, lines: Lines) -> Panel:
         data: What is drawn.
         lines: What a user adds, as levels.
     """
-    return Panel(
-        ("spent per play", data.criterion.label),
-        partial(_paint_cost, data=data, lines=lines),
-        from_zero=data.criterion.from_zero,
-    )
-
-
-def _paint_cost(axes: Axes, *, data: ChartData, lines: Lines) -> Artists:
     rows = [each for each in data.summaries if isfinite(each.judged.mean)]
+    paint = partial(_paint_cost, data=data, rows=rows, lines=lines)
+    return make_panel(data, rows, "spent per play", paint, lines.values())
+
+
+def _paint_cost(axes: Axes, *, data: ChartData, rows: Sequence[Summary], lines: Lines) -> Artists:
     artists: Artists = {}
     for name in data.optimizers:
         own = [each for each in rows if each.optimizer == name]
@@ -137,8 +178,8 @@ def _paint_cost(axes: Axes, *, data: ChartData, lines: Lines) -> Artists:
             artists[name] = axes.errorbar(
                 [each.spent.mean for each in own],
                 [each.judged.mean for each in own],
-                xerr=_reaches([each.spent for each in own]),
-                yerr=_reaches([each.judged for each in own]),
+                xerr=find_reaches([each.spent for each in own], positive=True),
+                yerr=find_reaches([each.judged for each in own], positive=data.criterion.from_zero),
                 label=literal(name),
                 **style,
             )
@@ -155,9 +196,5 @@ def _paint_cost(axes: Axes, *, data: ChartData, lines: Lines) -> Artists:
         zorder=2,
     )
     for name, level in data.levels_in({}):
-        artists[name] = draw_reference(axes, name, [0, most], [level, level])
+        draw_reference(axes, name, [0, most], [level, level])
     return artists | draw_lines(axes, lines, (0, most))
-
-
-def _reaches(spreads: Sequence[Spread]) -> list[float]:
-    return [each.high - each.mean if isfinite(each.high) else 0.0 for each in spreads]

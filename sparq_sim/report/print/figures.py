@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sparq_sim.analysis.curves import ROUND_REGRET
 from sparq_sim.errors import SparqError, did_you_mean
 from sparq_sim.report.data import ChartData, kind_of_curve
 from sparq_sim.report.gather import gather
@@ -35,6 +36,7 @@ __all__ = ["COLUMN", "KINDS", "SUFFIXES", "LevelOrCurve", "draw", "kinds", "save
 KINDS = {
     "average-regret": "R_t / t over the rounds, with bands over replications",
     "cumulative-regret": "R_t over the rounds, with bands over replications",
+    ROUND_REGRET: "regret of each round, smoothed by a moving mean",
     "mean-reward": "mean of the rewards so far over the rounds, where the best is not known",
     "reward": "observed reward of each round, where the best is not known",
     "cost": "average regret, or mean reward, against what was spent, with the Pareto front",
@@ -52,7 +54,7 @@ KINDS = {
 `by-` with the name of a meter: average regret, or mean reward, against what the meter showed in
 the end."""
 _JUDGED = (
-    *("average-regret", "cumulative-regret", "mean-reward", "reward"),
+    *("average-regret", "cumulative-regret", ROUND_REGRET, "mean-reward", "reward"),
     *("cost", "sweep", "heat-map"),
 )
 """The kinds of figures that show what plays are compared by."""
@@ -225,7 +227,7 @@ def _check_criterion(data: ChartData, kind: str) -> None:
     criterion = data.criterion
     if data.has_nothing_to_judge and (kind in _JUDGED or kind.startswith(BY)):
         raise SparqError(f"no reward was observed in any play, so that there is no figure {kind!r}")
-    if kind in ("average-regret", "cumulative-regret") and criterion.more_is_better:
+    if kind in ("average-regret", "cumulative-regret", ROUND_REGRET) and criterion.more_is_better:
         raise SparqError(
             f"the best reward is not known here, so there is no {kind.replace('-', ' ')}; draw "
             "mean-reward or reward, or regret against the best seen: --against best-seen"

@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sparq_sim.analysis.summary import Summary
 from sparq_sim.errors import SparqError
 from sparq_sim.report.data import ChartData
+from sparq_sim.report.palette import GREY
 from sparq_sim.report.print.style import STYLE, literal
+from sparq_sim.report.scales import Scale, differ_much, fit, label_levels
+from sparq_sim.report.uncertainty import find_interval
 from sparq_sim.study.settings import format_setting, shorten_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Artists", "Panel", "add_legend", "lay_out", "setting_titles", "short_names"]
+__all__ = [
+    "Artists",
+    "Panel",
+    "add_legend",
+    "lay_out",
+    "make_panel",
+    "setting_titles",
+    "short_names",
+]
 
 Artists: TypeAlias = dict[str, Any]
 """What a legend explains: artists of matplotlib by name, each once."""
 _MOST_PANELS = 12
+_BELOW_ZERO = 0.015
+"""How far below 0 an axis begins, as a share of it: a line at 0 is to be seen."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +53,41 @@ class Panel:
     """Above it."""
     from_zero: bool = True
     """Whether its values begin at 0."""
+    shown: Sequence[NDArray[np.float64]] = ()
+    """What the axis to the left is to fit; if nothing, it fits all that is painted."""
+    ends: Sequence[float] = ()
+    """Final means, which decide whether that axis is logarithmic."""
+    levels: Sequence[tuple[str, float]] = ()
+    """Reference levels and where they end, which stand at the edge and do not stretch the axis."""
+
+
+def make_panel(
+    data: ChartData,
+    rows: Sequence[Summary],
+    label: str,
+    paint: Callable[[Axes], Artists],
+    lines: Iterable[NDArray[np.float64]],
+) -> Panel:
+    """Return a panel of what optimizers come to, a point for each row, against something else.
+
+    Args:
+        data: What is drawn.
+        rows: Those that are shown.
+        label: Of the axis below.
+        paint: Draws on the axes; returns what a legend explains.
+        lines: Levels that a user adds, which the axis is to show.
+    """
+    positive = data.criterion.from_zero
+    means = [each.judged.mean for each in rows]
+    intervals = [find_interval(each.judged, positive=positive) for each in rows]
+    return Panel(
+        (label, data.criterion.label),
+        paint,
+        from_zero=positive,
+        shown=[np.array(means), np.ravel(intervals), *map(np.ravel, lines)],
+        ends=means if positive else (),
+        levels=data.levels_in({}),
+    )
 
 
 def lay_out(panels: Sequence[Panel], width: float, *, alike: bool = True) -> Figure:
@@ -86,14 +138,54 @@ def lay_out(panels: Sequence[Panel], width: float, *, alike: bool = True) -> Fig
             # In so many words, for otherwise the user's style would decide how many ticks fit.
             labelsize=STYLE["xtick.labelsize"],
         )
-    if first is not None and alike and all(panel.from_zero for panel in panels):
-        # Once all is artists, for it ends the search for limits; a line at 0 is to be seen.
-        top = first.get_ylim()[1]
-        first.set_ylim(-0.015 * top, top)
+    if first is not None and alike:
+        # Once all is artists, for it ends the search for limits.
+        scale = _fit(panels)
+        if scale is not None:
+            _apply(scale, figure.axes, panels)
+        elif all(panel.from_zero for panel in panels):
+            top = first.get_ylim()[1]
+            first.set_ylim(-_BELOW_ZERO * top, top)
     foot = add_legend(figure, artists, width)
     high = (0.62 if columns == 1 else 0.85) * width / columns
     figure.set_size_inches(width, rows * high + foot)
     return figure
+
+
+def _fit(panels: Sequence[Panel]) -> Scale | None:
+    """Return the axis to the left that fits all panels, if they say what it is to fit."""
+    from_zero = all(panel.from_zero for panel in panels)
+    return fit(
+        [values for panel in panels for values in panel.shown],
+        from_zero=from_zero,
+        logarithmic=from_zero and any(differ_much(panel.ends) for panel in panels),
+    )
+
+
+def _apply(scale: Scale, all_axes: Sequence[Axes], panels: Sequence[Panel]) -> None:
+    """Give panels, which share it, an axis to the left, and write the levels at its edge."""
+    first = all_axes[0]
+    if scale.logarithmic:
+        first.set_yscale("log")
+        first.set_yticks(scale.ticks, [f"{tick:g}" for tick in scale.ticks])
+        first.minorticks_off()
+    below = -_BELOW_ZERO * scale.high if scale.low == 0 else scale.low
+    first.set_ylim(below, scale.high)
+    for axes, panel in zip(all_axes, panels, strict=True):
+        for label in label_levels(panel.levels, scale):
+            within = label.beyond == 0
+            axes.annotate(
+                label.text,
+                (1, max(label.heights) if within else max(label.beyond, 0)),
+                xycoords=("axes fraction", "data" if within else "axes fraction"),
+                xytext=(0, -1 if label.beyond == 1 else 1),
+                textcoords="offset points",
+                ha="right",
+                va="top" if label.beyond == 1 else "bottom",
+                fontsize=6,
+                color=GREY,
+                zorder=4,
+            )
 
 
 def _wrap_title(title: str, width: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -69,7 +69,13 @@ def draw_curve(
 
 
 def draw_band(
-    axes: Axes, x: Any, low: NDArray[np.float64], high: NDArray[np.float64], colour: str
+    axes: Axes,
+    x: Any,
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    colour: str,
+    *,
+    alpha: float,
 ) -> None:
     """Shade an interval, if it is known.
 
@@ -79,28 +85,23 @@ def draw_band(
         low: Lower ends, (n,).
         high: Upper ends, (n,).
         colour: Of the curve.
+        alpha: How opaque it is, up to 1.
     """
     if np.isfinite(low).any():
-        axes.fill_between(x, low, high, color=colour, alpha=0.16, linewidth=0)
+        axes.fill_between(x, low, high, color=colour, alpha=alpha, linewidth=0)
 
 
-def draw_reference(axes: Axes, name: str, x: Sequence[Any], heights: Sequence[float]) -> Any:
+def draw_reference(axes: Axes, name: str, x: Any, heights: Any) -> None:
     """Draw what a simple policy would get.
 
     Args:
         axes: Where.
         name: One of the names in `REFERENCES`.
-        x: Places on the axis below.
-        heights: The levels there.
-
-    Returns:
-        The line.
+        x: Places on the axis below, (n,).
+        heights: The levels there, (n,).
     """
     dashes = dict(zip(REFERENCES.values(), PRINT_REFERENCE_DASHES, strict=True))
-    (line,) = axes.plot(
-        x, heights, label=name, color=GREY, linestyle=dashes[name], linewidth=0.8, zorder=2
-    )
-    return line
+    axes.plot(x, heights, label=name, color=GREY, linestyle=dashes[name], linewidth=0.8, zorder=2)
 
 
 def draw_lines(axes: Axes, lines: Lines, ends: tuple[float, float]) -> Artists:

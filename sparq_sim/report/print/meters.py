@@ -11,9 +11,10 @@ from sparq_sim.analysis.summary import Spread, Summary
 from sparq_sim.report.data import ChartData, pareto_front
 from sparq_sim.report.looks import find_looks
 from sparq_sim.report.palette import INK
-from sparq_sim.report.print.layout import Artists, Panel
+from sparq_sim.report.print.layout import Artists, Panel, make_panel
 from sparq_sim.report.print.marks import Lines, draw_lines, draw_reference
 from sparq_sim.report.print.style import literal
+from sparq_sim.report.uncertainty import find_reaches
 from sparq_sim.scenario.settings import UNSET
 from sparq_sim.study.settings import Setting, format_value, shorten_paths
 
@@ -77,8 +78,13 @@ def meter_panel(data: ChartData, meter: str, lines: Lines) -> Panel:
         lines: What a user adds, as levels.
     """
     label = _OTHERS.get(meter) or meter.replace("_", ", ", 1)
-    paint = partial(_paint_meter, data=data, meter=meter, lines=lines)
-    return Panel((label, data.criterion.label), paint, from_zero=data.criterion.from_zero)
+    rows = [
+        each
+        for each in data.summaries
+        if isfinite(each.judged.mean) and isfinite(_read(each, meter).mean)
+    ]
+    paint = partial(_paint_meter, data=data, rows=rows, meter=meter, lines=lines)
+    return make_panel(data, rows, label, paint, lines.values())
 
 
 def _read(row: Summary, meter: str) -> Spread:
@@ -87,12 +93,9 @@ def _read(row: Summary, meter: str) -> Spread:
     return row.meters.get(meter, Spread(nan, nan, nan, nan, 0))
 
 
-def _paint_meter(axes: Axes, *, data: ChartData, meter: str, lines: Lines) -> Artists:
-    rows = [
-        each
-        for each in data.summaries
-        if isfinite(each.judged.mean) and isfinite(_read(each, meter).mean)
-    ]
+def _paint_meter(
+    axes: Axes, *, data: ChartData, rows: Sequence[Summary], meter: str, lines: Lines
+) -> Artists:
     places = [_read(each, meter).mean for each in rows]
     low, high = min(places), max(places)
     if 0 < low < high / _WIDE:
@@ -107,8 +110,8 @@ def _paint_meter(axes: Axes, *, data: ChartData, meter: str, lines: Lines) -> Ar
         artists[name] = axes.errorbar(
             [each.mean for each in x],
             [each.mean for each in y],
-            xerr=_reaches(x),
-            yerr=_reaches(y),
+            xerr=find_reaches(x, positive=False),
+            yerr=find_reaches(y, positive=data.criterion.from_zero),
             label=literal(name),
             color=look.ink,
             marker=look.print_marker,
@@ -129,9 +132,7 @@ def _paint_meter(axes: Axes, *, data: ChartData, meter: str, lines: Lines) -> Ar
             )
     artists["Pareto front"] = _draw_front(axes, rows, meter)
     for name, level in data.levels_in({}):
-        artists[name] = draw_reference(axes, name, [low, high], [level, level])
-    if data.criterion.from_zero:
-        axes.set_ylim(0.0)
+        draw_reference(axes, name, [low, high], [level, level])
     return artists | draw_lines(axes, lines, (low, high))
 
 
@@ -185,7 +186,3 @@ def _tell_apart(data: ChartData, rows: Sequence[Summary]) -> list[str]:
     ]
     common = set(told[0]).intersection(*told) if len(told) > 1 else set()
     return [" ".join(word for word in words if word not in common) for words in told]
-
-
-def _reaches(spreads: Sequence[Spread]) -> list[float]:
-    return [each.high - each.mean if isfinite(each.high) else 0.0 for each in spreads]

@@ -61,12 +61,12 @@ def _paint_sweep(axes: Axes, *, data: ChartData, path: str, lines: Lines) -> Art
             means = [each.mean for each in spreads]
             (artists[name],) = axes.plot(x, means, label=literal(name), **style)
             low, high = (np.array([getattr(s, end) for s in spreads]) for end in ("low", "high"))
-            draw_band(axes, x, low, high, style["color"])
+            draw_band(axes, x, low, high, style["color"], alpha=0.16)
     known = [dict(data.levels_in({path: value})) for value in values]
     for name in REFERENCES.values():
         if any(name in levels for levels in known):
             heights = [levels.get(name, np.nan) for levels in known]
-            artists[name] = draw_reference(axes, name, x, heights)
+            draw_reference(axes, name, x, heights)
     return artists | draw_lines(axes, lines, (x[0], x[-1]))
 
 

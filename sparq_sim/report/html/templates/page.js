@@ -37,21 +37,83 @@
     const chart = charts[frame.dataset.chart];
     const place = chart.by ? chosen[chart.by] : Number(plot.dataset.figure);
     const figure = chart.figures[Math.min(place, chart.figures.length - 1)];
-    const { data, layout } = themed(figure, getComputedStyle(root));
+    const { data, layout, scales } = themed(figure, getComputedStyle(root));
     layout.font.family = getComputedStyle(document.body).fontFamily;
     layout.uirevision = "same"; // What the reader has hidden or enlarged stays so.
-    if (frame.querySelector(".log")?.checked) {
-      Object.assign(layout.yaxis, { type: "log", autorangeoptions: {} });
-    }
+    const log = frame.querySelector(".log")?.checked;
+    const scale = scales && (scales[log ? "log" : "linear"] ?? scales.linear);
+    if (scale) {
+      Object.assign(layout.yaxis, scale.yaxis);
+      layout.annotations = [...(layout.annotations ?? []), ...scale.annotations];
+    } else if (log) layout.yaxis.type = "log";
     if (printing) Object.assign(layout, PRINTED);
     layout.autosize = !printing;
     drawn.add(plot);
-    return Plotly.react(plot, data, layout, {
+    const ready = Plotly.react(plot, data, layout, {
       responsive: true,
       displaylogo: false,
       modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
       displayModeBar: matchMedia("(hover: hover)").matches ? "hover" : false,
     });
+    return ready.then(() => attend(plot));
+  }
+
+  // One curve before all others: that of the name in the legend that is pointed at, or chosen.
+  let kept = null;
+  const told = (element) => element.__data__?.[0]?.trace?.meta;
+
+  function emphasize(plot, name) {
+    const names = [...plot.querySelectorAll(".legend .traces")];
+    const there = names.some((each) => told(each)?.of === name);
+    plot.classList.toggle("emphasis", there);
+    for (const each of [...names, ...plot.querySelectorAll(".scatterlayer .trace")]) {
+      const { of, role } = told(each) ?? {};
+      each.classList.toggle("curve", of !== undefined);
+      each.classList.toggle("spread", role === "spread");
+      each.classList.toggle("emphasized", of === name);
+    }
+    for (const each of names) {
+      const button = each.querySelector(".legendtoggle");
+      button?.setAttribute("aria-pressed", String(told(each)?.of === kept));
+    }
+  }
+
+  const nameAt = (target) => told(target.closest?.(".legend .traces") ?? {})?.of;
+
+  function keep(name) {
+    kept = kept === name ? null : name;
+    drawn.forEach((plot) => emphasize(plot, kept));
+  }
+
+  // Legends are drawn anew with their figures, and only those of curves have names to choose.
+  function attend(plot) {
+    for (const each of plot.querySelectorAll(".legend .traces")) {
+      const { of } = told(each) ?? {};
+      const button = each.querySelector(".legendtoggle");
+      if (of === undefined || !button) continue;
+      for (const [key, value] of Object.entries({ role: "button", tabindex: 0, "aria-label": of }))
+        button.setAttribute(key, value);
+    }
+    emphasize(plot, kept);
+    if (plot.dataset.attended) return;
+    plot.dataset.attended = "yes";
+    for (const start of ["mouseover", "focusin"])
+      plot.addEventListener(start, ({ target }) => emphasize(plot, nameAt(target) ?? kept));
+    plot.addEventListener("mouseleave", () => emphasize(plot, kept));
+    plot.addEventListener("focusout", () => emphasize(plot, kept));
+    plot.addEventListener("keydown", (event) => {
+      const name = nameAt(event.target);
+      if (name === undefined || !["Enter", " "].includes(event.key)) return;
+      event.preventDefault();
+      keep(name);
+    });
+    plot.on("plotly_legendclick", ({ data, curveNumber }) => {
+      const { of } = data[curveNumber].meta ?? {};
+      if (of === undefined) return true;
+      keep(of);
+      return false;
+    });
+    plot.on("plotly_afterplot", () => emphasize(plot, kept));
   }
 
   const plots = () => [...document.querySelectorAll(".plot")];
