@@ -284,7 +284,9 @@ def _moving(
     means = smooth(regrets, window)
     places = thin_rounds(len(means), most_points)
     if np.isfinite(means).any():
-        yield Series(ROUND_REGRET, optimizer, setting, places + 1.0, means[places], window)
+        yield Series(
+            ROUND_REGRET, optimizer, setting, (places + 1).astype(float), means[places], window
+        )
 
 
 def _band(play: StoredSummary, curves: Running, *, most_points: int | None = None) -> Band:

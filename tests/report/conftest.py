@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import fields as fields_of
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from reproduce import browser as chromium
-from sparq_sim.report.data import ReportData
+from sparq_sim.report.data import ChartData, ReportData
 from sparq_sim.report.gather import gather
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.study.executors import InProcess
@@ -140,6 +141,15 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Results:
 def told(study: Results) -> ReportData:
     """What the page of that study tells, but for replays."""
     return gather(study, replays=False)
+
+
+def with_six_plays(data: ChartData) -> ChartData:
+    """Give the same curves, as if they were of six plays each."""
+    bands = [
+        replace(band, plays=np.full(len(band.rounds), 6), singles=band.singles[:0])
+        for band in data.bands
+    ]
+    return replace(data, bands=bands)
 
 
 @pytest.fixture(scope="session")

@@ -87,11 +87,35 @@ def test_another_setting_redraws_the_curves(browser: Browser, page: Path) -> Non
     assert browser.run(f"return {last}") != before
 
 
-def test_a_box_makes_the_scale_logarithmic(browser: Browser, page: Path) -> None:
+def test_a_box_changes_the_scale(browser: Browser, page: Path) -> None:
     open_all(browser, page)
-    browser.run("document.querySelector('#average-regret .log').click()")
     kind = "document.querySelector('#average-regret .plot')._fullLayout.yaxis.type"
-    assert browser.run(f"return {kind}") == "log"
+    seen = []
+    for _ in range(2):
+        seen.append(browser.run(f"return {kind}"))
+        browser.run("document.querySelector('#average-regret .log').click()")
+    assert sorted(seen) == ["linear", "log"]
+    assert browser.complaints() == []
+
+
+def test_a_name_in_the_legend_brings_its_curve_before_the_others(
+    browser: Browser, page: Path
+) -> None:
+    open_all(browser, page)
+    find = "document.querySelector('#{} .legendtoggle[aria-label=\"careless\"]')"
+    opacity = (
+        "return [...document.querySelectorAll('#{} .curve:not(.traces):not(.spread)')]"
+        ".map(e => getComputedStyle(e).opacity).sort()"
+    )
+    browser.run(find.format("average-regret") + ".focus()")
+    assert browser.run(opacity.format("average-regret")) == ["0.2", "1"]
+    assert browser.run(opacity.format("cumulative-regret")) == ["1", "1"]
+    enter = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13}
+    for kind in ("keyDown", "keyUp"):
+        browser.command("Input.dispatchKeyEvent", type=kind, **enter)
+    assert browser.run(opacity.format("cumulative-regret")) == ["0.2", "1"]
+    pressed = find.format("cumulative-regret") + ".getAttribute('aria-pressed')"
+    assert browser.run(f"return {pressed}") == "true"
     assert browser.complaints() == []
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf, nan
 from pathlib import Path
 from typing import Any
@@ -8,14 +9,18 @@ import numpy as np
 import pytest
 
 from sparq_sim.analysis.curves import bands
+from sparq_sim.analysis.intervals import bound_positive
 from sparq_sim.analysis.summary import summary
 from sparq_sim.report.data import ChartData, ReportData
 from sparq_sim.report.gather import gather
-from sparq_sim.report.html.charts import all_charts, cost_charts, series_charts
+from sparq_sim.report.html.charts import all_charts
+from sparq_sim.report.html.cost import cost_charts
+from sparq_sim.report.html.curves import regret_charts, series_charts
 from sparq_sim.report.html.figure import Chart, escape_text, line_style, round_digits
 from sparq_sim.report.looks import find_looks
 from sparq_sim.study.results import Results
 from tests.plants import Plant, steer
+from tests.report.conftest import with_six_plays
 
 
 def chart(told: ReportData, name: str) -> Chart:
@@ -23,6 +28,12 @@ def chart(told: ReportData, name: str) -> Chart:
         c for section in all_charts(told.charts).values() for c in section if c.name == name
     ]
     return found
+
+
+def around(figure: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """Give what is drawn around a curve: the ends of its band, or the plays."""
+    meta = {"of": name, "role": "spread"}
+    return [trace for trace in figure["data"] if trace.get("meta") == meta]
 
 
 def traces(figure: dict[str, Any], name: str) -> list[dict[str, Any]]:
@@ -37,22 +48,80 @@ def test_numbers_have_five_digits() -> None:
 
 
 def test_regret_curves_are_those_of_the_analysis(study: Results, told: ReportData) -> None:
+    drawn = {each.name: each for each in regret_charts(with_six_plays(told.charts))}
     for average, curve in ((True, "average_regret"), (False, "cumulative_regret")):
-        figures = chart(told, curve.replace("_", "-")).figures
+        figures = drawn[curve.replace("_", "-")].figures
         for band in bands(study, "average_regret" if average else "cumulative_regret"):
             place = list(told.charts.settings).index(band.setting)
-            data = figures[place]["data"]
             (mean,) = traces(figures[place], band.optimizer)
-            low, high = data[data.index(mean) - 2], data[data.index(mean) - 1]
+            low, high = around(figures[place], band.optimizer)
+            ends = bound_positive(band.mean, band.high - band.mean)
             assert mean["x"] == list(range(1, 31))
-            for drawn, expected in ((mean, band.mean), (low, band.low), (high, band.high)):
-                assert drawn["y"] == pytest.approx(list(expected), rel=1e-4)
+            for each, expected in zip((mean, low, high), (band.mean, *ends), strict=True):
+                assert each["y"] == pytest.approx(list(expected), rel=1e-4)
+
+
+def test_fewer_than_five_plays_are_drawn_one_by_one(told: ReportData) -> None:
+    for place, figure in enumerate(chart(told, "average-regret").figures):
+        for band in told.charts.bands:
+            if band.setting == told.charts.settings[place]:
+                (plays,) = around(figure, band.optimizer)
+                assert plays["y"].count(None) == len(band.singles) == 2
+                assert "fill" not in plays
+                assert plays["y"][29] == pytest.approx(band.singles[0, -1] / 30, rel=1e-4)
+
+
+def test_the_band_of_the_best_is_before_those_of_the_others(told: ReportData) -> None:
+    for figure in regret_charts(with_six_plays(told.charts))[0].figures:
+        opacity = {
+            trace["meta"]["of"]: float(trace["fillcolor"].partition("/")[2])
+            for trace in figure["data"]
+            if "fill" in trace
+        }
+        assert opacity["curious"] > 4 * opacity["careless"] > 0
+
+
+def test_the_axis_fits_the_curves_whatever_the_levels_are(told: ReportData) -> None:
+    far = [(setting, replace(level, uniform=1e6)) for setting, level in told.charts.levels]
+    (near, *_), (stretched, *_) = (
+        regret_charts(data) for data in (told.charts, replace(told.charts, levels=far))
+    )
+    for one, other in zip(near.figures, stretched.figures, strict=True):
+        for scale in ("linear", "log"):
+            ranges = [each["scales"][scale]["yaxis"]["range"] for each in (one, other)]
+            assert ranges[0] == ranges[1]
+            (label,) = [
+                each["text"]
+                for each in other["scales"][scale]["annotations"]
+                if "uniform" in each["text"]
+            ]
+            assert label.startswith("\N{UPWARDS ARROW}")
+            assert "1e+06" in label
+
+
+def test_an_axis_is_logarithmic_where_final_means_differ_much(told: ReportData) -> None:
+    bands = [
+        replace(band, mean=band.mean * (100 if band.optimizer == "careless" else 1))
+        for band in told.charts.bands
+    ]
+    (drawn, *_) = regret_charts(replace(told.charts, bands=bands))
+    assert drawn.logarithmic
+    alike = [replace(band, mean=np.ones(30), singles=band.singles[:0]) for band in bands]
+    assert not regret_charts(replace(told.charts, bands=alike))[0].logarithmic
+
+
+def test_the_window_of_a_moving_mean_is_told(told: ReportData) -> None:
+    series = [replace(each, window=25) for each in told.charts.series]
+    (drawn, *_) = series_charts(replace(told.charts, series=series))
+    assert drawn.title == "Regret of the round"
+    assert drawn.caption.endswith("moving over 25 rounds.")
 
 
 def test_reference_levels_are_in_every_regret_chart(told: ReportData) -> None:
     drawn = [c for section in all_charts(told.charts).values() for c in section if c.regret]
-    assert {c.name for c in drawn} == {"average-regret", "cumulative-regret", "plane", "swept"}
-    for each in drawn:
+    names = {"average-regret", "cumulative-regret", "round-regret", "plane", "swept"}
+    assert {c.name for c in drawn} == names
+    for each in (c for c in drawn if c.name != "round-regret"):
         for figure in each.figures:
             for name in ("uniform, expected", "best fixed point", "one round late"):
                 (line,) = traces(figure, name)
@@ -118,7 +187,8 @@ def test_two_swept_parameters_make_a_map_an_optimizer(study: Results, told: Repo
 
 def test_what_is_recorded_a_round_has_charts_of_its_own(told: ReportData) -> None:
     titles = [each.title for each in series_charts(told.charts)]
-    assert titles[:4] == [
+    assert titles[:5] == [
+        "Regret of the round",
         "Spent",
         "Points asked per round",
         "Staleness",
@@ -156,7 +226,7 @@ def test_bright_is_a_high_reward(steered: Results) -> None:
 
 def test_regret_against_the_best_seen_is_charted_on_request(steered: Results) -> None:
     charts = all_charts(gather(steered, replays=False, best_seen=True).charts)
-    assert [chart.title for chart in charts["regret"]] == [
+    assert [chart.title for chart in (*charts["regret"], *charts["series"][:1])] == [
         "Average regret against the best seen",
         "Cumulative regret against the best seen",
     ]

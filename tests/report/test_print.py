@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from sparq_sim import SparqError
 from sparq_sim.analysis.curves import bands
+from sparq_sim.analysis.intervals import bound_positive
 from sparq_sim.analysis.levels import compute_levels
 from sparq_sim.analysis.summary import summary
 from sparq_sim.report.data import ChartData
@@ -36,7 +37,7 @@ from sparq_sim.study.study import Study
 from sparq_sim.testing import Asker
 from tests.analysis.test_cautions import Beacon
 from tests.plants import Plant, steer
-from tests.report.conftest import played, scenario
+from tests.report.conftest import played, scenario, with_six_plays
 
 LOSS, NOISE = "experts.sage.channel.loss", "feedback.noise"
 HOSTILE = "</text><script>alert(1)</script> $x^{ \x00\n_&"
@@ -162,7 +163,7 @@ def test_a_study_is_drawn_as_what_was_gathered_of_it(study: Results, material: C
 def test_regret_curves_and_their_bands_are_those_of_the_analysis(
     study: Results, material: ChartData, quantity: Any
 ) -> None:
-    figure = draw(material, quantity.replace("_", "-"))
+    figure = draw(with_six_plays(material), quantity.replace("_", "-"))
     for band in bands(study, quantity):
         axes = panel(figure, title(band.setting))
         assert np.allclose(curve(axes, band.optimizer), np.c_[band.rounds, band.mean])
@@ -174,8 +175,27 @@ def test_regret_curves_and_their_bands_are_those_of_the_analysis(
         ]
         (path,) = shade.get_paths()
         edges = {tuple(np.round(point, 6)) for point in np.asarray(path.vertices)}
-        for heights in (band.low, band.high):
+        for heights in bound_positive(band.mean, band.high - band.mean):
             assert edges >= {(t, round(y, 6)) for t, y in zip(band.rounds, heights, strict=True)}
+
+
+def test_fewer_than_five_plays_are_thin_lines(material: ChartData) -> None:
+    figure = draw(material, "average-regret")
+    for setting in material.settings:
+        axes = panel(figure, title(setting))
+        assert not axes.collections
+        thin = [each for each in axes.get_lines() if each.get_linewidth() < 0.5]
+        assert len(thin) == 2 * len(material.optimizers)
+
+
+def test_the_axis_fits_the_curves_and_names_levels_beyond_it(material: ChartData) -> None:
+    far = [(setting, replace(level, uniform=1e6)) for setting, level in material.levels]
+    axes = draw(replace(material, levels=far), "average-regret").axes[0]
+    assert axes.get_ylim() == draw(material, "average-regret").axes[0].get_ylim()
+    assert any(
+        text.get_text().startswith("\N{UPWARDS ARROW} ") and "1e+06" in text.get_text()
+        for text in axes.texts
+    )
 
 
 def test_reference_levels_are_dashed_lines_in_every_figure_of_regret(material: ChartData) -> None:

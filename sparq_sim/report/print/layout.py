@@ -185,6 +185,7 @@ def _apply(scale: Scale, all_axes: Sequence[Axes], panels: Sequence[Panel]) -> N
                 fontsize=6,
                 color=GREY,
                 zorder=4,
+                bbox={"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.3},
             )
 
 
