@@ -60,9 +60,11 @@
 
   // One curve before all others: that of the name in the legend that is pointed at, or chosen.
   let kept = null;
+  const pointed = new WeakMap();
   const told = (element) => element.__data__?.[0]?.trace?.meta;
 
-  function emphasize(plot, name) {
+  function emphasize(plot) {
+    const name = pointed.get(plot) ?? kept;
     const names = [...plot.querySelectorAll(".legend .traces")];
     const there = names.some((each) => told(each)?.of === name);
     plot.classList.toggle("emphasis", there);
@@ -82,7 +84,7 @@
 
   function keep(name) {
     kept = kept === name ? null : name;
-    drawn.forEach((plot) => emphasize(plot, kept));
+    drawn.forEach(emphasize);
   }
 
   // Legends are drawn anew with their figures, and only those of curves have names to choose.
@@ -94,13 +96,17 @@
       for (const [key, value] of Object.entries({ role: "button", tabindex: 0, "aria-label": of }))
         button.setAttribute(key, value);
     }
-    emphasize(plot, kept);
+    emphasize(plot);
     if (plot.dataset.attended) return;
     plot.dataset.attended = "yes";
+    const point = (name) => {
+      if (pointed.get(plot) === name) return;
+      pointed.set(plot, name);
+      emphasize(plot);
+    };
     for (const start of ["mouseover", "focusin"])
-      plot.addEventListener(start, ({ target }) => emphasize(plot, nameAt(target) ?? kept));
-    plot.addEventListener("mouseleave", () => emphasize(plot, kept));
-    plot.addEventListener("focusout", () => emphasize(plot, kept));
+      plot.addEventListener(start, ({ target }) => point(nameAt(target)));
+    for (const end of ["mouseleave", "focusout"]) plot.addEventListener(end, () => point());
     plot.addEventListener("keydown", (event) => {
       const name = nameAt(event.target);
       if (name === undefined || !["Enter", " "].includes(event.key)) return;
@@ -113,7 +119,7 @@
       keep(of);
       return false;
     });
-    plot.on("plotly_afterplot", () => emphasize(plot, kept));
+    plot.on("plotly_afterplot", () => emphasize(plot));
   }
 
   const plots = () => [...document.querySelectorAll(".plot")];
