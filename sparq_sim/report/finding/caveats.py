@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from sparq_sim.analysis.intervals import FEWEST
 from sparq_sim.analysis.standings import Standings
 from sparq_sim.report.phrases import count_things, format_number, join_names
-from sparq_sim.report.uncertainty import FEWEST
 
 __all__ = ["tell_caveats"]
 
