@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose
 
 from sparq_sim import Channel
 from sparq_sim.optimizers.uniform import Uniform
-from sparq_sim.report.html.phases import find_phases
 from sparq_sim.report.html.replay import pack
 from sparq_sim.report.network import read_networks
+from sparq_sim.report.phases import find_phases
 from sparq_sim.report.replay import Replay, play_again
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.simulation.trace import Trace

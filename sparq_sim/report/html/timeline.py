@@ -19,8 +19,8 @@ from sparq_sim.report.html.packing import (
     pack_numbers,
     pack_words,
 )
-from sparq_sim.report.html.phases import find_phases
 from sparq_sim.report.network import PHASES
+from sparq_sim.report.phases import find_phases
 from sparq_sim.report.replay import Film
 from sparq_sim.simulation.records import Fate
 from sparq_sim.simulation.trace import Columns

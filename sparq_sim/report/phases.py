@@ -1,4 +1,4 @@
-"""Phases in a page: the life of queries on a network, packed for the script of the timeline."""
+"""Phases: the life of queries on networks, beside the replies to which they belong."""
 
 from __future__ import annotations
 
