@@ -20,6 +20,7 @@ __all__ = [
     "ExecutorName",
     "Folder",
     "Jobs",
+    "OptionalPlayName",
     "Overrides",
     "PlayName",
     "Source",
@@ -59,15 +60,14 @@ Against = Annotated[
     ),
 ]
 Folder = Annotated[Path, typer.Argument(help="The folder of a study.")]
-PlayName = Annotated[
-    str,
-    typer.Option(
-        "--play",
-        metavar="PLAY",
-        help="Which play: how its key begins, or an optimizer and, after commas, what tells its "
-        "plays apart: values of swept fields and the replication, as in sparq-gp-ucb,transit=2,0.",
-    ),
-]
+_PLAY = typer.Option(
+    "--play",
+    metavar="PLAY",
+    help="Which play: how its key begins, or an optimizer and, after commas, what tells its "
+    "plays apart: values of swept fields and the replication, as in sparq-gp-ucb,transit=2,0.",
+)
+PlayName = Annotated[str, _PLAY]
+OptionalPlayName = Annotated[str | None, _PLAY]
 
 
 def load_scenario(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sparq_sim.cli.options import Against, AllowImport, Folder, read_against
+from sparq_sim.cli.options import Against, AllowImport, Folder, OptionalPlayName, read_against
 from sparq_sim.cli.output import print_notes, say
 from sparq_sim.errors import SparqError
 
@@ -19,6 +19,8 @@ __all__ = ["REPORT", "compact", "export", "plot", "report", "write_report"]
 
 REPORT = "report.html"
 """What the report of a study is called in its folder."""
+TIMELINE = "timeline"
+"""What `export` is told that writes the timeline of a play."""
 
 
 def report(
@@ -94,19 +96,49 @@ def export(
         str,
         typer.Option(
             help="Table to export: summary, rounds, replies, or EXPERT/TABLE for what an expert "
-            "leaves at the end of a play, as network/nodes."
+            "leaves at the end of a play, as network/nodes. Or timeline: the queries of one play, "
+            "as .json for ui.perfetto.dev; name it by --play."
         ),
     ] = "summary",
+    play: OptionalPlayName = None,
     against: Against = None,
+    allow_import: AllowImport = False,
 ) -> None:
-    """Export a table of a study."""
+    """Export a table of a study, or the timeline of a play."""
     from sparq_sim.analysis.export import export as write
     from sparq_sim.study.results import Results
 
     study, best_seen = Results.open(folder), read_against(against)
+    if (what == TIMELINE) != (play is not None):
+        raise SparqError(_explain_play(study, play))
+    if play is not None:
+        _export_timeline(study, to, play, allow_import=allow_import)
+        return
     write(study, to, what, best_seen=best_seen)
     say(str(to))
     print_notes(study, best_seen=best_seen)
+
+
+def _explain_play(study: Results, play: str | None) -> str:
+    """Say what is missing beside --what timeline, or beside --play."""
+    from sparq_sim.study.choice import name_in_words
+
+    if play is not None:
+        return f"--play {play}: only a timeline is of one play; add --what {TIMELINE}"
+    first = study.finished()[0]
+    return (
+        f"--what {TIMELINE}: it is of one play; add --play, such as {first.key[:8]}, which is "
+        f"{name_in_words(first)}"
+    )
+
+
+def _export_timeline(study: Results, to: Path, play: str, *, allow_import: bool) -> None:
+    from sparq_sim.report.trace_events import write_timeline
+    from sparq_sim.study.choice import choose_play, name_in_words
+
+    chosen = choose_play(study, play)
+    write_timeline(study, to, chosen, allow_import=allow_import)
+    say(f"{to}: {name_in_words(chosen)}; open it in https://ui.perfetto.dev or chrome://tracing")
 
 
 def compact(folder: Folder) -> None:

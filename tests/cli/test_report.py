@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -58,6 +60,20 @@ def test_a_study_is_exported(study: Path, tmp_path: Path, ending: str) -> None:
     result = runner.invoke(app, ["export", str(study), str(file), "--what", "rounds"])
     assert result.exit_code == 0, result.output
     assert file.stat().st_size > 1000
+
+
+def test_the_timeline_of_the_play_that_is_named_is_exported(study: Path, tmp_path: Path) -> None:
+    file = tmp_path / "play.json"
+    asked = ["export", str(study), str(file), "--what", "timeline"]
+    told = ends_with(2, *asked)
+    key = re.search(r"add --play, such as (\w{8}), which is (.+)", told)
+    assert key is not None
+    done = runner.invoke(app, [*asked, "--play", key[1]])
+    assert done.exit_code == 0, done.output
+    assert done.output.startswith(f"{file}: {key[2]}")
+    assert json.loads(file.read_text())["otherData"]["play"] == key[2]
+    assert "no key begins so" in ends_with(2, *asked, "--play", "nobody")
+    assert "add --what timeline" in ends_with(2, *asked[:3], "--play", key[1])
 
 
 def test_an_export_to_no_folder_is_refused(study: Path, tmp_path: Path) -> None:

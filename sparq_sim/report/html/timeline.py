@@ -19,6 +19,7 @@ from sparq_sim.report.html.packing import (
     pack_numbers,
     pack_words,
 )
+from sparq_sim.report.journeys import find_journeys
 from sparq_sim.report.network import PHASES
 from sparq_sim.report.phases import find_phases
 from sparq_sim.report.replay import Film
@@ -70,7 +71,7 @@ def pack_replies(
         The columns of the replies, and the lanes in which they are drawn.
     """
     replies, coordinates = film.trace.replies, film.trace.coordinates
-    starts = _journeys(replies)
+    starts = find_journeys(replies)
     sizes = np.diff(np.append(starts, len(replies["round"])))
     once = {name: column[starts] for name, column in replies.items()}
     sources = sorted(set(once["source"].tolist()), key=lambda name: (name != REWARD, name))
@@ -122,18 +123,6 @@ def pack_replies(
             "length": pack_numbers(phases["length"], "f4"),
         },
     }
-
-
-def _journeys(replies: Columns) -> NDArray[np.intp]:
-    """Find the first rows of what travelled together: same query, attempt, times and fate."""
-    same = ("source", "query", "attempt", "fate")
-    names = (*same, "asked_at", "served_at", "sent_at", "measured_at", "arrived_at")
-    new = np.zeros(len(replies["round"]), dtype=bool)
-    new[:1] = True
-    for name in names:
-        before, after = replies[name][:-1], replies[name][1:]
-        new[1:] |= (before != after) & ~((before != before) & (after != after))
-    return np.flatnonzero(new)
 
 
 def _count_strips(
