@@ -10,7 +10,7 @@ WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint compiled browser broker results bench soak docs clean
+.PHONY: help demo test lint compiled browser broker plotly results bench soak docs clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -55,6 +55,9 @@ browser:  ## Install Debian's Chromium, for the tests of the report (as root)
 
 broker:  ## Install Debian's mosquitto, for the tests over MQTT 5 (as root)
 	@apt-get update -qq && apt-get install -y -qq mosquitto
+
+plotly: $(VENV)/test  ## Fetch the script that draws charts in pages anew (from npm)
+	@$(BIN)/python -m reproduce.plotly
 
 results: $(VENV)/test $(VENV)/bench  ## Make every figure and table of README and docs anew
 	@$(BIN)/python -m reproduce --fresh

@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from sparq_sim.plugin.frames import describe_error
 from sparq_sim.report.html.page import THEME, dress, make_environment, read_template
+from sparq_sim.report.html.plotly import read_plotly
 
 __all__ = ["Look", "Mood", "Screen", "Shown", "Watched"]
 
@@ -98,13 +99,11 @@ class Screen:
 
     def page(self) -> tuple[bytes, str]:
         """Return the whole page, and the policy of content that it needs."""
-        from plotly.offline import get_plotlyjs
-
         with self._lock:
             look = self._look()
         scripts = {
             "theme": THEME,
-            "plotly": get_plotlyjs(),
+            "plotly": read_plotly(),
             "page": read_template("page.js"),
             "watch": read_template("watch.js", _TEMPLATES),
         }

@@ -20,6 +20,7 @@ from sparq_sim.report.html.embed import embed
 from sparq_sim.report.html.figure import Chart
 from sparq_sim.report.html.network import network_charts
 from sparq_sim.report.html.place import caption_places, find_most_telling, pack_places
+from sparq_sim.report.html.plotly import read_plotly
 from sparq_sim.report.phrases import format_number
 from sparq_sim.study.settings import format_setting, format_value, list_paths, shorten_paths
 
@@ -96,8 +97,6 @@ def render(report: ReportData) -> str:
     Args:
         report: What it shows.
     """
-    from plotly.offline import get_plotlyjs
-
     shown = describe(report)
     scripts, styles = {"theme": THEME}, [read_template("page.css")]
     if report.places:
@@ -109,7 +108,7 @@ def render(report: ReportData) -> str:
     if report.replays:
         styles.append(read_template("replay.css"))
     if any(shown["sections"].values()):
-        scripts["plotly"] = get_plotlyjs()
+        scripts["plotly"] = read_plotly()
     scripts["page"] = read_template("page.js")
     template = make_environment().get_template("page.html.j2")
     return template.render(**shown, **dress(scripts, styles))

@@ -1,0 +1,27 @@
+"""Plotly: the script that draws the charts of pages, as its authors publish it.
+
+`plotly-cartesian.min.js` and `LICENSE` are files of the npm package; `make plotly` fetches them
+anew and compares them with what is stated here.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+__all__ = ["DIGEST", "FILES", "FOLDER", "PACKAGE", "read_plotly"]
+
+PACKAGE = "plotly.js-cartesian-dist-min@4.1.1"
+"""The package, as npm names it: of Plotly's bundles, the smallest with heat maps."""
+FILES = ("plotly-cartesian.min.js", "LICENSE")
+"""What is kept of the package."""
+FOLDER = Path(__file__).parent
+"""Where it is kept."""
+DIGEST = "79542150855a52c567260e3137095dbe2b744e6d702a5cabe67da246942fba7a"
+"""SHA-256 of the script, in hexadecimal digits."""
+
+
+@cache
+def read_plotly() -> str:
+    """Read the script, which defines `Plotly` in a page and needs no network."""
+    return (FOLDER / FILES[0]).read_text(encoding="utf-8")
