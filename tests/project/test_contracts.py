@@ -197,7 +197,7 @@ def test_asking_the_command_line_for_help_loads_no_heavy_library() -> None:
         "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code"
     )
     assert "sparq_sim.cli" in loaded
-    assert not loaded & {"scipy", "plotly", "pyarrow"}
+    assert not loaded & {"scipy", "pyarrow"}
 
 
 def test_loading_all_optimizers_and_gaussian_processes_loads_no_clock() -> None:
@@ -211,7 +211,7 @@ def test_a_scenario_is_checked_without_what_plays_it() -> None:
     loaded = loaded_after(
         "from sparq_sim.scenario.model import Scenario\nScenario.load('synthetic').settings()"
     )
-    assert not loaded & {"scipy", "plotly", "pyarrow", "simpy", "asyncio", "jinja2"}
+    assert not loaded & {"scipy", "pyarrow", "simpy", "asyncio", "jinja2"}
     assert not loaded & {"sparq_sim.simulation.engine", "sparq_sim.simulation.delivery"}
 
 
