@@ -13,9 +13,9 @@ from sparq_sim.cli.encoding import spell_for
 __all__ = ["make_console"]
 
 
-def make_console(*, err: bool = False) -> Console:
-    """Return a console on standard output, or on standard error."""
-    return _SpellingConsole(stderr=err, emoji=False)
+def make_console(*, err: bool = False, quiet: bool = False) -> Console:
+    """Return a console on standard output, or on standard error; *quiet* ones print nothing."""
+    return _SpellingConsole(stderr=err, emoji=False, quiet=quiet)
 
 
 class _SpellingConsole(Console):

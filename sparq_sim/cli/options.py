@@ -20,6 +20,7 @@ __all__ = [
     "ExecutorName",
     "Folder",
     "Jobs",
+    "OpenPage",
     "OptionalPlayName",
     "Overrides",
     "PlayName",
@@ -59,6 +60,7 @@ Against = Annotated[
         help="Where the best reward is not known: regret against the best seen in each play.",
     ),
 ]
+OpenPage = Annotated[bool, typer.Option("--open", help="Open the page in a browser.")]
 Folder = Annotated[Path, typer.Argument(help="The folder of a study.")]
 _PLAY = typer.Option(
     "--play",

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sparq_sim.cli.options import Against, AllowImport, Folder, OptionalPlayName, read_against
+from sparq_sim.cli.options import (
+    Against,
+    AllowImport,
+    Folder,
+    OpenPage,
+    OptionalPlayName,
+    read_against,
+)
 from sparq_sim.cli.output import print_notes, say
 from sparq_sim.errors import SparqError
 
@@ -15,7 +22,7 @@ if TYPE_CHECKING:
     from sparq_sim.analysis.levels import Levels
     from sparq_sim.study.results import Results
 
-__all__ = ["REPORT", "compact", "export", "plot", "report", "write_report"]
+__all__ = ["REPORT", "compact", "export", "open_page", "plot", "report", "write_report"]
 
 REPORT = "report.html"
 """What the report of a study is called in its folder."""
@@ -33,6 +40,7 @@ def report(
         bool, typer.Option("--no-replays", help="Leave out replays of plays, for a smaller file.")
     ] = False,
     against: Against = None,
+    open_: OpenPage = False,
     allow_import: AllowImport = False,
 ) -> None:
     """Write the report of a study, as one HTML file that works offline."""
@@ -48,6 +56,8 @@ def report(
         best_seen=read_against(against),
     )
     say(str(made))
+    if open_:
+        open_page(made)
 
 
 def plot(
@@ -147,6 +157,12 @@ def compact(folder: Folder) -> None:
 
     Results.open(folder).compact()
     say(f"{folder}: compacted")
+
+
+def open_page(page: Path) -> None:
+    """Open a page in a browser, or say that there is none."""
+    if typer.launch(page.absolute().as_uri()):
+        say(f"Note: no browser could be opened; the page is {page}", err=True)
 
 
 def write_report(

@@ -11,13 +11,15 @@ from sparq_sim.cli.options import (
     AllowImport,
     ExecutorName,
     Jobs,
+    OpenPage,
     Overrides,
     Source,
     load_scenario,
     make_executor,
 )
 from sparq_sim.cli.output import say
-from sparq_sim.cli.report import REPORT, write_report
+from sparq_sim.cli.report import REPORT, open_page, write_report
+from sparq_sim.errors import SparqError
 from sparq_sim.plugin.frames import describe_error
 
 if TYPE_CHECKING:
@@ -50,6 +52,14 @@ def run(
             "below 0.",
         ),
     ] = False,
+    open_: OpenPage = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Print what would be played, and how much is there."),
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print errors and notes only.")
+    ] = False,
 ) -> None:
     """Run a scenario: play all its optimizers, settings and replications.
 
@@ -62,16 +72,24 @@ def run(
     from sparq_sim.report.progress import show_level_progress, show_progress
     from sparq_sim.report.terminal import legend, meter_tables, summary_table
     from sparq_sim.study.executors import Terminated, catch_sigterm
+    from sparq_sim.study.progress import count_plays
     from sparq_sim.study.store import FolderStore
     from sparq_sim.study.study import Study
 
+    if open_ and no_report:
+        raise SparqError("--open opens the report: leave out --no-report")
     loaded = load_scenario(scenario, overrides, allow_import=allow_import, check_data=True)
     name = Path(scenario)
     folder = out or Path("studies") / (name.stem if name.suffix or name.is_absolute() else name)
-    console = make_console()
+    console, screen = make_console(quiet=quiet), make_console(err=True, quiet=quiet)
     study = Study(loaded, folder, into=into)
+    if dry_run:
+        from sparq_sim.cli.dry_run import print_plan
+
+        print_plan(study)
+        return
     try:
-        with show_progress(console) as watch, catch_sigterm():
+        with show_progress(screen) as watch, catch_sigterm():
             done = study.run(make_executor(executor, jobs), watch=watch)
     except KeyboardInterrupt as stop:
         # Workers that were killed may have left files that are not whole.
@@ -85,7 +103,7 @@ def run(
         reference_levels: list[Level] = []
         try:
             if rows[0].criterion.is_regret:  # Levels are regrets.
-                with show_level_progress(console) as watch_levels:
+                with show_level_progress(screen) as watch_levels:
                     reference_levels = compute_levels(
                         loaded,
                         replications=sorted({p.replication for p in study.results.finished()}),
@@ -97,16 +115,14 @@ def run(
         table = summary_table(loaded.title, rows, reference_levels, width=console.width)
         marked = any(row.impossible for row in rows)
         console.print(table)
-        console.print(
-            legend(
-                table,
-                replications=loaded.replications,
-                marked=marked,
-                worlds=max((level.worlds for _, level in reference_levels), default=1),
-            ),
-            style="dim",
-            highlight=False,
+        explained = legend(
+            table,
+            replications=loaded.replications,
+            marked=marked,
+            worlds=max((level.worlds for _, level in reference_levels), default=1),
         )
+        if not quiet:
+            say(explained, dim=True)
         for meters in meter_tables(rows, width=console.width):
             console.print(meters)
     warned = cautions(study.results)
@@ -116,11 +132,15 @@ def run(
         *note_estimates(known.values()),
     ):
         say(f"Note: {note}", err=True)
-    played = done.done - done.resumed
-    plays = "1 play" if played == 1 else f"{played} plays"
-    say(f"{plays} in {done.elapsed:.1f} s, {done.resumed} reused; all in {folder}")
+    if not quiet:
+        plays = count_plays(done.done - done.resumed)
+        say(f"{plays} in {done.elapsed:.1f} s, {done.resumed} reused; all in {folder}")
     if rows and not no_report:
-        _try_report(study.results, folder / REPORT, allow_import=allow_import, known=known)
+        made = _try_report(study.results, folder / REPORT, allow_import=allow_import, known=known)
+        if made and not quiet:
+            say(f"Report: {made}")
+        if made and open_:
+            open_page(made)
     if done.failed_plays:
         failed: dict[str, list[str]] = {}
         for failure in done.failed_plays:
@@ -134,10 +154,12 @@ def run(
         raise typer.Exit(3)
 
 
-def _try_report(study: Results, to: Path, *, allow_import: bool, known: dict[str, Levels]) -> None:
+def _try_report(
+    study: Results, to: Path, *, allow_import: bool, known: dict[str, Levels]
+) -> Path | None:
     """Write the report of a run; if that fails, say so and go on."""
     try:
-        made = write_report(study, to, replays=True, allow_import=allow_import, known=known)
-        say(f"Report: {made}")
+        return write_report(study, to, replays=True, allow_import=allow_import, known=known)
     except Exception as error:  # Plug-ins, files and disks may raise anything.
         say(f"Note: no report: {describe_error(error)}; `sparq-sim report` tries again", err=True)
+        return None

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sparq_sim.cli.options import AllowImport
+from sparq_sim.cli.options import AllowImport, OpenPage
 from sparq_sim.cli.output import say
 
 __all__ = ["watch"]
@@ -27,7 +27,7 @@ def watch(
     every: Annotated[
         float, typer.Option(min=0.1, help="Seconds between two looks at what is new.")
     ] = 1.0,
-    open_: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    open_: OpenPage = False,
     allow_import: AllowImport = False,
 ) -> None:
     """Show a running study or a live play in a browser, and keep it up to date.

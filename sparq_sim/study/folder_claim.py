@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import sparq_sim
 from sparq_sim.study.differences import explain_replacement
-from sparq_sim.study.folder_contents import admit, infer_holdings, read_holdings
+from sparq_sim.study.folder_contents import Holding, admit, infer_holdings, read_holdings
 from sparq_sim.study.plan import Plan
 from sparq_sim.study.progress import count_plays
 from sparq_sim.study.results import note_left_out
@@ -16,7 +16,7 @@ from sparq_sim.study.store import FORMAT, FolderStore, Label, PlayId, StoredSumm
 from sparq_sim.study.store.folder import relabel, retire
 from sparq_sim.study.store.layout import SCENARIO
 
-__all__ = ["claim"]
+__all__ = ["admit_into", "claim"]
 
 
 def claim(home: FolderStore, plan: Plan, *, into: bool) -> dict[str, StoredSummary]:
@@ -43,12 +43,26 @@ def claim(home: FolderStore, plan: Plan, *, into: bool) -> dict[str, StoredSumma
     return finished
 
 
+def admit_into(home: FolderStore, plan: Plan, *, into: bool) -> list[Holding]:
+    """Return what else a folder holds beside the plays of a plan; nothing is written.
+
+    Args:
+        home: The folder, which need not be there.
+        plan: What is to be played.
+        into: Whether the folder may hold other scenarios too.
+
+    Raises:
+        StoreError: The folder holds another scenario, or cannot be read.
+    """
+    held = read_holdings(home) or infer_holdings(home)
+    # What was begun there and has come to nothing is in nobody's way.
+    return admit(home.folder, held, plan.holding(), into=into or home.empty)
+
+
 def _describe(home: FolderStore, plan: Plan, *, into: bool) -> None:
     """Write down what is played; a folder that holds something else is refused."""
     new = plan.holding()
-    held = read_holdings(home) or infer_holdings(home)
-    # What was begun there and has come to nothing is in nobody's way.
-    others = admit(home.folder, held, new, into=into or home.empty)
+    others = admit_into(home, plan, into=into)
     if unwritten := {path for play in new.plays for path in play["play"].get("unwritten", ())}:
         home.notes.append(
             f"{', '.join(sorted(unwritten))}: cannot be written to a file, so the plays may "

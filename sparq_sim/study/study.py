@@ -20,7 +20,7 @@ from sparq_sim.study.executors import (
     Task,
     Work,
 )
-from sparq_sim.study.folder_claim import claim
+from sparq_sim.study.folder_claim import admit_into, claim
 from sparq_sim.study.plan import Plan
 from sparq_sim.study.progress import RunCounter, RunReport, Watch
 from sparq_sim.study.results import Results
@@ -111,6 +111,15 @@ class Study:
     def missing(self) -> list[PlayId]:
         """List the plays that are not finished."""
         return self._plan.unfinished(self.store.finished())
+
+    def check_folder(self) -> None:
+        """Refuse a folder that holds another scenario, as `run` does; nothing is written.
+
+        Raises:
+            StoreError: The folder holds another scenario, or cannot be read.
+        """
+        if isinstance(self.store, FolderStore):
+            admit_into(self.store, self._plan, into=self._into)
 
     def run(
         self, executor: PlayExecutor | Executor | None = None, *, watch: Watch | None = None

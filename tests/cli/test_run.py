@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,39 @@ def test_names_from_elsewhere_cannot_steer_the_terminal(
     assert "\x1b[31m" not in shown
     assert "\u202e" not in shown
     assert "\x1b" not in said(capsys, "show", "environment", "\x1b[31m")
+
+
+def test_a_dry_run_tells_what_would_be_played_and_plays_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "study"
+    few = ["run", "synthetic", "--out", str(folder), "--executor", "in-process", "--no-report"]
+    few += ["--set", "rounds=25", "--set", "optimizers=['uniform', 'tv-gp-ucb']"]
+    dry = ends_with(0, *few, "--set", "replications=2", "--dry-run")
+    assert "4 plays: 0 there already, 4 to play" in " ".join(dry.split())
+    assert not folder.exists()
+    ends_with(0, *few, "--set", "replications=1")
+    dry = ends_with(0, *few, "--set", "replications=2", "--dry-run")
+    assert "4 plays: 2 there already, 2 to play" in " ".join(dry.split())
+    assert re.search(r"tv-gp-ucb +25 +2 +1 +1", dry)
+    said = ends_with(2, *few, "--set", "rounds=30", "--dry-run")
+    assert "holds another scenario" in said
+
+
+def test_a_quiet_run_tells_notes_and_errors_only(tmp_path: Path) -> None:
+    few = ["run", "synthetic", "--out", str(tmp_path / "study"), "--executor", "in-process", "-q"]
+    few += ["--set", "rounds=25", "--set", "replications=1", "--set", "optimizers=['uniform']"]
+    assert ends_with(0, *few) == ""
+    assert (tmp_path / "study" / "report.html").is_file()
+    assert "Note: left out 1 play" in ends_with(0, *few, "--set", "rounds=26", "--into")
+
+
+def test_a_report_is_opened_where_it_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("typer.launch", opened.append)
+    few = ["run", "synthetic", "--out", str(tmp_path), "--executor", "in-process", "--open"]
+    few += ["--set", "rounds=25", "--set", "replications=1", "--set", "optimizers=['uniform']"]
+    ends_with(0, *few)
+    ends_with(0, "report", str(tmp_path), "-o", str(tmp_path / "b.html"), "--open")
+    assert opened == [(tmp_path / name).as_uri() for name in ("report.html", "b.html")]
+    assert "leave out --no-report" in ends_with(2, *few, "--no-report")
