@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import isfinite
+from collections.abc import Iterable, Sequence
+from math import floor, isfinite, log10
 
 __all__ = [
+    "choose_decimals",
     "count_all",
     "count_things",
+    "format_decimals",
     "format_number",
     "join_names",
     "quote",
 ]
+
+_LARGE = 1e6
+"""Numbers from here on are written in powers of ten."""
 
 
 def format_number(value: float, significant: int = 3) -> str:
@@ -24,6 +29,33 @@ def format_number(value: float, significant: int = 3) -> str:
     if not isfinite(value):
         return "\N{EN DASH}"
     return f"{value:.{significant}g}".replace("-", "\N{MINUS SIGN}")
+
+
+def choose_decimals(numbers: Iterable[float], significant: int = 3) -> int:
+    """Choose how many digits behind the point a column of numbers needs.
+
+    Args:
+        numbers: Those of the column.
+        significant: How many digits the one nearest to 0 should have.
+
+    Returns:
+        From 0 to 6.
+    """
+    least = min((abs(n) for n in numbers if isfinite(n) and n), default=1.0)
+    return min(max(significant - 1 - floor(log10(least)), 0), 6)
+
+
+def format_decimals(value: float, decimals: int) -> str:
+    """Return a number as text, with so many digits behind the point; a dash for an unknown one.
+
+    Args:
+        value: The number; from a million on, it is written in powers of ten.
+        decimals: How many digits.
+    """
+    if not isfinite(value):
+        return "\N{EN DASH}"
+    text = f"{value:.{decimals}f}" if abs(value) < _LARGE else f"{value:.4g}"
+    return text.replace("-", "\N{MINUS SIGN}")
 
 
 def count_things(count: float, thing: str) -> str:

@@ -45,6 +45,15 @@ def test_a_page_opens_without_complaint_and_without_the_network(
     assert browser.fetched() == [page.as_uri()]
 
 
+def test_the_finding_and_the_ranked_chart_are_above_the_fold(browser: Browser, page: Path) -> None:
+    browser.open(page, width=1280, height=900)
+    ends = browser.run(
+        "return ['.lead', '#ranked .ticks'].map("
+        "place => document.querySelector(place).getBoundingClientRect().bottom)"
+    )
+    assert 0 < ends[0] < ends[1] <= 900
+
+
 def test_charts_are_drawn_when_they_come_near(browser: Browser, page: Path) -> None:
     browser.open(page)
     assert not browser.run("return document.querySelector('#map-0 .main-svg')")

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any, Literal, Protocol, TypeAlias
 
 from sparq_sim.plugin.frames import describe_error
-from sparq_sim.report.html.page import THEME, dress, make_environment, read_template
+from sparq_sim.report.html.page import THEME, dress, make_environment, read_styles, read_template
 from sparq_sim.report.html.plotly import read_plotly
 
 __all__ = ["Look", "Mood", "Screen", "Shown", "Watched"]
@@ -107,7 +107,7 @@ class Screen:
             "page": read_template("page.js"),
             "watch": read_template("watch.js", _TEMPLATES),
         }
-        styles = [read_template("page.css"), read_template("watch.css", _TEMPLATES)]
+        styles = [*read_styles(), read_template("watch.css", _TEMPLATES)]
         more = "; connect-src 'self'"
         policy = str(dress(scripts, styles, more=more)["policy"])
         return self._render(look, scripts, styles=styles, more=more), policy

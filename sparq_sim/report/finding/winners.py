@@ -89,4 +89,4 @@ def _certain(rankings: Sequence[Ranking]) -> str:
         return "; but in none of them beyond chance"
     if sure == len(rankings):
         return "; in each of them beyond chance"
-    return f"; beyond chance in {sure} of {len(rankings)}"
+    return f"; beyond chance in {sure} of {len(rankings)} settings"

@@ -21,6 +21,7 @@ from sparq_sim.report.html.figure import Chart
 from sparq_sim.report.html.network import network_charts
 from sparq_sim.report.html.place import caption_places, find_most_telling, pack_places
 from sparq_sim.report.html.plotly import read_plotly
+from sparq_sim.report.html.ranked import make_ranked_chart
 from sparq_sim.report.phrases import format_number
 from sparq_sim.study.settings import format_setting, format_value, list_paths, shorten_paths
 
@@ -35,6 +36,7 @@ __all__ = [
     "dress",
     "make_environment",
     "read_player",
+    "read_styles",
     "read_template",
     "render",
 ]
@@ -98,7 +100,7 @@ def render(report: ReportData) -> str:
         report: What it shows.
     """
     shown = describe(report)
-    scripts, styles = {"theme": THEME}, [read_template("page.css")]
+    scripts, styles = {"theme": THEME}, [*read_styles()]
     if report.places:
         scripts["place"] = _join_scripts(_PLACES)
         styles.append(read_template("place.css"))
@@ -138,6 +140,8 @@ def describe(report: ReportData) -> dict[str, Any]:
         "meters": list(dict.fromkeys(name for each in rows for name in each.meters)),
         "pushes": any(each.pushed_per_round > 0 for each in rows),
         "levels": different_levels(report.charts.levels)[:_MOST_ROWS],
+        "ranked": make_ranked_chart(report.charts, report.standings),
+        "grave": bool(report.standings) and any(row.impossible for row in rows),
         "sections": sections,
         "networks": report.networks,
         "charts": embed(describe_charts(chart for part in sections.values() for chart in part)),
@@ -190,6 +194,11 @@ def read_template(name: str, folder: Path = TEMPLATES) -> str:
     """
     # As browsers read it, lest the hash be that of another text.
     return (folder / name).read_text(encoding="utf-8").replace("\r\n", "\n")
+
+
+def read_styles() -> list[str]:
+    """Return the style sheets that every page of results has."""
+    return [read_template(name) for name in ("page.css", "ranked.css")]
 
 
 def read_player() -> str:
