@@ -148,7 +148,7 @@ def _export_timeline(study: Results, to: Path, play: str, *, allow_import: bool)
 
     chosen = choose_play(study, play)
     write_timeline(study, to, chosen, allow_import=allow_import)
-    say(f"{to}: {name_in_words(chosen)}; open it in https://ui.perfetto.dev or chrome://tracing")
+    say(f"{to}: {name_in_words(chosen)}; open it in https://ui.perfetto.dev")
 
 
 def compact(folder: Folder) -> None:

@@ -1,4 +1,4 @@
-"""Trace events: the timeline of a play as JSON, for ui.perfetto.dev and chrome://tracing."""
+"""Trace events: the timeline of a play as JSON, for viewers such as ui.perfetto.dev."""
 
 from __future__ import annotations
 
@@ -116,7 +116,8 @@ def _describe(process: int, name: str, threads: Mapping[int, str]) -> Iterator[E
     """Yield the names of a process and of its threads, and its place among processes."""
 
     def tell(what: str, thread: int, args: Mapping[str, Any]) -> Event:
-        return {"ph": "M", "name": what, "pid": process, "tid": thread, "args": dict(args)}
+        named = {"ph": "M", "name": what, "pid": process, "tid": _number(process, thread)}
+        return {**named, "args": dict(args)}
 
     yield tell("process_name", 0, {"name": name})
     yield tell("process_sort_index", 0, {"sort_index": process})
@@ -127,7 +128,13 @@ def _describe(process: int, name: str, threads: Mapping[int, str]) -> Iterator[E
 def _make(
     ph: str, name: str, process: int, time: float, *, thread: int = 0, **fields: Any
 ) -> Event:
-    return {"ph": ph, "name": name, "pid": process, "tid": thread, "ts": time * _UNIT, **fields}
+    named = {"ph": ph, "name": name, "pid": process, "tid": _number(process, thread)}
+    return {**named, "ts": time * _UNIT, **fields}
+
+
+def _number(process: int, thread: int) -> int:
+    """Return a number that no thread of another process has; 0 has a meaning of its own."""
+    return 10 * process + thread
 
 
 def _list_moves(trace: Trace) -> Iterator[Event]:
