@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from math import nan
 from typing import Literal, TypeAlias
 
@@ -45,6 +46,8 @@ class Place:
     """How much worse it is than the best, replication by replication: positive where it is."""
     beaten: float = nan
     """Share of the pairs in which the best is better."""
+    gaps: Sequence[float] = ()
+    """How much worse it is in each pair."""
 
 
 @dataclass(frozen=True)
@@ -129,8 +132,9 @@ def rank_plays(
 ) -> Standings:
     """Rank the optimizers of each setting.
 
-    The verdicts of a setting hold together with 95 % confidence: paired t tests against the best,
-    with the levels of Holm (1979).
+    The verdicts of a setting hold together with 95 % confidence: paired t tests of all pairs of
+    optimizers, with the levels of Holm (1979). Those against the best alone would not do, as the
+    best is chosen after a look at the plays.
 
     Args:
         found: Plays of a study, as `Results.finished` lists them.
@@ -203,25 +207,30 @@ def _rank(
     plays: Mapping[Label, Sequence[StoredSummary]],
     criterion: Criterion,
 ) -> Ranking:
-    best, *others = sorted(rows, key=lambda row: row.loss)
-    gaps = [_list_gaps(plays[label_of(row)], plays[label_of(best)], criterion) for row in others]
-    behind = [spread(each) for each in gaps]
-    chances = [find_p_value(each.mean, each.std, each.count) for each in behind]
-    sure = _reject(chances)
+    ordered = sorted(rows, key=lambda row: row.loss)
+    pairs = list(combinations(range(len(ordered)), 2))
+    gaps = [
+        _list_gaps(plays[label_of(ordered[worse])], plays[label_of(ordered[better])], criterion)
+        for better, worse in pairs
+    ]
+    spreads = [spread(each) for each in gaps]
+    sure = _reject([find_p_value(each.mean, each.std, each.count) for each in spreads])
+    # Pairs with the best come first.
     places = [
         Place(
             row,
             "worse"
-            if certain and gap.mean > 0
+            if certain and behind.mean > 0
             else "equal"
             if each and not any(each)
             else "unclear",
-            gap,
+            behind,
             float(np.mean(np.array(each) > 0)) if each else nan,
+            each,
         )
-        for row, each, gap, certain in zip(others, gaps, behind, sure, strict=True)
+        for row, each, behind, certain in zip(ordered[1:], gaps, spreads, sure, strict=False)
     ]
-    return Ranking(setting, [Place(best, "best"), *places])
+    return Ranking(setting, [Place(ordered[0], "best"), *places])
 
 
 def _reject(chances: Sequence[float]) -> list[bool]:

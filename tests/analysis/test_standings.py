@@ -45,6 +45,21 @@ def test_one_that_would_be_worse_alone_may_be_unclear_among_many() -> None:
     assert verdicts["close"] == "unclear"
 
 
+def test_of_optimizers_that_are_alike_one_is_seldom_called_worse_than_the_luckiest() -> None:
+    rng = np.random.default_rng(0)
+    wrong = 0
+    for _ in range(200):
+        plays = [
+            play
+            for name, numbers in zip("abcde", rng.normal(1, 0.2, (5, 8)).tolist(), strict=True)
+            for play in make_plays(name, numbers)
+        ]
+        (ranking,) = rank_plays(plays, REGRET).rankings
+        wrong += any(place.verdict == "worse" for place in ranking.rivals)
+    # At most 5 %, and two standard errors; against the best alone, it would be 8.5 %.
+    assert wrong / 200 < 0.05 + 2 * np.sqrt(0.05 * 0.95 / 200)
+
+
 def test_verdicts_follow_the_pairs_and_not_the_means_of_unequal_numbers_of_plays() -> None:
     # In the mean, the first is better; where both played, the second is.
     first = make_plays("first", [0.5, 0.6, 0.0, 0.0, 0.0])

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from sparq_sim.report.data import ChartData
 from sparq_sim.report.html.cost import cost_charts
 from sparq_sim.report.html.curves import regret_charts, series_charts
+from sparq_sim.report.html.differences import difference_charts
 from sparq_sim.report.html.figure import Chart
 from sparq_sim.report.html.shares import share_charts
 from sparq_sim.report.html.sweeps import sweep_charts
@@ -23,6 +24,7 @@ def all_charts(data: ChartData) -> Mapping[str, list[Chart]]:
     regret = regret_charts(data)
     return {
         "regret": regret[:1],
+        "differences": difference_charts(data),
         "series": [*regret[1:], *series_charts(data)],
         "shares": share_charts(data),
         "cost": cost_charts(data),

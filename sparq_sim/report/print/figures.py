@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from sparq_sim.analysis.curves import ROUND_REGRET
 from sparq_sim.errors import SparqError, did_you_mean
 from sparq_sim.report.data import ChartData, kind_of_curve
+from sparq_sim.report.differences import find_rankings
 from sparq_sim.report.gather import gather
 from sparq_sim.report.network import NetworkData, read_stored_networks
 from sparq_sim.report.print.curves import cost_panel, regret_panels, series_panels
+from sparq_sim.report.print.differences import difference_panels
 from sparq_sim.report.print.layout import lay_out
 from sparq_sim.report.print.marks import Lines
 from sparq_sim.report.print.meters import BY, is_constant, list_meters, meter_panel
@@ -39,6 +41,7 @@ KINDS = {
     ROUND_REGRET: "regret of each round, smoothed by a moving mean",
     "mean-reward": "mean of the rewards so far over the rounds, where the best is not known",
     "reward": "observed reward of each round, where the best is not known",
+    "differences": "how much worse each optimizer is than the best, replication by replication",
     "cost": "average regret, or mean reward, against what was spent, with the Pareto front",
     "sweep": "average regret, or mean reward, against each swept parameter",
     "heat-map": "average regret, or mean reward, by two swept parameters",
@@ -55,7 +58,7 @@ KINDS = {
 the end."""
 _JUDGED = (
     *("average-regret", "cumulative-regret", ROUND_REGRET, "mean-reward", "reward"),
-    *("cost", "sweep", "heat-map"),
+    *("differences", "cost", "sweep", "heat-map"),
 )
 """The kinds of figures that show what plays are compared by."""
 SUFFIXES = (".pdf", ".svg", ".png")
@@ -173,6 +176,8 @@ def draw(
             case "average-regret" | "cumulative-regret" | "mean-reward":
                 average = kind != "cumulative-regret"
                 return lay_out(regret_panels(chosen, more, average=average), width)
+            case "differences":
+                return lay_out(difference_panels(chosen), width, alike=False)
             case "cost" | "spent" if not chosen.spends:
                 raise SparqError(f"nothing was spent in this study, so it has no figure {kind!r}")
             case "cost":
@@ -204,6 +209,7 @@ def kinds(study: Results | ChartData, *, best_seen: bool = False) -> list[str]:
     varied, judged = len(data.varied_paths), not data.has_nothing_to_judge
     there = {
         **{kind_of_curve(data.criterion, average=each): bool(data.bands) for each in (True, False)},
+        "differences": judged and any(find_rankings(data)),
         "cost": data.spends and judged,
         "sweep": varied > 0 and judged,
         "heat-map": varied > 1 and judged,
@@ -310,7 +316,7 @@ def _check_lines(lines: Mapping[str, LevelOrCurve], kind: str) -> Lines:
     several = kind not in ("cost", "sweep") and not kind.startswith(BY)
     found = {}
     for name, values in lines.items():
-        if kind in ("heat-map", "network", "shares"):
+        if kind in ("differences", "heat-map", "network", "shares"):
             what = "figure of shares" if kind == "shares" else kind.replace("-", " ")
             raise SparqError(f"a {what} has no place for the line {name!r}")
         found[name] = np.asarray(values, dtype=float)
