@@ -31,7 +31,15 @@ from sparq_sim.plugin.expert import (
     World,
 )
 from sparq_sim.plugin.model import Model
-from sparq_sim.plugin.optimizer import Agent, Asks, Belief, Believing, Optimizer, Restrictable
+from sparq_sim.plugin.optimizer import (
+    Agent,
+    Asks,
+    Belief,
+    Believing,
+    Evidence,
+    Optimizer,
+    Restrictable,
+)
 from sparq_sim.plugin.steered import SafeMoment, Steered, SteeredEnvironment
 
 __all__ = [
@@ -46,6 +54,7 @@ __all__ = [
     "Broadcasting",
     "Coarsening",
     "Environment",
+    "Evidence",
     "Expert",
     "Landscape",
     "MaybeManaged",

@@ -14,7 +14,7 @@ from sparq_sim.messages import Move, Reply
 from sparq_sim.plugin.briefing import Access, Briefing
 from sparq_sim.plugin.model import Model
 
-__all__ = ["Agent", "Asks", "Belief", "Believing", "Optimizer", "Restrictable"]
+__all__ = ["Agent", "Asks", "Belief", "Believing", "Evidence", "Optimizer", "Restrictable"]
 
 Asks: TypeAlias = Literal["never", "past", "anywhere"]
 """Whether an optimizer asks experts: never, at points already played, or wherever it may."""
@@ -51,6 +51,18 @@ class Agent(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """The values that a belief rests on, with the noise that the agent reckons with by now."""
+
+    points: Points
+    """Where they were measured: (n, d)."""
+    values: Values
+    """What was measured, as it was told to the agent: (n,)."""
+    stds: Values
+    """How uncertain each is by now, in reward units: (n,)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Belief:
     """What an agent believes of the reward at n points; its upper bound is mean + width * std."""
 
@@ -60,6 +72,8 @@ class Belief:
     """How uncertain that is, in reward units: (n,), none below 0."""
     width: float
     """How many stds above the mean the agent's bound lies."""
+    evidence: Evidence | None = None
+    """What it rests on, which the report shows; None where the agent does not tell."""
 
 
 @runtime_checkable

@@ -16,6 +16,7 @@ from sparq_sim.gp.predictor import Predictor
 from sparq_sim.messages import Answer, Failure, Notes, Query
 from sparq_sim.optimizers.shared.prior import GPPrior
 from sparq_sim.plugin.briefing import SourceTerms
+from sparq_sim.plugin.optimizer import Evidence
 
 if TYPE_CHECKING:
     from sparq_sim.optimizers.shared.asking import Asker
@@ -76,6 +77,17 @@ class Memory:
             now: When the round begins, in clock units.
         """
         return self.posterior
+
+    def evidence(self, predictor: Predictor) -> Evidence | None:
+        """Return the values that a belief rests on; None where they are not kept one by one.
+
+        Args:
+            predictor: What is believed, as `predictor` has returned it.
+        """
+        if predictor is not self.posterior:
+            return None
+        seen = self.posterior.observations
+        return Evidence(seen.points.copy(), seen.values.copy(), np.sqrt(seen.variances))
 
     def hopes(self, predictor: Predictor) -> Predictor:
         """Return that of which the upper confidence bound is taken.

@@ -273,7 +273,8 @@ class UCBAgent:
 
         predictor, width = self._bound(self._memory, now)
         nearest = cKDTree(self._candidates).query(points)[1]
-        return Belief(predictor.mean()[nearest], predictor.std()[nearest], width)
+        mean, std = predictor.mean()[nearest], predictor.std()[nearest]
+        return Belief(mean, std, width, self._memory.evidence(predictor))
 
     def _learn(self, memory: Memory, answer: Answer) -> None:
         if not self._checked and answer.query.source == REWARD:
