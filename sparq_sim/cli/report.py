@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -39,6 +40,15 @@ def report(
     no_replays: Annotated[
         bool, typer.Option("--no-replays", help="Leave out replays of plays, for a smaller file.")
     ] = False,
+    film: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PLAY",
+            help="A play to watch in it: its key, or its optimizer and, after commas, its "
+            "replication and values of swept fields, as in sparq-gp-ucb,transit=2,1. May be "
+            "repeated.",
+        ),
+    ] = None,
     against: Against = None,
     open_: OpenPage = False,
     allow_import: AllowImport = False,
@@ -46,11 +56,14 @@ def report(
     """Write the report of a study, as one HTML file that works offline."""
     from sparq_sim.study.results import Results
 
+    if film and no_replays:
+        raise SparqError("--film shows plays, and --no-replays leaves them out: give one of them")
     study, file = Results.open(folder, begun=True), to or folder / REPORT
     made = write_report(
         study,
         file,
         replays=not no_replays,
+        films=film or (),
         allow_import=allow_import,
         known={},
         best_seen=read_against(against),
@@ -170,6 +183,7 @@ def write_report(
     to: Path,
     *,
     replays: bool,
+    films: Sequence[str] = (),
     allow_import: bool,
     known: dict[str, Levels],
     best_seen: bool = False,
@@ -180,6 +194,7 @@ def write_report(
         study: The study.
         to: The file to write.
         replays: Whether plays can be watched in it.
+        films: Names of plays that can be watched in any case.
         allow_import: Whether stored scenarios may name code to import.
         known: Reference levels that need not be computed again; those computed are added.
         best_seen: Whether regret is against the best reward seen in each play, where the best
@@ -201,6 +216,7 @@ def write_report(
             study,
             to,
             replays=replays,
+            films=films,
             allow_import=allow_import,
             levels=find,
             best_seen=best_seen,

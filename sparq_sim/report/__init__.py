@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ def write(
     to: Path,
     *,
     replays: bool = True,
+    films: Sequence[str] = (),
     allow_import: bool = False,
     levels: FindLevels | None = None,
     best_seen: bool = False,
@@ -28,7 +30,10 @@ def write(
     Args:
         study: The study.
         to: The file.
-        replays: Whether one play of each optimizer is played again, for the reader to watch.
+        replays: Whether some plays are played again, for the reader to watch: the first of each
+            optimizer, and the more telling of the others, as long as that is quick.
+        films: Plays to watch in any case, each named by its key, or by its optimizer and, after
+            commas, its replication and values of swept fields, as in "sparq-gp-ucb,transit=2,1".
         allow_import: Whether the study may name code to run for that, as `module:Class`.
         levels: Computes the reference levels of a scenario; by default,
             `sparq_sim.analysis.levels.compute_levels`.
@@ -39,7 +44,8 @@ def write(
         The file.
 
     Raises:
-        SparqError: Regret against the best seen is wished for, and all plays know the best.
+        SparqError: Regret against the best seen is wished for, and all plays know the best; or a
+            play that is named is not there.
     """
     from sparq_sim.report.gather import gather
     from sparq_sim.report.html.page import render
@@ -48,6 +54,7 @@ def write(
     data = gather(
         study,
         replays=replays,
+        films=films,
         allow_import=allow_import,
         levels=levels,
         best_seen=best_seen,

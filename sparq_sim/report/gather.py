@@ -18,6 +18,7 @@ from sparq_sim.report.data import ChartData, ReportData, series_order
 from sparq_sim.report.finding import tell_finding
 from sparq_sim.report.network import ShownNetwork, read_stored_networks, show_networks
 from sparq_sim.report.shares import find_shares
+from sparq_sim.study.choice import choose_play
 from sparq_sim.study.results import Results
 from sparq_sim.study.settings import Setting, agree, keep_fullest
 from sparq_sim.study.store import Provenance, StoredSummary, canonical
@@ -47,6 +48,7 @@ def gather(
     study: Results,
     *,
     replays: bool = True,
+    films: Sequence[str] = (),
     allow_import: bool = False,
     levels: FindLevels | Literal[False] | None = None,
     curves: Curves | None = None,
@@ -57,7 +59,8 @@ def gather(
 
     Args:
         study: Finished, unfinished or not begun.
-        replays: Whether a play of each optimizer is played again, to be watched.
+        replays: Whether some plays are played again, to be watched.
+        films: Names of plays to be watched in any case, as `choose_play` reads them.
         allow_import: Whether the study may name code to run, as `module:Class`.
         levels: Computes the reference levels of a scenario; by default, `compute_levels`. False
             leaves them out.
@@ -71,8 +74,11 @@ def gather(
         All that the report shows, without any library that draws.
 
     Raises:
-        SparqError: Regret against the best seen is wished for, and all plays know the best.
+        SparqError: Regret against the best seen is wished for, and all plays know the best; or a
+            play that is named is not there.
     """
+    for name in films:
+        choose_play(study, name)  # Now, before what takes long.
     described = _described(study)
     planned = study.plays()
     if curves is None:
@@ -115,8 +121,12 @@ def gather(
     )
     firsts = {str(each["optimizer"]): each["play"] for each in reversed(plays)}
     firsts = {name: firsts[name] for name in optimizers}
-    films = _replays(study, optimizers, allow_import=allow_import) if replays and found else ()
-    networks = _networks(study, optimizers, films, notes)
+    shown: Sequence[Replay] = ()
+    if replays and found:
+        from sparq_sim.report.replay import play_again  # It loads all that plays.
+
+        shown = play_again(study, order=optimizers, films=films, allow_import=allow_import)
+    networks = _networks(study, optimizers, shown, notes)
     pictures = _places(study, kept, allow_import=allow_import) if places and found else ()
     return ReportData(
         title=study.title,
@@ -140,15 +150,9 @@ def gather(
         parameters=firsts,
         commands=_commands(study, found, best_seen=best_seen),
         places=pictures,
-        replays=films,
+        replays=shown,
         networks=networks,
     )
-
-
-def _replays(study: Results, order: Sequence[str], *, allow_import: bool) -> Sequence[Replay]:
-    from sparq_sim.report.replay import play_again  # It loads all that plays.
-
-    return play_again(study, order=order, allow_import=allow_import)
 
 
 def _places(
@@ -162,7 +166,7 @@ def _places(
 def _networks(
     study: Results, order: Sequence[str], replays: Sequence[Replay], notes: list[str]
 ) -> list[ShownNetwork]:
-    """Return the networks of what is replayed, or else of what is stored."""
+    """Return the networks of each optimizer's first play: as replayed, or else as stored."""
     if not replays:
         shown, wrong = read_stored_networks(study, order=order)
         notes.extend(wrong)
@@ -170,7 +174,7 @@ def _networks(
     return [
         network
         for replay in replays
-        if replay.film is not None
+        if replay.film is not None and replay.is_first
         for network in show_networks(replay.title, replay.play, replay.film.networks)
     ]
 

@@ -1,118 +1,49 @@
-"""Replays: one play per optimizer, played again from what is stored, and watched."""
+"""Replays: plays of a study, played again from what is stored, and watched."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from time import perf_counter
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparq_sim.arrays import Points
-from sparq_sim.domain import Domain, Sites
-from sparq_sim.errors import mask_invisible
+from sparq_sim.errors import SparqError
 from sparq_sim.plugin.environment import Environment, Landscape
 from sparq_sim.plugin.optimizer import Belief
+from sparq_sim.report.moments import Moment, choose_rounds, find_moments
 from sparq_sim.report.network import NetworkData, read_networks
+from sparq_sim.report.roster import Roster
+from sparq_sim.report.scene import Scene
 from sparq_sim.simulation.beliefs import describe_difference, find_play, replay_beliefs
 from sparq_sim.simulation.blas import one_thread
 from sparq_sim.simulation.lifetime import open_landscape
 from sparq_sim.simulation.play import Played
 from sparq_sim.simulation.trace import Trace
+from sparq_sim.study.choice import choose_play
 from sparq_sim.study.settings import format_setting
 
 if TYPE_CHECKING:
     from sparq_sim.study.results import Results
     from sparq_sim.study.store import StoredSummary
 
-__all__ = ["Film", "Replay", "Scene", "SceneKind", "play_again"]
+__all__ = ["Film", "Replay", "play_again"]
 
 _MOST_FRAMES = 150
-"""Of a replay; of longer plays, as many rounds are shown, evenly spread."""
+"""Of a replay; of longer plays, as many rounds are shown."""
 _MOST_IN_ALL = 900
-"""Frames of all replays together."""
+"""Frames of the first replays of all optimizers together."""
+_MORE_SECONDS = 3.0
+"""How long further plays are filmed, after those that must be."""
+_MOST_NUMBERS = 400_000
+"""Of all films together, after which no further plays are filmed."""
 _MOST_SECONDS = 60.0
 """Of computing by an agent; a play that took longer is not played again for a report."""
-_LINE, _FIELD, _BELIEVED_FIELD = 101, 31, 21
-"""Points per dimension of a curve, of the true field and of the believed ones; the first and the
-last lie on the grids of 501 and 41 on which optimizers search unless told otherwise."""
-
-SceneKind: TypeAlias = Literal["line", "field", "map", "strips"]
-"""How a domain is shown: a curve, a plane, sites on a map, or a strip per coordinate."""
-
-
-@dataclass(frozen=True)
-class Scene:
-    """How a domain is shown, and at which points rewards and beliefs are taken for it."""
-
-    kind: SceneKind
-    """Curve, plane, map or strips."""
-    true: Points
-    """Where true rewards are taken, (n, d)."""
-    believed: Points
-    """Where beliefs are taken, (m, d)."""
-    shape: Mapping[str, Any]
-    """What a renderer must know of the domain: names and limits of the coordinates, and places."""
-
-    @classmethod
-    def of(cls, domain: Domain) -> Scene:
-        """Return how a domain is shown.
-
-        Args:
-            domain: A box or sites.
-        """
-        if isinstance(domain, Sites):
-            return cls._of_sites(domain)
-        shape: dict[str, Any] = {
-            "coordinates": [mask_invisible(name) for name in domain.names],
-            "lower": domain.lower.tolist(),
-            "upper": domain.upper.tolist(),
-        }
-        if domain.dimensions == 1:
-            line = domain.grid(_LINE)
-            return cls("line", line, line, {**shape, "places": line[:, 0].tolist()})
-        if domain.dimensions == 2:
-            sizes = {"true": _FIELD, "believed": _BELIEVED_FIELD}
-            fields = [domain.grid(size) for size in sizes.values()]
-            return cls("field", fields[0], fields[1], {**shape, "sizes": sizes})
-        nowhere = np.empty((0, domain.dimensions))
-        return cls("strips", nowhere, nowhere, shape)
-
-    @classmethod
-    def _of_sites(cls, domain: Sites) -> Scene:
-        points = domain.points
-        shape: dict[str, Any] = {
-            "coordinates": [mask_invisible(name) for name in domain.names],
-            "lower": points.min(axis=0).tolist(),
-            "upper": points.max(axis=0).tolist(),
-        }
-        if domain.dimensions == 1:
-            order = np.argsort(points[:, 0])
-            chosen = order[np.unique(np.linspace(0, len(order) - 1, _LINE).round().astype(int))]
-            line = points[chosen]
-            return cls("line", line, line, {**shape, "places": line[:, 0].tolist(), "sites": True})
-        across, up = _axes(domain.names)
-        named = {
-            "names": [mask_invisible(name) for name in domain.site_names],
-            "axes": [across, up],
-            "earth": _latitude(domain.names[up]),
-            "places": points[:, [across, up]].tolist(),
-        }
-        return cls("map", points, points, {**shape, **named})
-
-
-def _axes(names: Sequence[str]) -> tuple[int, int]:
-    """Find which coordinates go across and up a map: longitude and latitude where there are any."""
-    up = [i for i, name in enumerate(names) if _latitude(name)]
-    across = [i for i, name in enumerate(names) if name.lower().startswith(("lon", "lng"))]
-    return (across[0], up[0]) if across and up else (0, 1)
-
-
-def _latitude(name: str) -> bool:
-    return name.lower().startswith("lat")
 
 
 @dataclass(frozen=True)
@@ -135,6 +66,14 @@ class Film:
     """Of the agent in each frame; None where it had none."""
     networks: Sequence[NetworkData] = ()
     """Those of its sources that are networks."""
+    moments: Sequence[Moment] = ()
+    """Its rounds that are worth seeing, the most telling first."""
+
+    @property
+    def size(self) -> int:
+        """About how many numbers a page has to hold for it."""
+        believed = sum(belief is not None for belief in self.beliefs) * len(self.scene.believed)
+        return self.rewards.size + 2 * believed + 2 * len(self.trace.replies["round"])
 
     def every(self, stride: int) -> Film:
         """Return fewer frames: the last, and every *stride*-th before it.
@@ -168,79 +107,118 @@ class Replay:
     """Why there is no film."""
     film: Film | None = field(default=None, repr=False)
     """What is to be seen."""
+    key: str = ""
+    """The key of the play."""
+    is_first: bool = False
+    """Whether it is the first play of its optimizer."""
+    is_wished: bool = False
+    """Whether a user has named it."""
 
 
 def play_again(
-    study: Results, *, order: Sequence[str] = (), allow_import: bool = False
+    study: Results,
+    *,
+    order: Sequence[str] = (),
+    films: Sequence[str] = (),
+    allow_import: bool = False,
+    seconds: float = _MORE_SECONDS,
 ) -> list[Replay]:
-    """Play the first play of each optimizer again, and return what is to be seen of it.
+    """Play some plays again, and return what is to be seen of them.
 
     Args:
         study: A study with finished plays.
         order: Names of optimizers, in the order in which to return their plays.
+        films: Names of plays to film in any case, as `choose_play` reads them.
         allow_import: Whether plays may name code to run, as `module:Class`.
+        seconds: How long to go on with further plays, after the first of each optimizer and those
+            that are named.
 
     Returns:
-        One per optimizer; where a play cannot be played again, with the reason.
+        The first play of each optimizer, those that are named, and others, the more telling
+        earlier; where a play cannot be played again, with the reason.
+
+    Raises:
+        SparqError: A play that is named is not there.
     """
-    plays = study.finished()
-    plays.sort(key=lambda found: order.index(found.optimizer) if found.optimizer in order else -1)
-    first: dict[str, StoredSummary] = {}
-    settings: dict[str, set[str]] = {}
-    for found in plays:
-        first.setdefault(found.optimizer, found)
-        settings.setdefault(found.optimizer, set()).add(repr(found.setting))
-    frames = _MOST_IN_ALL // max(1, len(first))
+    roster = Roster(study.finished(), order)
+    firsts = roster.list_firsts()
+    wished = [choose_play(study, name) for name in films]
     with ExitStack() as started:
-        projector = _Projector(study, frames, started, allow_import=allow_import)
-        return [projector.replay(found, len(settings[name])) for name, found in first.items()]
+        frames = max(2, min(_MOST_FRAMES, _MOST_IN_ALL // max(1, len(firsts))))
+        projector = _Projector(study, roster, frames, started, allow_import=allow_import)
+        shown: dict[str, Replay] = {}
+        for play in (*firsts, *wished):
+            if play.key not in shown:
+                shown[play.key] = projector.replay(
+                    play, is_first=play in firsts, is_wished=play in wished
+                )
+        begun = perf_counter()
+        # Where one cannot be played again, others of its kind cannot either.
+        failed = any(replay.missing for replay in shown.values())
+        for play in () if failed else roster.list_others():
+            size = sum(replay.film.size for replay in shown.values() if replay.film)
+            if size > _MOST_NUMBERS or perf_counter() - begun > seconds:
+                break
+            if play.key not in shown:
+                shown[play.key] = projector.replay(play)
+    return list(shown.values())
 
 
 class _Projector:
     """Plays again; keeps the last landscape that was *started*, for starting may take long."""
 
     def __init__(
-        self, study: Results, frames: int, started: ExitStack, *, allow_import: bool
+        self,
+        study: Results,
+        roster: Roster,
+        frames: int,
+        started: ExitStack,
+        *,
+        allow_import: bool,
     ) -> None:
         self._study = study
+        self._roster = roster
         self._stack = started
-        self._frames = max(2, min(_MOST_FRAMES, frames))
+        self._frames = frames
         self._allow_import = allow_import
         self._started: tuple[Environment, int, int, Landscape] | None = None
+        self._moments: dict[str, list[Moment]] = {}
 
-    def replay(self, found: StoredSummary, settings: int) -> Replay:
+    def replay(
+        self, found: StoredSummary, *, is_first: bool = False, is_wished: bool = False
+    ) -> Replay:
         """Play a stored play again; where that fails, return the reason."""
         values = format_setting(found.setting)
         title = f"{found.optimizer} ({values})" if values else found.optimizer
+        play = f"seed {found.seed}, replication {found.replication}"
+        replay = Replay(title, play=play, key=found.key, is_first=is_first, is_wished=is_wished)
         if not found.knows_best:
-            return Replay(
-                title,
+            return replace(
+                replay,
                 missing="its rewards are known only where and when it played, so that there is no "
                 "landscape to show",
             )
         seconds = found.measures.get("wall") or 0.0
         if seconds > _MOST_SECONDS:
-            return Replay(title, missing=f"its agent took {seconds:.0f} s; too long to play again")
+            return replace(
+                replay, missing=f"its agent took {seconds:.0f} s; too long to play again"
+            )
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # They were given when it was played first.
-                return self._play(found, title, settings)
+                return self._play(found, replay)
         except Exception as error:  # Whatever plug-ins, files and versions can do.
             reason = " ".join(str(error).split())
-            return Replay(title, missing=f"{type(error).__name__}: {reason:.300}")
+            return replace(replay, missing=f"{type(error).__name__}: {reason:.300}")
 
-    def _play(self, found: StoredSummary, title: str, settings: int) -> Replay:
+    def _play(self, found: StoredSummary, replay: Replay) -> Replay:
         stored = self._study.read(found.key)
         played = find_play(stored.trace, allow_import=self._allow_import)
-        rounds = len(stored.trace)
-        frames = np.unique(np.linspace(0, rounds - 1, min(rounds, self._frames)).round())
-        film = _film(played, stored.trace, self._landscape(played), frames.astype(np.intp))
+        frames = self._choose_frames(found, stored.trace)
+        film = _film(played, stored.trace, self._landscape(played), frames)
         networks, wrong = read_networks(film.trace.accounts)
         film = replace(film, networks=networks)
-        play = f"seed {found.seed}, replication {found.replication}"
-        notes = [f"{play.capitalize()}.", *wrong]
-        if settings > 1:
-            notes.append(f"One of {settings} settings of the sweep.")
+        title, notes = replay.title, [f"{replay.play.capitalize()}.", *wrong]
         if film.trace.digest() != found.digest:
             title = f"{title}, not as stored"
             notes.append(
@@ -248,7 +226,30 @@ class _Projector:
                 "version, processor or library. First difference: "
                 f"{describe_difference(stored.trace, film.trace)}."
             )
-        return Replay(title, tuple(notes), play=play, film=film)
+        return replace(replay, title=title, notes=tuple(notes), film=film)
+
+    def _choose_frames(self, found: StoredSummary, trace: Trace) -> NDArray[np.intp]:
+        """Choose the rounds to film, the same for all optimizers in a setting and draw."""
+        if len(trace) <= self._frames:
+            return np.arange(len(trace))
+        self._moments.setdefault(found.key, find_moments(trace))
+        winner, *others = self._roster.list_rivals(found)
+        # What happens to the winner is seen longer than the mishaps of the others.
+        shares = {moment.row: 1 for play in others for moment in self._find_moments(play)[-1:]}
+        shares |= {moment.row: 4 for moment in self._find_moments(winner)}
+        return choose_rounds(
+            len(trace),
+            {row: share for row, share in shares.items() if row < len(trace)},
+            most=self._frames,
+        )
+
+    def _find_moments(self, play: StoredSummary) -> list[Moment]:
+        if play.key not in self._moments:
+            try:
+                self._moments[play.key] = find_moments(self._study.read(play.key).trace)
+            except SparqError:  # A damaged file, which is told elsewhere.
+                self._moments[play.key] = []
+        return self._moments[play.key]
 
     def _landscape(self, played: Played) -> Landscape:
         same = played.environment, played.seed, played.replication
@@ -276,6 +277,7 @@ def _film(played: Played, stored: Trace, landscape: Landscape, frames: NDArray[n
             rewards=np.array([_rewards(landscape, scene, moment) for moment in moments]),
             best=np.array([landscape.best(moment)[0] for moment in moments], dtype=float),
             beliefs=beliefs[: len(frames)],
+            moments=find_moments(trace),
         )
 
 

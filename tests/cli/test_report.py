@@ -25,6 +25,19 @@ def test_a_report_of_no_study_is_refused(
     assert "there is no finished play" in said(capsys, "report", str(tmp_path))
 
 
+def test_a_film_of_no_play_is_refused_before_anything_is_computed(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    to = tmp_path / "page.html"
+    for more, reason in (
+        (["--film", "nobody,3"], "no optimizer is called so"),
+        (["--film", "0123456789"], "no key begins so"),
+        (["--film", "sparq", "--no-replays"], "give one of them"),
+    ):
+        assert reason in said(capsys, "report", str(folder), "-o", str(to), *more)
+        assert not to.exists()
+
+
 def test_a_figure_is_drawn_of_one_value_of_a_sweep(folder: Path, tmp_path: Path) -> None:
     for where in ("transit=2", "experts.expert.channel.transit=2.0"):
         to = tmp_path / "regret.svg"

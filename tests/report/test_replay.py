@@ -16,6 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sparq_sim import Channel, Rules, play
 from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box, Sites
+from sparq_sim.errors import SparqError
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.optimizers.fixed import Fixed
 from sparq_sim.optimizers.gp_ucb import GPUCB
@@ -33,7 +34,8 @@ from sparq_sim.report import replay as films
 from sparq_sim.report.html import replay
 from sparq_sim.report.html.packing import mark_shown, pack_numbers
 from sparq_sim.report.html.replay import pack, pack_all
-from sparq_sim.report.replay import Replay, Scene, play_again
+from sparq_sim.report.replay import Replay, play_again
+from sparq_sim.report.scene import Scene
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.simulation.beliefs import Watched
 from sparq_sim.study.executors import InProcess
@@ -87,7 +89,7 @@ def scenario(**fields: Any) -> Scenario:
 def shown(folder: Path, **fields: Any) -> list[Replay]:
     study = Study(scenario(**fields), folder)
     study.run(InProcess())
-    return play_again(study.results, allow_import=True)
+    return play_again(study.results, allow_import=True, seconds=0)
 
 
 def unpacked(packed: dict[str, Any]) -> Values:
@@ -181,6 +183,37 @@ def test_what_is_shown_of_a_belief_is_the_posterior_by_another_library(tmp_path:
     assert_allclose(unpacked(data["std"])[frame], std, atol=steps[1])
     width = film.trace.rounds["note_width"][frame]
     assert unpacked(data["width"])[frame] == pytest.approx(width, rel=1e-6)
+
+
+def test_a_belief_rests_on_answers_that_age_and_is_told_so(tmp_path: Path) -> None:
+    sparse = SparQGPUCB(**GIVEN, rate=0.04)
+    (shown_play,) = shown(tmp_path, optimizers={"sparq": sparse})
+    data, film = pack(shown_play), shown_play.film
+    assert film is not None
+    frame = 20
+    now = film.trace.rounds["played_at"][frame]
+    counts = unpacked(data["evidence"]["counts"]).astype(int)
+    rows = slice(counts[:frame].sum(), counts[: frame + 1].sum())
+    places = unpacked(data["evidence"]["places"])[rows].round().astype(int)
+    replies = {name: column[places] for name, column in film.trace.replies.items()}
+    assert (replies["arrived_at"] <= now).all()
+    assert (replies["fate"] == "answered").all()
+    assert {*replies["source"]} == {"reward", "sage"}
+    ages = np.maximum(now - replies["measured_at"] - 1, 0)
+    stds = np.sqrt(0.01 + 0.04 * ages**2)
+    assert ages.max() > 1
+    assert_allclose(
+        unpacked(data["evidence"]["stds"])[rows], stds, atol=data["evidence"]["stds"]["step"]
+    )
+    belief = film.beliefs[frame]
+    assert belief is not None
+    assert belief.evidence is not None
+    assert len(belief.evidence.values) == len(places)
+
+
+def test_who_keeps_no_answers_one_by_one_tells_none(tmp_path: Path) -> None:
+    (shown_play,) = shown(tmp_path, optimizers={"tv": TVGPUCB(**GIVEN)})
+    assert pack(shown_play)["evidence"] is None
 
 
 def test_in_a_round_without_a_move_the_belief_of_the_move_before_is_shown(tmp_path: Path) -> None:
@@ -284,16 +317,20 @@ def test_nothing_that_a_frame_shows_is_left_out(
     assert kept == any(start - after <= time <= end + before for time in times)
 
 
-def test_of_long_plays_150_rounds_are_shown_the_first_and_the_last_among_them(
-    tmp_path: Path,
-) -> None:
+def test_of_long_plays_150_rounds_are_filmed_and_all_around_the_worst(tmp_path: Path) -> None:
     (shown_play,) = shown(tmp_path, optimizers={"calm": Uniform()}, rounds=400)
-    data = pack(shown_play)
+    data, film = pack(shown_play), shown_play.film
+    assert film is not None
     rounds = unpacked(data["rounds"]["round"])[data["frames"]]
     assert len(rounds) == 150
     assert (rounds[0], rounds[-1]) == (1, 400)
-    assert np.diff(rounds).max() == 3
-    assert "150 of its 400 rounds are shown." in data["notes"]
+    assert np.diff(rounds).max() <= 6
+    worst = 41 + int(film.trace.rounds["regret"][40:].argmax())
+    assert {*range(worst - 20, min(401, worst + 40))} <= {*rounds}
+    ((frame, about),) = data["moments"]
+    assert (rounds[frame], about) == (worst, "largest regret")
+    assert f"{len(rounds)} of its 400 rounds are filmed." in data["notes"]
+    assert_allclose(unpacked(data["regrets"]), film.trace.rounds["regret"], atol=1e-4)
 
 
 def test_what_is_too_much_for_a_page_is_thinned(
@@ -301,9 +338,9 @@ def test_what_is_too_much_for_a_page_is_thinned(
 ) -> None:
     optimizers = {"sparq": SparQGPUCB(**GIVEN), "gp-ucb": GPUCB(**GIVEN)}
     found = shown(tmp_path, optimizers=optimizers, rounds=80)
-    full = pack_all(found)
+    full = pack_all(found)["films"]
     monkeypatch.setattr(replay, "_MOST_BYTES", 60_000)
-    thinned = pack_all(found)
+    thinned = pack_all(found)["films"]
     sizes = [len(json.dumps(each)) for each in (full, thinned)]
     assert sizes[0] > 120_000
     assert sizes[1] <= 60_000
@@ -389,14 +426,54 @@ def test_sites_on_a_line_are_a_line_in_order() -> None:
 # Which plays, and when it fails
 
 
-def test_of_a_sweep_one_setting_is_shown_and_named(tmp_path: Path) -> None:
-    sweep = {"feedback.noise": [0.1, 0.3]}
-    found = shown(tmp_path, sweep=sweep, replications=2, rounds=4)
-    assert [each.title for each in found] == [
-        "gp-ucb (noise 0.1)",
-        "calm (noise 0.1)",
+def test_the_first_play_of_each_optimizer_is_filmed_then_the_last_setting_then_the_worst_draw(
+    tmp_path: Path,
+) -> None:
+    study = Study(
+        scenario(sweep={"feedback.noise": [0.1, 0.2, 0.3]}, replications=2, rounds=4), tmp_path
+    )
+    study.run(InProcess())
+    found = play_again(study.results, order=["gp-ucb", "calm"], allow_import=True, seconds=60)
+    assert [(each.title, each.play[-1], each.is_first) for each in found] == [
+        ("gp-ucb (noise 0.1)", "0", True),
+        ("calm (noise 0.1)", "0", True),
+        ("gp-ucb (noise 0.3)", "0", False),
+        ("calm (noise 0.3)", "0", False),
+        ("gp-ucb (noise 0.2)", "0", False),
+        ("calm (noise 0.2)", "0", False),
+        ("gp-ucb (noise 0.1)", "1", False),
+        ("calm (noise 0.1)", "1", False),
     ]
-    assert found[0].notes == ("Seed 0, replication 0.", "One of 2 settings of the sweep.")
+
+
+def test_a_page_tells_which_plays_are_filmed_and_how_the_others_are(tmp_path: Path) -> None:
+    study = Study(scenario(sweep={"feedback.noise": [0.1, 0.3]}, replications=2), tmp_path)
+    study.run(InProcess())
+    plays = study.results.finished()
+
+    def packed(*names: str) -> dict[str, Any]:
+        found = play_again(study.results, films=names, allow_import=True, seconds=0)
+        return pack_all(found, plays, order=["gp-ucb", "calm"], folder="my studies")
+
+    data = packed()
+    assert data["settings"] == ["noise 0.1", "noise 0.3"]
+    assert data["draws"] == ["0", "1"]
+    ((filmed, *others), *_), _ = data["plays"]
+    assert (filmed, data["opens"]) == (0, 0)
+    assert others == ["gp-ucb,noise=0.1,1"]
+    assert data["command"] == "sparq-sim report 'my studies' --film"
+    named = data["plays"][1][1][1]
+    wished = packed(named)
+    assert wished["plays"][1][1][1] == wished["opens"] == 2
+    assert wished["films"][2]["title"] == "calm (noise 0.3)"
+    with pytest.raises(SparqError, match="did you mean 'calm'"):
+        packed("clam,0")
+
+
+def test_films_of_one_world_hold_its_rewards_once(tmp_path: Path) -> None:
+    data = pack_all(shown(tmp_path))
+    assert [film["true"] for film in data["films"]] == [0, 0] or len(data["common"]) == 2
+    assert len(data["common"]) == 2  # Rewards, and where they are best.
 
 
 def test_an_empty_study_has_no_replays(tmp_path: Path) -> None:
@@ -412,7 +489,7 @@ def test_where_a_plug_in_is_missing_the_replay_is_left_out_and_named(tmp_path: P
     moody, calm = play_again(study.results)  # And the file may not name code to run.
     assert (moody.title, moody.film) == ("moody", None)
     assert "tests.report.test_replay:Moody" in moody.missing
-    assert pack(moody) == {"title": "moody", "missing": moody.missing}
+    assert [film["title"] for film in pack_all([moody, calm])["films"]] == ["calm"]
     assert not calm.missing
     assert pack(calm)["scene"] == "line"
 

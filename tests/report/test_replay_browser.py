@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -91,7 +92,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def alone(study: Results) -> str:
     """Write a page of the player only, under a policy as strict as that of the report."""
-    found = play_again(study, allow_import=True)
+    found = play_again(study, allow_import=True, seconds=0)
+    order = list(dict.fromkeys(replay.title for replay in found))
     loader = jinja2.FileSystemLoader(TEMPLATES)
     environment = jinja2.Environment(loader=loader, autoescape=True)
     environment.globals["text_of"] = lambda name: Markup((TEMPLATES / name).read_text())
@@ -105,7 +107,9 @@ def alone(study: Results) -> str:
         <script>{{ player }}</script></body></html>"""
     )
     return page.render(
-        replays=found, replay_data=embed(pack_all(found)), player=Markup(read_player())
+        replays=found,
+        replay_data=embed(pack_all(found, study.finished(), order=order, folder=EVIL)),
+        player=Markup(read_player()),
     )
 
 
@@ -138,10 +142,22 @@ class Player:
         return str(self.browser.run(f"return document.querySelector('.replay-{name}').toDataURL()"))
 
     def slide(self, frame: int) -> None:
+        """Go to a frame of a replay of which all rounds are filmed."""
         self.browser.run(
             "const slider = document.querySelector('.replay-slider');"
-            f"slider.value = {frame}; slider.dispatchEvent(new Event('input'))"
+            f"slider.value = {frame + 1}; slider.dispatchEvent(new Event('input'))"
         )
+
+    def choose(self, field: str, value: str) -> None:
+        self.browser.run(
+            f"const select = document.querySelector('[name=replay-{field}]');"
+            f"select.value = {value!r}; select.dispatchEvent(new Event('change'))"
+        )
+
+    @property
+    def words(self) -> str:
+        self.settle()
+        return str(self.browser.run("return document.querySelector('.replay-words').textContent"))
 
     def crawl(self) -> None:
         """Let the next frame come as ever, and those after it so late that no test misses one."""
@@ -205,7 +221,14 @@ def test_the_slider_tells_round_time_and_regret_to_those_who_do_not_see(
     told = quiet.run("return document.querySelector('.replay-slider').ariaValueText")
     assert told.startswith("round 7 of 12, time 7, regret ")
     label = quiet.run("return document.querySelector('.replay-scene').ariaLabel")
-    assert "round 7 of 12: played " in label
+    assert "Round 7: the newest answer of sage is " in label
+    assert player.words in label
+    assert re.search(r"; played .+, lost [\d.]+\.$", player.words)
+    live = "return document.querySelector('.replay-words').ariaLive"
+    assert quiet.run(live) == "polite"
+    player.crawl()
+    player.click(".replay-play")
+    assert quiet.run(live) == "off"  # Else a listener would hear nothing but numbers.
 
 
 def test_play_goes_on_to_the_end_and_pause_stops_it(quiet: Browser, pages: dict[str, Path]) -> None:
@@ -285,13 +308,13 @@ def test_colours_show_truth_mean_or_std_as_chosen(
     player = opened(quiet, pages[scene])
     player.slide(6)
     pictures = set()
-    for view in ("true", "mean", "std", "all"):
+    for view in ("true", "mean", "bound", "std", "all"):
         player.click(f"[name=replay-view][value={view}]")
         pictures.add(player.picture("scene"))
-    assert len(pictures) == 4
+    assert len(pictures) == 5
     player.click(".replay-tabs button", 3)  # Who believes nothing has the truth only.
     disabled = "[...document.querySelectorAll('[name=replay-view]:disabled')].map((v) => v.value)"
-    assert quiet.run(f"return {disabled}") == ["mean", "std", "all"]
+    assert quiet.run(f"return {disabled}") == ["mean", "bound", "std", "all"]
 
 
 def test_the_legend_explains_what_is_drawn_and_nothing_else(
@@ -309,7 +332,8 @@ def test_the_legend_explains_what_is_drawn_and_nothing_else(
         "played now",
         "best point now",
         "regret",
-        "own observation, fading with its staleness",
+        "own observation, fading with its age",
+        "± 1 std of an answer, as its source claims",
     ]
 
 
@@ -334,6 +358,68 @@ def test_a_site_under_the_pointer_tells_its_name_as_text(
     assert quiet.run("return document.querySelector('.replay-tip').children.length") == 0
 
 
+def test_pointing_anywhere_tells_what_is_true_and_believed_there(
+    quiet: Browser, pages: dict[str, Path]
+) -> None:
+    player = opened(quiet, pages["field"])
+    player.slide(9)
+    player.click("[name=replay-view][value=true]")
+    player.settle()
+    quiet.run(
+        """const canvas = document.querySelector('.replay-scene');
+        const box = canvas.getBoundingClientRect();
+        for (let x = box.width / 3; x < box.width; x += 7) {
+          canvas.dispatchEvent(new PointerEvent('pointermove',
+            { clientX: box.left + x, clientY: box.top + box.height / 3 }));
+          const tip = document.querySelector('.replay-tip');
+          if (!tip.hidden && tip.textContent.startsWith('x0')) return;
+        }"""
+    )
+    tip = quiet.run("return document.querySelector('.replay-tip').textContent").splitlines()
+    beginnings = [line.rsplit(" ", 1)[0] for line in tip[1:2]] + [line[:14] for line in tip[2:]]
+    assert beginnings == ["true reward", "posterior mean", "upper bound " + tip[3][12:14]]
+
+
+def test_two_optimizers_are_shown_at_the_same_round_on_one_scale(
+    quiet: Browser, pages: dict[str, Path]
+) -> None:
+    player = opened(quiet, pages["line"])
+    player.slide(7)
+    alone = player.picture("scene")
+    player.choose("rival", "3")
+    names = "return [...document.querySelectorAll('.replay-name')].map((n) => n.innerText)"
+    player.settle()
+    one, other = quiet.run(names)
+    assert one.startswith("sparq: regret ")
+    assert other.startswith(f"{EVIL}: regret ")
+    assert player.picture("rival") != player.picture("scene") != alone
+    assert quiet.run("return document.querySelector('.replay-rival').ariaLabel").count("Round 8:")
+    player.click(".replay-tabs button", 1)
+    assert quiet.run(names)[0].startswith("tv: regret ")
+    player.choose("rival", "")
+    assert quiet.run("return document.querySelector('.replay-rival').offsetParent") is None
+
+
+def test_a_link_leads_to_a_moment_and_a_hostile_one_nowhere(
+    quiet: Browser, pages: dict[str, Path]
+) -> None:
+    address = pages["line"].absolute().as_uri()
+    player = opened(quiet, pages["line"])
+    opening = player.told
+    player.click(".replay-tabs button", 1)
+    player.slide(4)
+    quiet.wait("location.hash === '#replay=tv,,0,5'")
+    for link in ("nobody,,0,3", "tv,,0,1e9", "tv,%E0%A4%A,0,3", "tv,,9,3", "__proto__,,0,2"):
+        quiet.open("about:blank")
+        quiet.open(f"{address}#replay={link}")
+        assert Player(quiet).told == opening
+    quiet.open("about:blank")
+    quiet.open(f"{address}#replay=gp,,0,9")
+    assert Player(quiet).told == "9 of 12"
+    pressed = "document.querySelector('.replay-tabs [aria-pressed=true]').textContent"
+    assert quiet.run(f"return {pressed}") == "gp"
+
+
 @pytest.mark.parametrize("scene", WORLDS)
 def test_on_a_phone_nothing_is_wider_than_the_screen(
     quiet: Browser, pages: dict[str, Path], scene: str
@@ -353,7 +439,12 @@ def test_a_change_of_theme_redraws(quiet: Browser, pages: dict[str, Path]) -> No
 
 
 def test_the_report_has_the_player_in_it(quiet: Browser, study: Results, tmp_path: Path) -> None:
-    player = opened(quiet, report.write(study, tmp_path / "report.html"))
+    named = "careless,loss=0.4,noise=0.3,1"
+    page = report.write(study, tmp_path / "report.html", films=[named])
+    player = opened(quiet, page)
+    chosen = "return [...document.querySelectorAll('.replay-choice select')].map((s) => s.value)"
+    assert quiet.run(chosen)[1] == "1"
+    assert quiet.run("return document.querySelector('.replay-more').innerText").count("--film")
     before = player.picture("scene")
     player.slide(20)
     assert player.told == "21 of 30"

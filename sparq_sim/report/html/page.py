@@ -46,7 +46,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 _PLAYER = (
     *("drawing/numbers", "replay/film", "drawing/pen"),
     *(f"replay/{part}" for part in ("line", "fields", "strips", "lives", "areas", "timeline")),
-    *("replay/brush", "replay/shares", "replay/controls"),
+    *(f"replay/{part}" for part in ("brush", "shares", "words", "touch", "choice", "controls")),
 )
 """The parts of the script that plays replays, in their order."""
 _PLACES = ("drawing/numbers", "place/picture", "drawing/pen", "place/rows", "place/controls")
@@ -151,7 +151,14 @@ def describe(report: ReportData) -> dict[str, Any]:
         "place_first": find_most_telling(report.places),
         "place_data": embed(pack_places(report.places)),
         "replays": report.replays,
-        "replay_data": embed(pack_all(report.replays)),
+        "replay_data": embed(
+            pack_all(
+                report.replays,
+                report.charts.found,
+                order=report.charts.optimizers,
+                folder=report.folder,
+            )
+        ),
         "made_at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "version": sparq_sim.__version__,
     }

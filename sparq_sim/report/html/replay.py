@@ -3,65 +3,155 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparq_sim.errors import mask_invisible
-from sparq_sim.report.html.packing import mark_shown, pack_numbers
+from sparq_sim.report.html.evidence import pack_evidence
+from sparq_sim.report.html.packing import Packed, mark_shown, pack_numbers
 from sparq_sim.report.html.timeline import choose_window, pack_replies
 from sparq_sim.report.palette import spread_shares
 from sparq_sim.report.replay import Film, Replay
+from sparq_sim.report.roster import Roster, name_play
 from sparq_sim.report.shares import list_parts, spell_out
 from sparq_sim.simulation.trace import Trace
+from sparq_sim.study.settings import format_setting
+from sparq_sim.study.store import StoredSummary
 
 __all__ = ["pack", "pack_all"]
 
 _MOST_BYTES = 3_000_000
 """Of all replays together, as JSON."""
+_ENOUGH_BYTES = 1_200_000
+"""After so many, no further replays but those that must be there."""
+_MOST_OFFERED = 20_000
+"""Combinations of optimizer, setting and draw of which a page tells whether they are filmed."""
+_BINS = 600
+"""Of the curve of regret above the slider: more than a screen can show."""
 
 
-def pack_all(replays: Sequence[Replay]) -> list[dict[str, Any]]:
-    """Pack replays for a page, with fewer frames where they would be too large together.
+def pack_all(
+    replays: Sequence[Replay],
+    plays: Iterable[StoredSummary] = (),
+    *,
+    order: Sequence[str] = (),
+    folder: str = "",
+) -> dict[str, Any]:
+    """Pack replays for a page: with fewer frames, and fewer of them, where they would be too large.
 
     Args:
         replays: Those of a report.
+        plays: All finished plays of the study, filmed or not.
+        order: Names of the optimizers, in the order in which they are shown.
+        folder: The folder of the study, for the command that films more.
 
     Returns:
-        What the script draws of each, JSON-able.
+        What the script shows, JSON-able: the films, the plays among which to choose, the film with
+        which to begin, and the command that films further plays.
     """
     stride = 1
+    filmed = [replay for replay in replays if replay.film is not None]
+    needed = [replay for replay in filmed if replay.is_first or replay.is_wished]
+    longest = max((len(each.film.frames) for each in needed if each.film), default=0)
     while True:
-        packed = [pack(replay, stride=stride) for replay in replays]
-        longest = max((len(each.film.frames) for each in replays if each.film), default=0)
-        if stride > longest or len(json.dumps(packed)) <= _MOST_BYTES:
-            return packed
+        films = [pack(replay, stride=stride) for replay in needed]
+        if stride > longest or _measure(films) <= _MOST_BYTES:
+            break
         stride *= 2
+    kept = list(needed)
+    size = _measure(films)
+    for replay in filmed:
+        if not (replay.is_first or replay.is_wished):
+            packed = pack(replay, stride=stride)
+            size += _measure(packed)
+            if size > _ENOUGH_BYTES:
+                break
+            films.append(packed)
+            kept.append(replay)
+    roster = Roster(plays, order)
+    command = shlex.join(["sparq-sim", "report", folder, "--film"])
+    return {
+        "common": _share(films),
+        "films": films,
+        **_pack_choice(kept, roster),
+        "command": mask_invisible(command),
+    }
+
+
+def _share(films: Sequence[dict[str, Any]]) -> list[Packed]:
+    """Move what several films have alike, the rewards of one world, to a list of its own."""
+    common: dict[str, Packed] = {}
+    for film in films:
+        for name in {"true", "best"} & film.keys():
+            common.setdefault(json.dumps(film[name]), film[name])
+            film[name] = list(common).index(json.dumps(film[name]))
+    return list(common.values())
+
+
+def _measure(packed: object) -> int:
+    return len(json.dumps(packed))
+
+
+def _pack_choice(kept: Sequence[Replay], roster: Roster) -> dict[str, Any]:
+    """Pack among which plays to choose, which of them are filmed, and which to show first."""
+    places = {replay.key: place for place, replay in enumerate(kept)}
+    settings, draws = roster.settings, roster.draws
+    if len(roster.optimizers) * len(settings) * len(draws) > _MOST_OFFERED:
+        settings, draws = settings[:50], draws[:20]
+    found = [
+        [[roster.find(name, setting, draw) for draw in draws] for setting in settings]
+        for name in roster.optimizers
+    ]
+    best = roster.find_winner(settings[0]) if settings else ""
+    opens = next((i for i, replay in enumerate(kept) if replay.is_wished), None)
+    if opens is None:
+        firsts = {play.key for play in roster.list_firsts() if play.optimizer == best}
+        opens = next((i for i, replay in enumerate(kept) if replay.key in firsts), 0)
+    several = len({seed for seed, _ in draws}) > 1
+    return {
+        "opens": opens,
+        "optimizers": [mask_invisible(name) for name in roster.optimizers],
+        "settings": [mask_invisible(format_setting(setting)) for setting in settings],
+        "draws": [
+            f"seed {seed}, replication {replication}" if several else str(replication)
+            for seed, replication in draws
+        ],
+        # The place of a film; of a play that is not filmed, its name; null where there is none.
+        "plays": [
+            [[play and places.get(play.key, name_play(play)) for play in row] for row in rows]
+            for rows in found
+        ],
+    }
 
 
 def pack(replay: Replay, *, stride: int = 1) -> dict[str, Any]:
     """Pack all that the script of a page draws of a replay, thinned and quantised.
 
     Args:
-        replay: One play to watch.
+        replay: One play to watch, with its film.
         stride: Only every so-many-th frame is kept, and a window that much shorter.
 
     Returns:
-        What is JSON-able; where there is no film, the title and the reason.
+        What is JSON-able.
+
+    Raises:
+        ValueError: There is no film.
     """
     if replay.film is None:
-        return {"title": mask_invisible(replay.title), "missing": mask_invisible(replay.missing)}
+        raise ValueError(f"there is no film of {replay.title}: {replay.missing}")
     film = replay.film.every(stride)
     rounds = film.trace.rounds
     times = rounds["played_at"][film.frames]
     before, after = choose_window(film, stride)
     shown = mark_shown(rounds["played_at"], rounds["played_at"], times, before=before, after=0.0)
-    replies, lanes = pack_replies(film, times, before=before, after=after)
+    replies, lanes, rows = pack_replies(film, times, before=before, after=after)
     notes = list(replay.notes)
     if len(film.frames) < len(film.trace):
-        notes.append(f"{len(film.frames)} of its {len(film.trace)} rounds are shown.")
+        notes.append(f"{len(film.frames)} of its {len(film.trace)} rounds are filmed.")
     return {
         "title": mask_invisible(replay.title),
         "notes": [mask_invisible(note) for note in notes],
@@ -71,13 +161,26 @@ def pack(replay: Replay, *, stride: int = 1) -> dict[str, Any]:
         "total": len(film.trace),
         "window": [before, after],
         "frames": np.searchsorted(np.flatnonzero(shown), film.frames).tolist(),
+        "moments": [
+            [int(np.abs(film.frames - moment.row).argmin()), mask_invisible(moment.about)]
+            for moment in film.moments
+        ],
+        "regrets": _regrets(film.trace),
         "best": pack_numbers(film.best, "u2"),
         **_fields(film),
         "rounds": _rounds(film.trace, shown),
         "shares": _shares(film),
         "replies": replies,
         "lanes": lanes,
+        "evidence": pack_evidence(film, times, rows, before=before),
     }
+
+
+def _regrets(trace: Trace) -> dict[str, Any]:
+    """Pack the regret of all rounds, the largest of each bin where there are many."""
+    regrets = trace.rounds["regret"]
+    bins = min(_BINS, len(regrets))
+    return pack_numbers(np.maximum.reduceat(regrets, np.arange(bins) * len(regrets) // bins), "u2")
 
 
 def _fields(film: Film) -> dict[str, Any]:
@@ -118,6 +221,7 @@ def _rounds(trace: Trace, shown: NDArray[np.bool_]) -> dict[str, Any]:
         "started_at": pack_numbers(rounds["started_at"][shown], "f4"),
         "played_at": pack_numbers(rounds["played_at"][shown], "f4"),
         "point": pack_numbers(trace.points[shown], "u2"),
+        "moved": pack_numbers(rounds["moved"][shown], "u1"),
         "reward": pack_numbers(rounds["reward"][shown], "f4"),
         "best": pack_numbers(rounds["best"][shown], "f4"),
         "regret": pack_numbers(rounds["regret"][shown], "f4"),

@@ -55,7 +55,7 @@ def choose_window(film: Film, stride: int) -> tuple[float, float]:
 
 def pack_replies(
     film: Film, times: Floats, *, before: float, after: float
-) -> tuple[dict[str, Any], dict[str, Any]]:
+) -> tuple[dict[str, Any], dict[str, Any], NDArray[np.intp]]:
     """Pack what the frames of a film show of replies: what travelled together is one.
 
     What finds room in lanes is drawn as bars; of a source that has too many at a time, an area
@@ -68,7 +68,8 @@ def pack_replies(
         after: How much it shows after it.
 
     Returns:
-        The columns of the replies, and the lanes in which they are drawn.
+        The columns of the replies, the lanes in which they are drawn, and the rows of the trace
+        that are packed.
     """
     replies, coordinates = film.trace.replies, film.trace.coordinates
     starts = find_journeys(replies)
@@ -101,8 +102,9 @@ def pack_replies(
         "sent": pack_numbers(sent[shown], "u1"),
         "point": pack_numbers(points, "u2"),
         "value": pack_numbers(replies["value"][rows], "u2"),
+        "std": pack_numbers(replies["std"][rows], "u2"),
     }
-    return packed, {
+    described = {
         "sources": [mask_invisible(name) for name in sources],
         "counts": list(lanes.counts),
         "styles": list(lanes.styles),
@@ -123,6 +125,7 @@ def pack_replies(
             "length": pack_numbers(phases["length"], "f4"),
         },
     }
+    return packed, described, np.flatnonzero(rows)
 
 
 def _count_strips(

@@ -1,25 +1,30 @@
 // Regret over the play, above the slider
 
 function drawRegrets() {
-  const { film, frame } = state;
-  const { pen, width, height } = prepared(sheets.regret, 42);
-  const [edge, count] = [8, film.frames.length];
-  const x = (k) => edge + (count > 1 ? k / (count - 1) : 0.5) * (width - 2 * edge);
-  const y = (k) => {
-    const share = film.rounds.regret[film.frames[k]] / film.highRegret;
-    return height - 2 - Math.min(1, Math.max(0, share)) * (height - 16);
-  };
+  const { film } = state;
+  const { regrets, total, frames, rounds } = film;
+  const { pen, width, height } = prepared(sheets.regret, 46);
+  const edge = 8;
+  const base = height - 5;
+  const x = (round) => edge + (total > 1 ? (round - 1) / (total - 1) : 0.5) * (width - 2 * edge);
+  const y = (regret) =>
+    base - 2 - Math.min(1, Math.max(0, regret / film.highRegret)) * (base - 16);
+  const roundOf = (bin) => 1 + (regrets.length > 1 ? (bin / (regrets.length - 1)) * (total - 1) : 0);
   pen.beginPath();
-  pen.moveTo(x(0), height);
-  for (let k = 0; k < count; k += 1) pen.lineTo(x(k), y(k));
-  pen.lineTo(x(count - 1), height);
+  pen.moveTo(x(1), base);
+  regrets.forEach((regret, bin) => pen.lineTo(x(roundOf(bin)), y(regret)));
+  pen.lineTo(x(total), base);
   pen.fillStyle = colour("--mark-best");
   pen.globalAlpha = 0.25;
   pen.fill();
   pen.globalAlpha = 1;
   pen.fillStyle = colour("--muted");
   pen.fillText("regret", edge, 11);
-  mark(pen, "circle", x(frame), y(frame), {
+  if (frames.length < total) {
+    for (const row of frames) pen.fillRect(x(rounds.round[row]) - 0.5, base + 1, 1, 4);
+  }
+  const { round, regret } = moment();
+  mark(pen, "circle", x(round), y(regret), {
     size: 4,
     fill: colour("--mark-best"),
     halo: colour("--paper"),
@@ -30,8 +35,8 @@ function drawRegrets() {
 
 const DRAW = {
   line: drawLine,
-  field: (at) => drawPanels(at, drawField),
-  map: (at) => drawPanels(at, drawMap),
+  field: (shot) => drawPanels(shot, drawField),
+  map: (shot) => drawPanels(shot, drawMap),
   strips: drawStrips,
 };
 
@@ -40,8 +45,12 @@ function draw() {
   const { film, frame } = state;
   if (!root.clientWidth) return;
   colours = {};
-  const at = moment();
-  DRAW[film.scene](at);
+  const shots = listShots();
+  const [{ at }] = shots;
+  for (const shot of shots) {
+    shot.sheet.here = null;
+    DRAW[shot.film.scene](shot);
+  }
   drawTimeline(at);
   drawRegrets();
   const believed = drawShares();
@@ -53,15 +62,17 @@ function draw() {
     spent: shown(film.rounds.spent[at.row]),
   };
   for (const [name, text] of Object.entries(told)) find(`[data-of=${name}]`).textContent = text;
-  const places = (coordinates) => coordinates.map(shown).join(", ");
+  const sentences = shots.map(tellFrame);
+  shots.forEach((shot, i) => {
+    shot.sheet.canvas.setAttribute("aria-label", `${shot.film.title}. ${sentences[i]}`);
+    const name = find(`.replay-name-${i}`);
+    const other = i && shot.at.round !== at.round ? `, round ${shot.at.round}` : "";
+    name.textContent = `${shot.film.title}${other}: regret ${shown(shot.at.regret)}`;
+  });
+  find(".replay-words").textContent = sentences[0] + tellSkipped(shots[0]);
   slider.setAttribute(
     "aria-valuetext",
     [`round ${told.round}, time ${told.time}, regret ${told.regret}`, ...believed].join("; "),
-  );
-  sheets.scene.canvas.setAttribute(
-    "aria-label",
-    `${film.title}, round ${told.round}: played ${places(at.played)}, best ` +
-      `${places(at.best)}, regret ${told.regret}`,
   );
   const underway = tellNow(at.now);
   sheets.timeline.canvas.setAttribute(
@@ -79,7 +90,7 @@ function redraw() {
 
 function seek(frame) {
   state.frame = Math.max(0, Math.min(state.film.frames.length - 1, Math.round(frame)));
-  slider.value = state.frame;
+  slider.value = moment().round;
   hideTips();
   redraw();
 }
@@ -91,6 +102,8 @@ function setPlaying(playing) {
     requestAnimationFrame(tick);
   }
   state.playing = playing;
+  // Who listens is told where the play rests, not each round of it.
+  find(".replay-words").setAttribute("aria-live", playing ? "off" : "polite");
   playButton.setAttribute("aria-pressed", String(playing));
   playButton.querySelector("span").textContent = playing ? "Pause" : "Play";
 }
@@ -111,15 +124,9 @@ function tick(time) {
   requestAnimationFrame(tick);
 }
 
-function choose(index) {
-  // Of another play, the same time is shown.
-  const now = state.film ? moment().now : 0;
-  state.film = ready(films[index]);
+function showFilm() {
   const { film } = state;
-  [...find(".replay-tabs").children].forEach((button, i) => {
-    button.setAttribute("aria-pressed", String(i === index));
-  });
-  find(".replay-notes").textContent = film.notes.join(" ");
+  find(".replay-notes span").textContent = film.notes.join(" ");
   layOutShares();
   Object.assign(state, { brushed: new Set(), cursor: null });
   const { replies, lanes } = film;
@@ -128,6 +135,9 @@ function choose(index) {
   const needs = {
     belief: Boolean(film.fields.mean),
     experts: lanes.sources.length > 1,
+    aged: isAged(film),
+    spread: !isAged(film) && replies.std.some((std) => std > 0),
+    evidence: Boolean(film.evidence),
     waiting: replies.served.some((share, i) => share > 0 && lasts(i)),
     outages: lanes.outages.some((spans) => spans.length),
     areas: lanes.areas.some(Boolean),
@@ -148,77 +158,83 @@ function choose(index) {
     view.disabled = view.value !== "true" && !needs.belief;
     view.checked = view.value === (needs.belief ? state.view : "true");
   }
-  slider.max = film.frames.length - 1;
-  const next = film.frames.findIndex((row) => film.rounds.played_at[row] >= now - 1e-6);
-  seek(next < 0 ? film.frames.length - 1 : next);
+  slider.min = film.rounds.round[film.frames[0]];
+  slider.max = film.rounds.round[film.frames.at(-1)];
+  for (const item of root.querySelectorAll(".replay-expert")) item.remove();
+  if (film.scene !== "strips") find(".replay-legend").append(...listExperts(film).map(explainExpert));
+  find(".replay-moments").replaceChildren(
+    ...film.moments.map(([frame, about]) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = `${about}, round ${film.rounds.round[film.frames[frame]]}`;
+      button.addEventListener("click", () => goTo(frame));
+      return button;
+    }),
+  );
 }
 
-// What a finger or a pointer touches
-
-function hideTips() {
-  for (const tip of root.querySelectorAll(".replay-tip")) tip.hidden = true;
+/** Explain the mark of an expert in the legend. */
+function explainExpert({ name, source }) {
+  const { shape, paint } = lookOf(state.film, source);
+  const paths = {
+    diamond: "m12 2.5 5.5 5.5-5.5 5.5L6.5 8z",
+    triangle: "m12 2.5 5.5 10h-11z",
+    square: "M7.5 3.5h9v9h-9z",
+  };
+  const item = document.createElement("li");
+  item.className = "replay-expert";
+  const picture = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  picture.setAttribute("class", "replay-mark");
+  picture.setAttribute("viewBox", "0 0 24 16");
+  picture.setAttribute("aria-hidden", "true");
+  picture.style.color = `var(${paint})`;
+  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  path.setAttribute("d", paths[shape]);
+  picture.append(path);
+  item.append(picture, `answer of ${name}, fading with its age`);
+  return item;
 }
 
-function touched(sheet, event) {
-  const { offsetX: x, offsetY: y } = event;
-  let nearest = null;
-  let least = Infinity;
-  for (const spot of sheet.spots) {
-    const across = Math.max(0, Math.abs(x - spot.x) - (spot.half ?? 0));
-    const distance = Math.hypot(across, y - spot.y);
-    if (distance > spot.reach) continue;
-    const rank = spot.behind ? 1e6 + distance : distance;
-    if (rank < least) {
-      nearest = spot;
-      least = rank;
-    }
-  }
-  state.cursor = null;
-  brush(nearest?.queries?.() ?? []);
-  if (nearest) showTip(sheet, nearest.text(), x, y);
-  else hideTips();
-}
-
-function showTip(sheet, text, x, y) {
-  const tip = sheet.canvas.parentElement.querySelector(".replay-tip");
-  tip.hidden = false;
-  tip.textContent = text;
-  const left = Math.min(x + 12, sheet.canvas.clientWidth - tip.offsetWidth - 4);
-  const above = y - tip.offsetHeight - 10;
-  tip.style.left = `${Math.max(0, left)}px`;
-  tip.style.top = `${above < 0 ? y + 14 : above}px`;
-}
-
-for (const sheet of [sheets.scene, sheets.timeline]) {
-  for (const kind of ["pointermove", "pointerdown"]) {
-    sheet.canvas.addEventListener(kind, (event) => touched(sheet, event));
-  }
-  sheet.canvas.addEventListener("pointerleave", () => {
-    hideTips();
-    brush([]);
-  });
+/** Go to a frame because someone wants to see it. */
+function goTo(frame) {
+  setPlaying(false);
+  seek(frame);
+  clearTimeout(state.linking); // Browsers refuse many links in a row.
+  state.linking = setTimeout(writeLink, 300);
 }
 
 function seekByPointer(event) {
   if (event.type === "pointermove" && !event.buttons) return;
   const share = (event.offsetX - 8) / Math.max(1, sheets.regret.canvas.clientWidth - 16);
-  setPlaying(false);
-  seek(share * (state.film.frames.length - 1));
+  goTo(frameOf(state.film, 1 + share * (state.film.total - 1)));
 }
 sheets.regret.canvas.addEventListener("pointerdown", seekByPointer);
 sheets.regret.canvas.addEventListener("pointermove", seekByPointer);
 
 slider.addEventListener("input", () => {
-  setPlaying(false);
-  seek(Number(slider.value));
+  const wished = Number(slider.value);
+  const frame = frameOf(state.film, wished);
+  // A step into rounds that are not filmed goes beyond them.
+  const step = frame === state.frame ? Math.sign(wished - moment().round) : 0;
+  goTo(frame + step);
 });
-playButton.addEventListener("click", () => setPlaying(!state.playing));
+playButton.addEventListener("click", () => {
+  if (state.playing) goTo(state.frame);
+  else setPlaying(true);
+});
 for (const button of root.querySelectorAll(".replay-step")) {
-  button.addEventListener("click", () => {
-    setPlaying(false);
-    seek(state.frame + Number(button.dataset.step));
+  button.addEventListener("click", () => goTo(state.frame + Number(button.dataset.step)));
+}
+for (const [select, field] of [[settingSelect, "setting"], [drawSelect, "draw"]]) {
+  select.addEventListener("change", () => {
+    choose({ ...state.chosen, [field]: Number(select.value) });
+    goTo(state.frame);
   });
 }
+rivalSelect.addEventListener("change", () => {
+  chooseRival(rivalSelect.value === "" ? null : Number(rivalSelect.value));
+  redraw();
+});
 for (const view of views) {
   view.addEventListener("change", () => {
     state.view = view.value;
@@ -232,26 +248,31 @@ root.addEventListener("keydown", (event) => {
   if (event.altKey || event.ctrlKey || event.metaKey) return;
   if (target.matches("select, [type=radio]")) return;
   if (key === " " && !target.matches("button")) setPlaying(!state.playing);
-  else if (key in MOVES) {
-    setPlaying(false);
-    seek(state.frame + MOVES[key]);
-  } else return;
+  else if (key in MOVES) goTo(state.frame + MOVES[key]);
+  else return;
   event.preventDefault();
 });
 
-films.forEach((film, index) => {
+data.optimizers.forEach((name, optimizer) => {
   const button = document.createElement("button");
   button.type = "button";
-  button.textContent = film.title;
-  button.addEventListener("click", () => choose(index));
-  find(".replay-tabs").append(button);
+  button.textContent = name;
+  button.disabled = !listLike({ optimizer }).some(isFilmed);
+  button.addEventListener("click", () => {
+    choose({ ...state.chosen, optimizer });
+    goTo(state.frame);
+  });
+  tabs.append(button);
 });
 const reduced = window.matchMedia("(prefers-reduced-motion: reduce)");
 if (reduced.matches) speed.value = "2";
 root.hidden = false;
-if (root.clientWidth >= WIDE) state.view = "all";
-choose(0);
-seek(Math.floor((state.film.frames.length - 1) / 4));
+if (root.clientWidth >= 620) state.view = "all";
+if (!followLink()) {
+  const everything = data.optimizers.flatMap((_, optimizer) => listLike({ optimizer }));
+  choose(everything.find((play) => lookUp(play) === data.opens));
+}
+window.addEventListener("hashchange", followLink);
 new ResizeObserver(redraw).observe(root);
 document.addEventListener("themechange", draw); // At once: a printer does not wait.
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);

@@ -1,74 +1,59 @@
 // One dimension
 
-function drawLine(at) {
-  const { film, frame } = state;
-  const sheet = sheets.scene;
+function drawLine(shot) {
+  const { film, frame, sheet, at } = shot;
   const high = Math.max(250, Math.min(400, 0.46 * sheet.canvas.clientWidth));
   const { pen, width, height } = prepared(sheet, high);
-  const [low, top] = film.range;
+  const ranges = listShots().map((each) => each.film.range);
+  const [low, top] = [Math.min(...ranges.map(([a]) => a)), Math.max(...ranges.map(([, b]) => b))];
   const room = 0.06 * (top - low || 1);
   const box = { left: 46, top: 22, width: width - 58, height: height - 62 };
   const area = plot(box, [film.lower[0], film.upper[0]], [low - room, top + room]);
   axes(pen, area, { across: film.coordinates[0], up: "reward" });
 
   const { places } = film;
-  const count = places.length;
-  const take = (name) => film.fields[name].subarray(frame * count, (frame + 1) * count);
   pen.save();
   pen.beginPath();
   pen.rect(area.left, area.top - 8, area.width, area.height + 8);
   pen.clip();
-  if (film.fields.mean) {
-    const [mean, std] = [take("mean"), take("std")];
-    if (!Number.isNaN(mean[0])) {
-      pen.fillStyle = pen.strokeStyle = colour("--mark-belief");
-      pen.beginPath();
-      for (let i = 0; i < count; i += 1) pen.lineTo(area.x(places[i]), area.y(mean[i] + std[i]));
-      for (let i = count - 1; i >= 0; i -= 1) {
-        pen.lineTo(area.x(places[i]), area.y(mean[i] - std[i]));
-      }
-      pen.globalAlpha = 0.2;
-      pen.fill();
-      pen.globalAlpha = 1;
-      pen.lineWidth = 2;
-      curve(pen, area, places, (i) => mean[i]);
-      pen.lineWidth = 1.5;
-      pen.setLineDash([5, 4]);
-      curve(pen, area, places, (i) => mean[i] + film.width[frame] * std[i]);
-      pen.setLineDash([]);
-    }
-  }
+  if (film.fields.mean) drawBelief(pen, area, shot);
   pen.strokeStyle = colour("--mark-true");
   pen.lineWidth = 2.25;
-  const truth = take("true");
+  const truth = valuesNow(film, frame, "true");
   curve(pen, area, places, (i) => truth[i]);
   if (film.sites) {
-    for (let i = 0; i < count; i += 1) {
+    for (let i = 0; i < places.length; i += 1) {
       mark(pen, "circle", area.x(places[i]), area.y(truth[i]), {
         size: 2.5,
         fill: colour("--mark-true"),
       });
     }
   }
-  drawKnown(pen, area, at);
+  drawKnown(pen, area, shot);
   pen.restore();
 
   pen.save();
-  pen.strokeStyle = colour("--mark-expert");
   pen.lineWidth = 1.5;
   const base = area.top + area.height;
-  eachAsked(at, ([place], i) => {
-    pen.beginPath();
-    pen.moveTo(area.x(place), base);
-    pen.lineTo(area.x(place), base - 9);
-    pen.stroke();
-    addPointSpot(i, [area.x(place), base - 5]);
-  });
+  eachAsked(
+    at,
+    ([place], i) => {
+      pen.strokeStyle = colour(lookOf(film, film.replies.source[i]).paint);
+      pen.beginPath();
+      pen.moveTo(area.x(place), base);
+      pen.lineTo(area.x(place), base - 9);
+      pen.stroke();
+      if (film === state.film) addPointSpot(i, [area.x(place), base - 5]);
+    },
+    film,
+  );
   pen.restore();
-  drawBrushedPoints(pen, at, ([x], { value }) => [
-    area.x(x),
-    Number.isNaN(value) ? base - 5 : area.y(value),
-  ]);
+  if (film === state.film) {
+    drawBrushedPoints(pen, at, ([x], { value }) => [
+      area.x(x),
+      Number.isNaN(value) ? base - 5 : area.y(value),
+    ]);
+  }
   drawRegret(pen, area, at);
   const paper = colour("--paper");
   mark(pen, "circle", area.x(at.played[0]), area.y(at.reward), {
@@ -81,30 +66,93 @@ function drawLine(at) {
     fill: colour("--mark-best"),
     halo: paper,
   });
+  sheet.here = (x, y) => {
+    const inside = x >= area.left && x <= area.left + area.width && y >= area.top;
+    if (!inside || y > base) return "";
+    const share = (x - area.left) / area.width;
+    const value = film.lower[0] + share * (film.upper[0] - film.lower[0]);
+    const i = nearestPlace(places, value);
+    return tellPlace(shot, `${film.coordinates[0]} ${shown(places[i])}`, i, i);
+  };
 }
 
-/** Draw what the agent had heard, the staler the fainter. */
-function drawKnown(pen, area, at) {
-  const { film } = state;
-  const { replies } = film;
-  const [own, expert] = [colour("--mark-own"), colour("--mark-expert")];
-  for (let i = 0; i < replies.asked_at.length; i += 1) {
-    // What was asked in this very move was not known when it was made.
-    if (replies.arrived_at[i] > at.now + 1e-6 || replies.asked_at[i] > at.now - 1e-6) continue;
-    const staleness = at.now - replies.measured_at[i];
-    if (!(staleness <= film.window[0])) continue;
-    pen.globalAlpha = 0.06 + 0.9 * (1 - staleness / film.window[0]) ** 2;
-    const isOwn = replies.source[i] === film.reward;
-    for (let j = 0; j < Math.round(replies.size[i]); j += 1) {
-      const row = film.firsts[i] + j;
-      const x = area.x(replies.point[row]);
-      const y = area.y(replies.value[row]);
-      if (isOwn) mark(pen, "circle", x, y, { size: 3.5, stroke: own });
-      else mark(pen, "diamond", x, y, { size: 3.5, fill: expert });
-      addPointSpot(i, [x, y]);
+function nearestPlace(places, value) {
+  let nearest = 0;
+  places.forEach((place, i) => {
+    if (Math.abs(place - value) < Math.abs(places[nearest] - value)) nearest = i;
+  });
+  return nearest;
+}
+
+/** Draw what is believed, and faintly what was believed a round ago. */
+function drawBelief(pen, area, { film, frame }) {
+  const { places, frames, rounds } = film;
+  const [mean, std, bound] = ["mean", "std", "bound"].map((name) => valuesNow(film, frame, name));
+  if (Number.isNaN(mean[0])) return;
+  pen.fillStyle = pen.strokeStyle = colour("--mark-belief");
+  pen.beginPath();
+  for (let i = 0; i < places.length; i += 1) {
+    pen.lineTo(area.x(places[i]), area.y(mean[i] + std[i]));
+  }
+  for (let i = places.length - 1; i >= 0; i -= 1) {
+    pen.lineTo(area.x(places[i]), area.y(mean[i] - std[i]));
+  }
+  pen.globalAlpha = 0.2;
+  pen.fill();
+  if (frame && rounds.round[frames[frame - 1]] === rounds.round[frames[frame]] - 1) {
+    const [before, spread] = ["mean", "std"].map((name) => valuesNow(film, frame - 1, name));
+    pen.globalAlpha = 0.5;
+    pen.lineWidth = 1;
+    pen.setLineDash([1.5, 2.5]);
+    for (const side of [-1, 1]) curve(pen, area, places, (i) => before[i] + side * spread[i]);
+  }
+  pen.setLineDash([]);
+  pen.globalAlpha = 1;
+  pen.lineWidth = 2;
+  curve(pen, area, places, (i) => mean[i]);
+  pen.lineWidth = 1.5;
+  pen.setLineDash([5, 4]);
+  curve(pen, area, places, (i) => bound[i]);
+  pen.setLineDash([]);
+}
+
+/** Draw what the agent had heard, the staler the fainter; hollow what it no longer uses. */
+function drawKnown(pen, area, shot) {
+  const { film } = shot;
+  for (const answer of listHeard(shot)) {
+    const { shape, paint } = lookOf(film, answer.source);
+    const tint = colour(paint);
+    const [x, y] = [area.x(answer.place[0]), area.y(answer.value)];
+    if (answer.used === false) {
+      pen.globalAlpha = 0.08 + 0.42 * answer.fresh ** 2;
+      mark(pen, shape, x, y, { size: 3, stroke: tint, line: 1.25 });
+    } else {
+      const alpha = 0.06 + 0.9 * answer.fresh ** 2;
+      // What still counts is seen, however old; where nobody knows, its age decides.
+      pen.globalAlpha = answer.used ? Math.max(0.45, alpha) : alpha;
+      drawErrorBar(pen, tint, x, [area.y(answer.value - answer.std), area.y(answer.value + answer.std)]);
+      mark(pen, shape, x, y, { size: 3.5, fill: tint });
     }
+    addAnswerSpot(shot, answer, [x, y], 8);
   }
   pen.globalAlpha = 1;
+}
+
+function drawErrorBar(pen, tint, x, [low, high]) {
+  if (!(low - high > 4)) return;
+  const alpha = pen.globalAlpha;
+  pen.globalAlpha = 0.5 * alpha;
+  pen.strokeStyle = tint;
+  pen.lineWidth = 1.25;
+  pen.beginPath();
+  pen.moveTo(x, low);
+  pen.lineTo(x, high);
+  for (const y of [low, high]) {
+    pen.moveTo(x - 2.5, y);
+    pen.lineTo(x + 2.5, y);
+  }
+  pen.stroke();
+  pen.globalAlpha = alpha;
 }
 
 function drawRegret(pen, area, at) {
@@ -121,4 +169,15 @@ function drawRegret(pen, area, at) {
   pen.lineTo(x + 5, to);
   pen.stroke();
   pen.restore();
+}
+
+/** Tell what is true and believed at a place: one of the true rewards, and one of the beliefs. */
+function tellPlace({ film, frame }, name, i, j) {
+  const take = (quantity, k) => valuesNow(film, frame, quantity)[k];
+  const lines = [name, `true reward ${shown(take("true", i))}`];
+  if (film.fields.mean && !Number.isNaN(take("mean", j))) {
+    lines.push(`posterior mean ${shown(take("mean", j))} ± ${shown(take("std", j))}`);
+    lines.push(`upper bound ${shown(take("bound", j))}`);
+  }
+  return lines.join("\n");
 }

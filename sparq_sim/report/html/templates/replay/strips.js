@@ -1,10 +1,9 @@
 // More dimensions: a strip for each coordinate
 
-function drawStrips(at) {
-  const { film } = state;
+function drawStrips({ film, sheet, at }) {
   const { rounds, dimensions } = film;
   const strip = dimensions > 6 ? 52 : 72;
-  const { pen, width } = prepared(sheets.scene, 24 + strip * dimensions + 14);
+  const { pen, width } = prepared(sheet, 24 + strip * dimensions + 14);
   const times = film.frames.map((row) => rounds.played_at[row]);
   const span = extremes(times);
   for (let axis = 0; axis < dimensions; axis += 1) {
@@ -38,18 +37,20 @@ function drawStrips(at) {
     pen.moveTo(x, area.top);
     pen.lineTo(x, area.top + area.height);
     pen.stroke();
-    eachAsked(at, (coordinates, i) => {
-      addPointSpot(i, [x, area.y(coordinates[axis])]);
-      mark(pen, "diamond", x, area.y(coordinates[axis]), {
-        size: 4,
-        stroke: colour("--mark-expert"),
-      });
-    });
+    eachAsked(
+      at,
+      (coordinates, i) => {
+        const { shape, paint } = lookOf(film, film.replies.source[i]);
+        mark(pen, shape, x, area.y(coordinates[axis]), { size: 4, stroke: colour(paint) });
+        if (film === state.film) addPointSpot(i, [x, area.y(coordinates[axis])]);
+      },
+      film,
+    );
     const place = (coordinates, { query }) => [
       area.x(film.replies.asked_at[query]),
       area.y(coordinates[axis]),
     ];
-    drawBrushedPoints(pen, at, place);
+    if (film === state.film) drawBrushedPoints(pen, at, place);
     mark(pen, "circle", x, area.y(at.played[axis]), {
       size: 5,
       fill: colour("--mark-own"),
