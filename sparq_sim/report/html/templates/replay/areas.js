@@ -41,13 +41,14 @@ function drawArea(pen, area, { tops, highs }, source, alpha) {
   const first = Math.max(0, Math.floor(begin / width) - 1);
   const last = Math.min(flying.length - 1, Math.ceil(until / width));
   for (let bin = first; bin <= last; bin += 1) {
-    const [left, right] = [area.x(bin * width), area.x((bin + 1) * width)];
+    // Whole pixels, lest a seam shows between bins.
+    const [left, right] = [bin, bin + 1].map((edge) => Math.round(area.x(edge * width)));
     let y = base;
     const pile = (look, part) => {
       const high = (part * flying[bin] * up) / density.most;
       pen.globalAlpha = alpha * (look.alpha ?? 1);
       pen.fillStyle = colour(look.fill);
-      pen.fillRect(left, y - high, right - left + 0.3, high);
+      pen.fillRect(left, y - high, right - left, high);
       y -= high;
     };
     const all = Math.max(1, shares.reduce((sum, each) => sum + each[bin], 0));
@@ -60,7 +61,7 @@ function drawArea(pen, area, { tops, highs }, source, alpha) {
       const room = tops[source] + highs[source] - y;
       const high = Math.min(room, (counts[bin] * down) / density.mostEnded);
       pen.fillStyle = colour(ENDED[k][0]);
-      pen.fillRect(left, y, right - left + 0.3, high);
+      pen.fillRect(left, y, right - left, high);
       y += high;
     });
     if (alpha < 1 || !flying[bin]) continue;

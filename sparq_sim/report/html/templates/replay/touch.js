@@ -39,7 +39,8 @@ for (const sheet of [sheets.scene, sheets.rival, sheets.timeline]) {
   for (const kind of ["pointermove", "pointerdown"]) {
     sheet.canvas.addEventListener(kind, (event) => touched(sheet, event));
   }
-  sheet.canvas.addEventListener("pointerleave", () => {
+  sheet.canvas.addEventListener("pointerleave", ({ pointerType }) => {
+    if (pointerType === "touch") return; // The finger is gone; what it asked for stays.
     hideTips();
     brush([]);
   });
