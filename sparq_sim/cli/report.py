@@ -79,9 +79,9 @@ def plot(
         str,
         typer.Argument(
             help="What to draw: average-regret, cumulative-regret, mean-reward, reward, cost, "
-            "sweep, heat-map, spent, asked, retries, pushed, staleness, shares, network, or the "
-            "name of a note that optimizers record, or of a meter of an expert; by- and a meter "
-            "draws regret against it."
+            "sweep, heat-map, spent, asked, retries, pushed, staleness, shares, place, network, or "
+            "the name of a note that optimizers record, or of a meter of an expert; by- and a "
+            "meter draws regret against it."
         ),
     ],
     to: Annotated[Path, typer.Option("-o", "--out", help="File to write: .pdf, .svg or .png.")],
@@ -96,7 +96,15 @@ def plot(
     optimizer: Annotated[
         str | None, typer.Option(help="Whose network to draw; that of the first by default.")
     ] = None,
+    replication: Annotated[
+        int | None,
+        typer.Option(
+            help="Of which to draw places; by default, that in which the best optimizer did as in "
+            "its median play."
+        ),
+    ] = None,
     against: Against = None,
+    allow_import: AllowImport = False,
 ) -> None:
     """Draw one figure of a study, for print."""
     from sparq_sim.report.print import save
@@ -106,7 +114,15 @@ def plot(
     study = Results.open(folder)
     best_seen = read_against(against)
     made = save(
-        study, kind, to, width=width, where=chosen, optimizer=optimizer, best_seen=best_seen
+        study,
+        kind,
+        to,
+        width=width,
+        where=chosen,
+        optimizer=optimizer,
+        replication=replication,
+        best_seen=best_seen,
+        allow_import=allow_import,
     )
     say(str(made))
     print_notes(study, best_seen=best_seen)

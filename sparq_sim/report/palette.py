@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = [
+    "BADNESS",
     "BEST",
     "CHARGES",
     "DRIFT",
     "GREY",
     "GRID",
+    "GROUND",
     "INK",
     "MEAN",
     "MEANINGS",
@@ -92,6 +94,13 @@ REWARDS = "viridis"
 """Colour map of rewards."""
 CHARGES = "cividis"
 """Colour map of what batteries have left; bright is full."""
+GROUND = ("#f7f7f2", "#dfe8e7", "#c7d9db", "#b0cad0", "#98bbc4")
+"""Colours of true rewards below what was played, low to high: even in OKLab's lightness. A page
+names them --ground-1 to --ground-5; where it is dark, they are dark."""
+BADNESS = ("#005191", "#4c3e99", "#762682", "#9c1f57", "#af2f02")
+"""Colours of rounds on that ground, from no regret on: each has a contrast of 3 to all of it, and
+readers who do not tell red from green see blue to brown. A page names them --regret-1 to
+--regret-5; where it is dark, they are bright."""
 BEST, MEAN, DRIFT = MEANINGS[3], MEANINGS[0], MEANINGS[2]
 """Colours of the best reward, the mean reward and the drift of an environment."""
 SNAPSHOTS = ("#440154", "#355f8d", "#22a884", "#b8a90d")

@@ -20,10 +20,12 @@ from sparq_sim.optimizers.fixed import Fixed
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.report.gather import gather
 from sparq_sim.report.html.page import TEMPLATES, render
-from sparq_sim.report.html.place import find_most_telling, pack_places
-from sparq_sim.report.place import Paint, PlacePicture, read_places, shade
+from sparq_sim.report.html.place import pack_places
+from sparq_sim.report.palette import BADNESS, GROUND
+from sparq_sim.report.place import Paint, PlacePicture, find_most_telling, read_places, shade
 from sparq_sim.report.place.ground import look_around
 from sparq_sim.report.place.words import describe_play
+from sparq_sim.report.print import draw, kinds, save
 from sparq_sim.study.executors import InProcess
 from sparq_sim.study.results import Results
 from sparq_sim.testing import Slope
@@ -250,6 +252,49 @@ def test_a_replication_that_is_not_there_is_refused_with_those_that_are(tmp_path
         pictured(played(tmp_path), replication=7)
 
 
+# For print
+
+
+@pytest.mark.parametrize("width", [3.4, 6.8])
+def test_a_figure_has_a_row_per_optimizer_and_a_dot_per_round(tmp_path: Path, width: float) -> None:
+    figure = draw(played(tmp_path), "place", width=width, allow_import=True)
+    assert figure.get_figwidth() == width
+    rows, scales = figure.axes[:2], figure.axes[2:]
+    assert {axes.get_title(loc="left") for axes in rows} == {"random", "fixed"}
+    for axes in rows:
+        assert sum(np.ma.count(dots.get_offsets()) for dots in axes.collections[1:]) == 40
+    assert [" ".join(axes.get_xlabel().split()) for axes in scales] == [
+        "regret of the round, up to that of random points",
+        "true reward",
+    ]
+
+
+@pytest.mark.parametrize("place", ["square", "sites"])
+def test_a_figure_is_the_same_bytes_every_time(tmp_path: Path, place: Any) -> None:
+    optimizers = {"random": Uniform()}
+    study = played(tmp_path / "study", environment=Slope(place=place), optimizers=optimizers)
+    files = [tmp_path / "one.svg", tmp_path / "other.svg"]
+    for file in files:
+        save(study, "place", file, replication=2, allow_import=True)
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert "time (clock units)" in files[0].read_text()
+
+
+def test_a_figure_shows_what_nobody_observed(steered: Results, tmp_path: Path) -> None:
+    assert save(steered, "place", tmp_path / "plant.pdf").stat().st_size > 5000
+    assert "place" in kinds(steered)
+
+
+def test_a_figure_of_places_is_of_a_study_and_only_it_is_of_a_replication(tmp_path: Path) -> None:
+    study = played(tmp_path)
+    with pytest.raises(SparqError, match="a figure 'place' is drawn of a study"):
+        draw(gather(study, replays=False).charts, "place")
+    with pytest.raises(SparqError, match="shows all replications; leave out replication 1"):
+        draw(study, "average-regret", replication=1)
+    with pytest.raises(SparqError, match="no finished play has replication 9"):
+        draw(study, "place", replication=9)
+
+
 # What the page is given
 
 
@@ -290,12 +335,21 @@ def luminance(colour: str) -> float:
     return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_dots_that_follow_and_dots_that_fail_stand_out_from_all_of_the_ground(theme: str) -> None:
+def read_colours(theme: str) -> dict[str, list[str]]:
+    """Return the colours of ground and regrets on a page, from low to high."""
     style = (TEMPLATES / "place.css").read_text().split("@media screen")[theme == "dark"]
-    colours = {
+    return {
         name: re.findall(rf"--{name}-\d: (#\w{{6}});", style)[:5] for name in ("ground", "regret")
     }
+
+
+def test_print_has_the_colours_of_the_light_page() -> None:
+    assert read_colours("light") == {"ground": list(GROUND), "regret": list(BADNESS)}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_dots_that_follow_and_dots_that_fail_stand_out_from_all_of_the_ground(theme: str) -> None:
+    colours = read_colours(theme)
     assert [len(each) for each in colours.values()] == [5, 5]
     for ground in colours["ground"]:
         for dot in colours["regret"]:

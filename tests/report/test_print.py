@@ -120,7 +120,8 @@ def regret(material: ChartData, optimizer: str, setting: Mapping[str, object]) -
 
 RARE = ("retries", "pushed")
 WITHOUT_BEST = ("mean-reward", "reward")
-ORDINARY = [kind for kind in KINDS if kind not in (*RARE, *WITHOUT_BEST, "shares", "network")]
+OF_PLAYS = ("shares", "place", "network")
+ORDINARY = [kind for kind in KINDS if kind not in (*RARE, *WITHOUT_BEST, *OF_PLAYS)]
 
 
 def test_a_study_has_all_kinds_and_what_was_noted(material: ChartData) -> None:

@@ -19,10 +19,11 @@ from sparq_sim.report.html.charts import all_charts
 from sparq_sim.report.html.embed import embed
 from sparq_sim.report.html.figure import Chart
 from sparq_sim.report.html.network import network_charts
-from sparq_sim.report.html.place import caption_places, find_most_telling, pack_places
+from sparq_sim.report.html.place import caption_places, pack_places
 from sparq_sim.report.html.plotly import read_plotly
 from sparq_sim.report.html.ranked import make_ranked_chart
 from sparq_sim.report.phrases import format_number
+from sparq_sim.report.place import find_most_telling
 from sparq_sim.study.settings import format_setting, format_value, list_paths, shorten_paths
 
 if TYPE_CHECKING:

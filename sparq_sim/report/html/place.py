@@ -10,7 +10,7 @@ import numpy as np
 from sparq_sim.report.html.packing import pack_numbers
 from sparq_sim.report.place import Ground, PlacePicture, PlaceRow
 
-__all__ = ["caption_places", "find_most_telling", "pack_places"]
+__all__ = ["caption_places", "pack_places"]
 
 
 def caption_places(pictures: Sequence[PlacePicture]) -> str:
@@ -31,15 +31,6 @@ def caption_places(pictures: Sequence[PlacePicture]) -> str:
         f"Each dot is a round: where it was played, coloured by {what}{on}. All rows are of "
         f"{play}, in which the best {best} did as in its median play{rows}."
     )
-
-
-def find_most_telling(pictures: Sequence[PlacePicture]) -> int:
-    """Return the number of the picture whose rows lie furthest apart; 0 where there is none.
-
-    Args:
-        pictures: Those of a study.
-    """
-    return max(range(len(pictures)), key=lambda i: pictures[i].contrast, default=0)
 
 
 def pack_places(pictures: Sequence[PlacePicture]) -> dict[str, Any]:
@@ -73,25 +64,20 @@ def _pack(picture: PlacePicture, ground: int | None) -> dict[str, Any]:
         "note": paint.note,
         "span": picture.span,
         "ground": ground,
+        "shows": picture.ground.describe(axis) if picture.ground is not None else "",
         "rows": [_pack_row(row) for row in picture.rows],
         "notes": [*picture.notes],
     }
 
 
 def _pack_ground(ground: Ground) -> dict[str, Any]:
-    known = ground.rewards[np.isfinite(ground.rewards)]
-    # A single deep hole, or a peak, would take all colours; next to nothing is nothing.
-    low, high = np.quantile(known, [0.02, 0.998]).tolist() if known.size else (0.0, 1.0)
-    if abs(low) < 1e-3 * (high - low):
-        low = 0.0
-    rewards = np.clip(ground.rewards, low, high)
+    low, high = ground.range
     return {
         "times": pack_numbers(ground.times, "f4"),
         "heights": pack_numbers(ground.heights, "f4"),
         "best": pack_numbers(ground.best, "u2"),
-        "rewards": pack_numbers(rewards, "u1"),
+        "rewards": pack_numbers(np.clip(ground.rewards, low, high), "u1"),
         "range": [low, high],
-        "relative": ground.relative,
     }
 
 

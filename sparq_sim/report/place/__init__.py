@@ -9,6 +9,7 @@ from sparq_sim.report.place.data import (
     PlaceAxis,
     PlacePicture,
     PlaceRow,
+    find_most_telling,
     shade,
 )
 from sparq_sim.report.place.reading import read_places
@@ -19,6 +20,7 @@ __all__ = [
     "PlaceAxis",
     "PlacePicture",
     "PlaceRow",
+    "find_most_telling",
     "read_places",
     "shade",
 ]

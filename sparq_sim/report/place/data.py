@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 
 from sparq_sim.arrays import Matrix, Values
 
-__all__ = ["Ground", "Paint", "PlaceAxis", "PlacePicture", "PlaceRow", "shade"]
+__all__ = [
+    "Ground",
+    "Paint",
+    "PlaceAxis",
+    "PlacePicture",
+    "PlaceRow",
+    "find_most_telling",
+    "shade",
+]
 
 AxisKind: TypeAlias = Literal["coordinate", "sites", "distance"]
 
@@ -31,6 +39,11 @@ class PlaceAxis:
     names: Sequence[str] = ()
     """Of the sites, from the lowest place on."""
 
+    @property
+    def shown(self) -> tuple[float, float]:
+        """The part that is shown unless a reader wants the whole domain."""
+        return self.window or self.limits
+
 
 @dataclass(frozen=True)
 class Ground:
@@ -47,6 +60,24 @@ class Ground:
     relative: bool
     """Whether rewards are differences from the mean of the moment, as where all places rise and
     fall together."""
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The rewards of the first and of the last colour."""
+        if not self.rewards.size:
+            return 0.0, 1.0
+        # A single deep hole, or a peak, would take all colours; next to nothing is nothing.
+        low, high = np.quantile(self.rewards, [0.02, 0.998]).tolist()
+        return (0.0 if abs(low) < 1e-3 * (high - low) else low), high
+
+    def describe(self, axis: PlaceAxis) -> str:
+        """Return what its colours show.
+
+        Args:
+            axis: What is called a place.
+        """
+        what = "highest true reward at a distance" if axis.kind == "distance" else "true reward"
+        return f"{what}, less the mean of the moment" if self.relative else what
 
 
 @dataclass(frozen=True)
@@ -117,6 +148,15 @@ class PlacePicture:
             if (known := np.isfinite(row.values)).any()
         ]
         return max(means, default=0.0) - min(means, default=0.0)
+
+
+def find_most_telling(pictures: Sequence[PlacePicture]) -> int:
+    """Return the number of the picture whose rows lie furthest apart; 0 where there is none.
+
+    Args:
+        pictures: Those of a study.
+    """
+    return max(range(len(pictures)), key=lambda i: pictures[i].contrast, default=0)
 
 
 def shade(values: Values, paint: Paint) -> Values:

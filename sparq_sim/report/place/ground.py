@@ -177,7 +177,7 @@ def _find_limits(domain: Domain) -> tuple[float, float]:
 def _rank_sites(domain: Sites, order: NDArray[np.intp]) -> Place:
     ranks = np.argsort(order)
     names = [mask_invisible(domain.site_names[site]) for site in order]
-    label = "site, the one with the highest mean reward on top"
+    label = "site, by its mean reward"
     axis = PlaceAxis("sites", label, (-0.5, len(order) - 0.5), names=names)
     return Place(axis, lambda points, _: ranks[domain.index(points)].astype(float))
 
@@ -189,7 +189,7 @@ def _measure_distances(domain: Box) -> Place:
     def height(points: Points, best: Points) -> Values:
         return np.asarray(np.sqrt((((points - best) / scale) ** 2).sum(axis=1)))
 
-    label = "distance to the best point, as a share of the domain's diagonal"
+    label = "distance to the best (share of the diagonal)"
     return Place(PlaceAxis("distance", label, (0.0, 1.0)), height)
 
 

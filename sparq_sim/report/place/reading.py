@@ -264,7 +264,7 @@ def _choose_paint(traces: Sequence[Trace], world: World | None) -> Paint:
     values = values[np.isfinite(values)]
     if word == "regret":
         if world and world.random_regret > 0:
-            return Paint("regret", 0.0, world.random_regret, "(the mean of random points)")
+            return Paint("regret", 0.0, world.random_regret, "that of random points")
         return Paint("regret", 0.0, float(np.quantile(values, 0.95)) if len(values) else 1.0)
     low, high = np.quantile(values, [0.02, 0.98]).tolist() if len(values) else (0.0, 1.0)
     return Paint("reward", high, low)

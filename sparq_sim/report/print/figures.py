@@ -17,12 +17,14 @@ from sparq_sim.report.data import ChartData, kind_of_curve
 from sparq_sim.report.differences import find_rankings
 from sparq_sim.report.gather import gather
 from sparq_sim.report.network import NetworkData, read_stored_networks
+from sparq_sim.report.place import PlacePicture, find_most_telling, read_places
 from sparq_sim.report.print.curves import cost_panel, regret_panels, series_panels
 from sparq_sim.report.print.differences import difference_panels
 from sparq_sim.report.print.layout import lay_out
 from sparq_sim.report.print.marks import Lines
 from sparq_sim.report.print.meters import BY, is_constant, list_meters, meter_panel
 from sparq_sim.report.print.network import draw_network
+from sparq_sim.report.print.place import draw_places
 from sparq_sim.report.print.shares import share_panels
 from sparq_sim.report.print.style import UNDATED, apply_style, need_matplotlib
 from sparq_sim.report.print.sweeps import draw_heat_maps, sweep_panels
@@ -51,6 +53,7 @@ KINDS = {
     "pushed": "readings per round that experts sent without being asked",
     "staleness": "how old experts' answers were on arrival",
     "shares": "shares of a whole, which optimizers note as group/part, stacked over the rounds",
+    "place": "where each optimizer played over time, on the true reward, in one replication",
     "network": "map, batteries and energy of a network, in the first play of an optimizer",
 }
 """What can be drawn of a study; besides these, whatever was noted each round, by its name, and
@@ -79,7 +82,9 @@ def save(
     lines: Mapping[str, LevelOrCurve] | None = None,
     where: Setting | None = None,
     optimizer: str | None = None,
+    replication: int | None = None,
     best_seen: bool = False,
+    allow_import: bool = False,
 ) -> Path:
     """Draw a figure to a file; the same figure has the same bytes every time.
 
@@ -91,7 +96,9 @@ def save(
         lines: Drawn besides, under their names, as by `draw`.
         where: Values of swept parameters to look at; by default, all.
         optimizer: Whose network is drawn, as by `draw`.
+        replication: Of which places are drawn, as by `draw`.
         best_seen: Whether regret is against the best seen, as by `draw`.
+        allow_import: Whether plays may name code to run, as by `draw`.
 
     Returns:
         The file.
@@ -112,7 +119,9 @@ def save(
         lines=lines,
         where=where,
         optimizer=optimizer,
+        replication=replication,
         best_seen=best_seen,
+        allow_import=allow_import,
     )
     content = BytesIO()
     with apply_style():
@@ -129,7 +138,9 @@ def draw(
     lines: Mapping[str, LevelOrCurve] | None = None,
     where: Setting | None = None,
     optimizer: str | None = None,
+    replication: int | None = None,
     best_seen: bool = False,
+    allow_import: bool = False,
 ) -> Figure:
     """Return a figure of a study, drawn by matplotlib.
 
@@ -142,8 +153,12 @@ def draw(
         where: Values of swept parameters to look at, by path or its last word; by default, all.
         optimizer: Whose network is drawn; by default, that of the first optimizer that has one.
             Other kinds of figures show all optimizers.
+        replication: Of which places are drawn; by default, that in which the best optimizer did as
+            in its median play. Other kinds of figures show all replications.
         best_seen: Whether regret is against the best reward seen in each play, where the best
             reward is not known; what was gathered of a study says so itself.
+        allow_import: Whether plays may name code to run, as `module:Class`, for the true reward
+            below places.
 
     Raises:
         SparqError: There is nothing to draw, or an argument is not as described.
@@ -165,12 +180,20 @@ def draw(
     _check_criterion(data, kind)
     if optimizer is not None and kind != "network":
         raise SparqError(f"a figure {kind!r} shows all optimizers; leave out {optimizer!r}")
+    if replication is not None and kind != "place":
+        raise SparqError(
+            f"a figure {kind!r} shows all replications; leave out replication {replication}"
+        )
     chosen = _choose(data, where or {})
     series = _series_by_kind(chosen)
     more = _check_lines(lines or {}, kind)
     if kind == "network":
         fixed = dict(_find_value(data, name, value) for name, value in (where or {}).items())
         return draw_network(_find_network(study, data, fixed, optimizer), width=width)
+    if kind == "place":
+        settings, at = chosen.settings, replication
+        picture = _find_place(study, settings, replication=at, allow_import=allow_import)
+        return draw_places(picture, width=width)
     with apply_style():
         match kind:
             case "average-regret" | "cumulative-regret" | "mean-reward":
@@ -219,6 +242,8 @@ def kinds(study: Results | ChartData, *, best_seen: bool = False) -> list[str]:
     found += _meters_by_kind(data) if judged else ()
     if isinstance(study, Results) and read_stored_networks(study)[0]:
         found.append("network")
+    if isinstance(study, Results) and data.found:
+        found.append("place")
     return found
 
 
@@ -262,6 +287,22 @@ def _find_network(
             "leave was not recorded; run the scenario with record = 'full'"
         )
     return shown[0].network
+
+
+def _find_place(
+    study: Results | ChartData,
+    settings: Sequence[Setting],
+    *,
+    replication: int | None,
+    allow_import: bool,
+) -> PlacePicture:
+    """Return where optimizers played in the setting in which they lie furthest apart."""
+    if isinstance(study, ChartData):
+        raise SparqError("a figure 'place' is drawn of a study, not of what was gathered of it")
+    found = read_places(study, settings, replication=replication, allow_import=allow_import)
+    if not found:
+        raise SparqError("no play could be read; their files are damaged")
+    return found[find_most_telling(found)]
 
 
 def _series_by_kind(data: ChartData) -> dict[str, str]:
@@ -316,7 +357,7 @@ def _check_lines(lines: Mapping[str, LevelOrCurve], kind: str) -> Lines:
     several = kind not in ("cost", "sweep") and not kind.startswith(BY)
     found = {}
     for name, values in lines.items():
-        if kind in ("differences", "heat-map", "network", "shares"):
+        if kind in ("differences", "heat-map", "network", "place", "shares"):
             what = "figure of shares" if kind == "shares" else kind.replace("-", " ")
             raise SparqError(f"a {what} has no place for the line {name!r}")
         found[name] = np.asarray(values, dtype=float)

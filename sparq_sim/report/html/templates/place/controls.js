@@ -85,12 +85,10 @@ function tellLegend(picture) {
   ]);
   const more = word === "regret" ? "or more" : "or less";
   paints[0].textContent = `${word} of the round: ${shown(paint[0])}`;
-  paints[1].textContent = [shown(paint[1]), picture.note, more].filter(Boolean).join(" ");
+  paints[1].textContent = [shown(paint[1]), picture.note, more].filter(Boolean).join(", ");
   find(".places-ground").hidden = !ground || !ground.rewards.length;
   if (ground) {
-    const what = kind === "distance" ? "highest true reward at that distance" : "true reward";
-    grounds_[0].textContent =
-      `${what}${ground.relative ? ", less the mean of the moment" : ""}: ${shown(ground.range[0])}`;
+    grounds_[0].textContent = `${picture.shows}: ${shown(ground.range[0])}`;
     grounds_[1].textContent = shown(ground.range[1]);
   }
   const [bottom, top] = limits();
