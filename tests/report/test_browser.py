@@ -12,6 +12,7 @@ from sparq_sim.report.html.page import render
 from tests.report.conftest import HOSTILE, Browser, only, poisoned
 
 DRAWN = "document.querySelectorAll('.plot .main-svg').length > 0"
+INK = "getComputedStyle(document.querySelector('.legendtext')).fill"
 ALL_DRAWN = "[...document.querySelectorAll('.plot')].every(p => p.querySelector('.main-svg'))"
 
 
@@ -30,10 +31,7 @@ def open_all(browser: Browser, page: Path, width: int = 1280) -> None:
 
 def ink(browser: Browser) -> tuple[str, str]:
     """Give the colours of the paper and of a chart's text."""
-    colours = browser.run(
-        "return [getComputedStyle(document.body).backgroundColor,"
-        " getComputedStyle(document.querySelector('.legendtext')).fill]"
-    )
+    colours = browser.run(f"return [getComputedStyle(document.body).backgroundColor, {INK}]")
     return tuple(colours)
 
 
@@ -61,6 +59,27 @@ def test_charts_are_drawn_when_they_come_near(browser: Browser, page: Path) -> N
     browser.wait("document.querySelector('#map-0 .main-svg')")
 
 
+def test_no_chart_is_made_ready_before_one_comes_near(browser: Browser, page: Path) -> None:
+    browser.open(page, height=100)
+    assert browser.run("return typeof Plotly") == "undefined"
+    browser.run("document.querySelector('#average-regret').scrollIntoView()")
+    browser.wait(DRAWN)
+
+
+def test_each_task_draws_one_chart(browser: Browser, page: Path) -> None:
+    open_all(browser, page)
+    browser.run(
+        "window.tasks = []; let now = 0; const react = Plotly.react;"
+        " Plotly.react = (...given) => {"
+        "   if (!now++) queueMicrotask(() => { tasks.push(now); now = 0; });"
+        "   return react(...given); };"
+        " document.getElementById('theme').click()"
+    )
+    count = browser.run("return document.querySelectorAll('.plot').length")
+    browser.wait(f"tasks.length >= {count}")
+    assert browser.run("return tasks") == [1] * count
+
+
 def test_the_system_or_a_click_makes_it_dark(browser: Browser, page: Path) -> None:
     seen = []
     for dark in (False, True):
@@ -68,7 +87,9 @@ def test_the_system_or_a_click_makes_it_dark(browser: Browser, page: Path) -> No
         browser.run("document.querySelector('#average-regret').scrollIntoView()")
         browser.wait(DRAWN)
         seen.append(ink(browser))
+        before = seen[-1]
         browser.run("document.getElementById('theme').click()")
+        browser.wait(f"{INK} !== '{before[1]}'")
         seen.append(ink(browser))
     light, clicked_dark, dark_system, clicked_light = seen
     assert light == clicked_light
@@ -93,17 +114,16 @@ def test_another_setting_redraws_the_curves(browser: Browser, page: Path) -> Non
         "const s = document.getElementById('setting'); s.value = 3;"
         " s.dispatchEvent(new Event('change'))"
     )
-    assert browser.run(f"return {last}") != before
+    browser.wait(f"{last} !== '{before}'")
 
 
 def test_a_box_changes_the_scale(browser: Browser, page: Path) -> None:
     open_all(browser, page)
     kind = "document.querySelector('#average-regret .plot')._fullLayout.yaxis.type"
-    seen = []
-    for _ in range(2):
-        seen.append(browser.run(f"return {kind}"))
-        browser.run("document.querySelector('#average-regret .log').click()")
-    assert sorted(seen) == ["linear", "log"]
+    before = browser.run(f"return {kind}")
+    after = {"linear": "log", "log": "linear"}[before]
+    browser.run("document.querySelector('#average-regret .log').click()")
+    browser.wait(f"{kind} === '{after}'")
     assert browser.complaints() == []
 
 

@@ -48,19 +48,19 @@ def test_the_areas_of_a_round_fill_the_whole_and_have_the_colours_of_the_theme(
     quiet: Browser, page: Path
 ) -> None:
     fills = (
-        "return [...document.querySelectorAll('#shares-1 .fills path')]"
+        "[...document.querySelectorAll('#shares-1 .fills path')]"
         ".map((path) => getComputedStyle(path).fill)"
     )
     open_all(quiet, page)
     assert quiet.run(f"return {ALL_DRAWN}")
     names = "[...document.querySelectorAll('#shares-1 .legendtext')].map((t) => t.textContent)"
     assert quiet.run(f"return {names}") == list(SCALES)
-    light = quiet.run(fills)
+    light = quiet.run(f"return {fills}")
     assert len(set(light)) == len(SCALES)
     quiet.run("document.getElementById('theme').click()")
-    dark = quiet.run(fills)
+    quiet.wait(f"{fills}.join() !== '{','.join(light)}'")
+    dark = quiet.run(f"return {fills}")
     assert len(set(dark)) == len(SCALES)
-    assert dark != light
     tops = "document.querySelector('#shares-1 .plot')._fullLayout.yaxis.range"
     assert quiet.run(f"return {tops}") == [0, 100]
 

@@ -123,14 +123,46 @@
   }
 
   const plots = () => [...document.querySelectorAll(".plot")];
-  const redraw = () => drawn.forEach(draw);
+
+  // The script of the charts is large: it runs when the first of them comes near.
+  function loadPlotly() {
+    if (window.Plotly) return;
+    const script = document.createElement("script");
+    script.textContent = document.getElementById("plotly").textContent;
+    document.head.append(script);
+  }
+
+  // Each task draws one chart at most, so that the page answers its reader in between.
+  const waiting = new Set();
+  function drawNext() {
+    const [plot] = waiting;
+    if (!window.Plotly) loadPlotly();
+    else {
+      waiting.delete(plot);
+      if (plot.isConnected) draw(plot);
+    }
+    if (waiting.size) setTimeout(drawNext);
+  }
+  function drawSoon(plot) {
+    if (!waiting.size) setTimeout(drawNext);
+    waiting.add(plot);
+  }
+
+  const isSeen = (plot) => {
+    const { top, bottom } = plot.getBoundingClientRect();
+    return bottom > 0 && top < innerHeight;
+  };
+  function redraw() {
+    const all = [...drawn];
+    for (const seen of [true, false]) all.filter((plot) => isSeen(plot) === seen).forEach(drawSoon);
+  }
 
   const nearby = new IntersectionObserver(
     (entries) => {
       for (const { isIntersecting, target } of entries) {
         if (!isIntersecting) continue;
         nearby.unobserve(target);
-        draw(target);
+        drawSoon(target);
       }
     },
     { rootMargin: "400px" },
@@ -142,7 +174,7 @@
       chosen[target.dataset.chooses] = Number(target.value);
       redraw();
     } else if (target.classList.contains("log")) {
-      target.closest(".chart").querySelectorAll(".plot").forEach(draw);
+      target.closest(".chart").querySelectorAll(".plot").forEach(drawSoon);
     }
   }
   // On their way down, so that controls may come and go.
@@ -171,6 +203,7 @@
     before = root.dataset.theme;
     printing = true;
     root.dataset.theme = "light";
+    if (plots().length) loadPlotly();
     plots().forEach(draw);
     document.dispatchEvent(new Event("themechange"));
   });
@@ -197,7 +230,7 @@
   document.addEventListener("chartschange", ({ detail }) => {
     charts = detail;
     drawn.forEach((plot) => plot.isConnected || drawn.delete(plot));
-    plots().forEach((plot) => (drawn.has(plot) ? draw(plot) : nearby.observe(plot)));
+    plots().forEach((plot) => (drawn.has(plot) ? drawSoon(plot) : nearby.observe(plot)));
     follow();
   });
 })();
