@@ -159,8 +159,8 @@ def play_again(
             size = sum(replay.film.size for replay in shown.values() if replay.film)
             if size > _MOST_NUMBERS or perf_counter() - begun > seconds:
                 break
-            if play.key not in shown:
-                shown[play.key] = projector.replay(play)
+            if play.key not in shown and (more := projector.replay(play)).film is not None:
+                shown[play.key] = more
     return list(shown.values())
 
 

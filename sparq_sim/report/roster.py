@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import chain
 from math import inf, isfinite
 
@@ -82,23 +83,25 @@ class Roster:
     def list_others(self) -> Iterator[StoredSummary]:
         """Yield the plays beside the first ones, the more telling earlier.
 
-        First those of the other settings, from the last; then, in the first setting, the draws in
-        which its winner fared worst. Of each, the plays of all optimizers.
+        First those of the other settings, the hardest first; then, in the first setting, the draws
+        in which its winner fared worst. Of each, the plays of all optimizers.
         """
         if not self.settings:
             return
-        first, *others = self.settings
+        first = self.settings[0]
+        others = [setting for setting in self.rank_settings() if setting is not first]
         best = self.find_winner(first)
         fared = {draw: self.find(best, first, draw) for draw in self.draws} if best else {}
         losses = {draw: _read_regret(play) for draw, play in fared.items() if play}
         draws = sorted(self.draws, key=lambda draw: -losses.get(draw, -inf))
         places = chain(
-            ((setting, self.draws[0]) for setting in reversed(others)),
+            ((setting, self.draws[0]) for setting in others),
             ((first, draw) for draw in draws),
         )
         seen = {play.key for play in self.list_firsts()}
         for setting, draw in places:
-            for name in self.optimizers:
+            best = self.find_winner(setting)
+            for name in sorted(self.optimizers, key=lambda name: name != best):
                 play = self.find(name, setting, draw)
                 if play is not None and play.key not in seen:
                     seen.add(play.key)
@@ -121,14 +124,29 @@ class Roster:
         Args:
             setting: One of `settings`.
         """
-        means = {}
-        for name in self.optimizers:
-            plays = [self.find(name, setting, draw) for draw in self.draws]
-            regrets = [_read_regret(play) for play in plays if play is not None]
-            if regrets:
-                means[name] = sum(regrets) / len(regrets)
-        known = {name: mean for name, mean in means.items() if isfinite(mean)}
-        return min(known, key=known.__getitem__, default="")
+        means = self._means[canonical(dict(setting))]
+        return min(means, key=means.__getitem__, default="")
+
+    def rank_settings(self) -> list[Setting]:
+        """Return the settings, those first in which even the winner has much regret."""
+
+        def ease(setting: Setting) -> float:
+            return -min(self._means[canonical(dict(setting))].values(), default=0.0)
+
+        return sorted(self.settings, key=ease)
+
+    @cached_property
+    def _means(self) -> dict[str, dict[str, float]]:
+        """The mean regret of each optimizer that has one, by setting."""
+        found: dict[str, dict[str, float]] = {}
+        for setting in self.settings:
+            means = found.setdefault(canonical(dict(setting)), {})
+            for name in self.optimizers:
+                plays = [self.find(name, setting, draw) for draw in self.draws]
+                regrets = [_read_regret(play) for play in plays if play is not None]
+                if regrets and isfinite(mean := sum(regrets) / len(regrets)):
+                    means[name] = mean
+        return found
 
 
 def name_play(play: StoredSummary) -> str:

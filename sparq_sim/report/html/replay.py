@@ -96,6 +96,19 @@ def _measure(packed: object) -> int:
     return len(json.dumps(packed))
 
 
+def _find_opening(kept: Sequence[Replay], roster: Roster) -> int:
+    """Find the film to begin with: one that was asked for, or the winner where it is hardest."""
+    if wished := [place for place, replay in enumerate(kept) if replay.is_wished]:
+        return wished[0]
+    places = {replay.key: place for place, replay in enumerate(kept)}
+    for setting in roster.rank_settings():
+        for draw in roster.draws:
+            play = roster.find(roster.find_winner(setting), setting, draw)
+            if play is not None and play.key in places:
+                return places[play.key]
+    return 0
+
+
 def _pack_choice(kept: Sequence[Replay], roster: Roster) -> dict[str, Any]:
     """Pack among which plays to choose, which of them are filmed, and which to show first."""
     places = {replay.key: place for place, replay in enumerate(kept)}
@@ -106,14 +119,9 @@ def _pack_choice(kept: Sequence[Replay], roster: Roster) -> dict[str, Any]:
         [[roster.find(name, setting, draw) for draw in draws] for setting in settings]
         for name in roster.optimizers
     ]
-    best = roster.find_winner(settings[0]) if settings else ""
-    opens = next((i for i, replay in enumerate(kept) if replay.is_wished), None)
-    if opens is None:
-        firsts = {play.key for play in roster.list_firsts() if play.optimizer == best}
-        opens = next((i for i, replay in enumerate(kept) if replay.key in firsts), 0)
     several = len({seed for seed, _ in draws}) > 1
     return {
-        "opens": opens,
+        "opens": _find_opening(kept, roster),
         "optimizers": [mask_invisible(name) for name in roster.optimizers],
         "settings": [mask_invisible(format_setting(setting)) for setting in settings],
         "draws": [

@@ -80,8 +80,8 @@ function offerPlays() {
   note.hidden = !unfilmed.length;
   note.querySelector("span").textContent =
     unfilmed.length === 1
-      ? "1 play of it is not filmed; it is by"
-      : `${unfilmed.length} plays of it are not filmed; one is by`;
+      ? "1 play of it is not filmed. This films it:"
+      : `${unfilmed.length} plays of it are not filmed. This films one of them:`;
   note.querySelector("code").textContent = `${data.command} ${unfilmed[0]}`;
 }
 

@@ -67,7 +67,8 @@ function draw() {
     shot.sheet.canvas.setAttribute("aria-label", `${shot.film.title}. ${sentences[i]}`);
     const name = find(`.replay-name-${i}`);
     const other = i && shot.at.round !== at.round ? `, round ${shot.at.round}` : "";
-    name.textContent = `${shot.film.title}${other}: regret ${shown(shot.at.regret)}`;
+    const whose = i ? rivalSelect.selectedOptions[0].text : data.optimizers[state.chosen.optimizer];
+    name.textContent = `${whose}${other}: regret ${shown(shot.at.regret)}`;
   });
   find(".replay-words").textContent = sentences[0] + tellSkipped(shots[0]);
   slider.setAttribute(

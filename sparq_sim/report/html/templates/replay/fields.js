@@ -226,7 +226,7 @@ function drawHeard(pen, shot, place, { paper, site }) {
     pen.globalAlpha = (hollow ? 0.15 : 0.3) + 0.6 * answer.fresh ** 2;
     const tint = colour(paint);
     mark(pen, shape, ...at, {
-      size: 3.25,
+      size: site ? 2.5 : 3.25,
       fill: hollow ? "" : tint,
       stroke: hollow ? tint : "",
       halo: hollow ? "" : paper,
@@ -242,8 +242,7 @@ function drawPlaces(pen, area, shot, [across, up], site = 0) {
   const { film, at } = shot;
   const { rounds, dimensions } = film;
   const place = (coordinates) => [area.x(coordinates[across]), area.y(coordinates[up])];
-  // A picture is the same by day and by night, and so are the edges of marks on it.
-  const paper = site ? colour("--paper") : "#fff";
+  const paper = colour("--paper");
   pen.save();
   pen.beginPath();
   pen.rect(area.left - 10, area.top - 10, area.width + 20, area.height + 20);
@@ -271,10 +270,10 @@ function drawPlaces(pen, area, shot, [across, up], site = 0) {
     (coordinates, i) => {
       const { shape, paint } = lookOf(film, film.replies.source[i]);
       mark(pen, shape, ...place(coordinates), {
-        size: site ? site + 2 : 5,
+        size: site ? site + 1.5 : 5,
         stroke: colour(paint),
-        halo: paper,
-        line: 1.5,
+        halo: site ? "" : paper,
+        line: site ? 1.25 : 1.5,
       });
       if (!site && film === state.film) addPointSpot(i, place(coordinates));
     },
