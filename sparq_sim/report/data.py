@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,14 +11,13 @@ from sparq_sim.analysis.criteria import REGRET, Criterion
 from sparq_sim.analysis.curves import ROUND_REGRET, Band, Series
 from sparq_sim.analysis.levels import Level, find_levels
 from sparq_sim.analysis.standings import Standings
-from sparq_sim.analysis.summary import Spread, Summary, spread
+from sparq_sim.analysis.summary import Summary
 from sparq_sim.report.finding import Finding
 from sparq_sim.report.looks import Look, find_look, find_looks
 from sparq_sim.report.network import ShownNetwork
 from sparq_sim.report.shares import Shares, is_share
-from sparq_sim.report.uncertainty import list_numbers
 from sparq_sim.report.words import Paragraph
-from sparq_sim.study.settings import Setting, agree, format_setting, list_paths, list_values
+from sparq_sim.study.settings import Setting, format_setting, list_paths, list_values
 from sparq_sim.study.store import StoredSummary
 
 if TYPE_CHECKING:
@@ -37,7 +36,6 @@ __all__ = [
     "kind_of_curve",
     "occurring_fates",
     "pareto_front",
-    "pool",
     "series_order",
 ]
 
@@ -144,19 +142,6 @@ class ChartData:
         """
         known = find_levels(self.levels, setting)
         return [(name, known[field]) for field, name in REFERENCES.items() if field in known]
-
-    def pooled(self, optimizer: str, path: str) -> list[Spread]:
-        """Return what an optimizer comes to, by the criterion, at each value of a swept path.
-
-        Args:
-            optimizer: Its name.
-            path: In full; values of other paths are averaged over.
-        """
-        own = [play for play in self.found if play.optimizer == optimizer]
-        return [
-            pool((play for play in own if agree(play.setting, {path: value})), self.criterion)
-            for value in self.values(path)
-        ]
 
 
 @dataclass(frozen=True)
@@ -403,13 +388,3 @@ def pareto_front(points: Sequence[tuple[float, float]]) -> list[int]:
         if not front or points[place][1] < points[front[-1]][1]:
             front.append(place)
     return front
-
-
-def pool(plays: Iterable[StoredSummary], criterion: Criterion = REGRET) -> Spread:
-    """Compute the mean over settings within each replication, then over replications.
-
-    Args:
-        plays: Those of one optimizer.
-        criterion: Of what.
-    """
-    return spread(list_numbers(plays, criterion))

@@ -161,8 +161,8 @@ def test_each_swept_parameter_has_a_panel_with_means_over_the_others(
     study: Results, told: ReportData
 ) -> None:
     loss, noise = chart(told, "swept").figures
-    assert loss["layout"]["xaxis"]["title"]["text"] == "experts.sage.channel.loss"
-    assert noise["layout"]["xaxis"]["title"]["text"] == "feedback.noise"
+    assert loss["layout"]["xaxis"]["title"]["text"] == "loss"
+    assert noise["layout"]["xaxis"]["title"]["text"] == "noise"
     (line,) = traces(noise, "curious")
     rows = [row for row in summary(study) if row.optimizer == "curious"]
     for value, drawn in zip(line["x"], line["y"], strict=True):

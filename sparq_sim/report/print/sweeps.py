@@ -11,14 +11,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparq_sim.analysis.intervals import FEWEST
 from sparq_sim.errors import SparqError
-from sparq_sim.fields import is_number
-from sparq_sim.report.data import REFERENCES, ChartData, pool
+from sparq_sim.report.data import ChartData
 from sparq_sim.report.palette import INK, REGRETS
-from sparq_sim.report.print.layout import Artists, Panel, lay_out, short_names
-from sparq_sim.report.print.marks import Lines, draw_band, draw_lines, draw_reference, find_look
+from sparq_sim.report.print.layout import Artists, Panel, lay_out
+from sparq_sim.report.print.marks import Lines, draw_lines, draw_reference, find_look
 from sparq_sim.report.print.style import literal
-from sparq_sim.study.settings import agree, format_value
+from sparq_sim.report.sweeps import (
+    Along,
+    SweptAxis,
+    find_along,
+    find_axes,
+    find_grid,
+    list_levels,
+)
+from sparq_sim.report.uncertainty import find_interval, find_reaches
+from sparq_sim.study.settings import format_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +37,7 @@ __all__ = ["draw_heat_maps", "sweep_panels"]
 
 
 def sweep_panels(data: ChartData, lines: Lines) -> list[Panel]:
-    """Return a panel of regret or reward against each swept parameter.
+    """Return a panel of regret or reward against each swept axis.
 
     Args:
         data: What is drawn.
@@ -37,47 +46,63 @@ def sweep_panels(data: ChartData, lines: Lines) -> list[Panel]:
     Raises:
         SparqError: Nothing is swept.
     """
-    names = short_names(data.varied_paths)
-    if not names:
+    axes, positive = find_axes(data), data.criterion.from_zero
+    if not axes:
         raise SparqError("nothing is swept in this study; a scenario's [sweep] says what is")
-    return [
-        Panel(
-            (name, data.criterion.label),
-            partial(_paint_sweep, data=data, path=path, lines=lines),
-            from_zero=data.criterion.from_zero,
+    panels = []
+    for axis in axes:
+        along = find_along(data, axis)
+        spreads = [point for each in along for point in each.spreads]
+        intervals = [find_interval(each, positive=positive) for each in spreads]
+        means = [each.mean for each in spreads]
+        panels.append(
+            Panel(
+                (axis.label, data.criterion.label),
+                partial(_paint_sweep, data=data, axis=axis, along=along, lines=lines),
+                from_zero=positive,
+                shown=[np.array(means), np.ravel(intervals), *map(np.ravel, lines.values())],
+                ends=means if positive else (),
+                levels=[
+                    (name, heights[-1])
+                    for name, heights in list_levels(data, axis).items()
+                    if isfinite(heights[-1])
+                ],
+            )
         )
-        for path, name in names.items()
-    ]
+    return panels
 
 
-def _paint_sweep(axes: Axes, *, data: ChartData, path: str, lines: Lines) -> Artists:
-    values = data.values(path)
-    x = _along(axes, values)
+def _paint_sweep(
+    axes: Axes, *, data: ChartData, axis: SweptAxis, along: Sequence[Along], lines: Lines
+) -> Artists:
+    x = _along(axes, axis)
     artists: Artists = {}
-    for name in data.optimizers:
-        spreads = data.pooled(name, path)
-        if any(each.count for each in spreads):
-            style = find_look(data, name)
-            means = [each.mean for each in spreads]
-            (artists[name],) = axes.plot(x, means, label=literal(name), **style)
-            low, high = (np.array([getattr(s, end) for s in spreads]) for end in ("low", "high"))
-            draw_band(axes, x, low, high, style["color"], alpha=0.16)
-    known = [dict(data.levels_in({path: value})) for value in values]
-    for name in REFERENCES.values():
-        if any(name in levels for levels in known):
-            heights = [levels.get(name, np.nan) for levels in known]
-            draw_reference(axes, name, x, heights)
+    for each in along:
+        style = find_look(data, each.optimizer)
+        spreads = each.spreads
+        means = [point.mean for point in spreads]
+        (artists[each.optimizer],) = axes.plot(x, means, label=literal(each.optimizer), **style)
+        reaches = find_reaches(spreads, positive=data.criterion.from_zero)
+        bars = {"ecolor": style["color"], "elinewidth": 0.6, "zorder": 2}
+        axes.errorbar(x, means, yerr=reaches, fmt="none", **bars)
+        for here, numbers in zip(x, each.numbers, strict=True):
+            if len(numbers) < FEWEST:
+                dots = {"color": style["color"], "alpha": 0.4, "markersize": 1.5}
+                axes.plot([here] * len(numbers), numbers, "o", **dots)
+    for name, heights in list_levels(data, axis).items():
+        draw_reference(axes, name, x, heights)
     return artists | draw_lines(axes, lines, (x[0], x[-1]))
 
 
-def _along(axes: Axes, values: Sequence[Any]) -> list[float]:
+def _along(axes: Axes, axis: SweptAxis) -> list[float]:
     """Return where values lie on the axis below; those that are no numbers, evenly."""
-    if not all(map(is_number, values)):
-        axes.set_xticks(range(len(values)), [literal(format_value(value)) for value in values])
-        return [float(place) for place in range(len(values))]
-    if min(values) > 0 and max(values) >= 50 * min(values):
+    if not axis.numbers:
+        names = [literal(format_value(value)) for value in axis.values]
+        axes.set_xticks(range(len(names)), names)
+        return [float(place) for place in range(len(names))]
+    if axis.is_wide:
         axes.set_xscale("log")
-    return [float(value) for value in values]
+    return axis.numbers
 
 
 def draw_heat_maps(data: ChartData, width: float) -> Figure:
@@ -93,15 +118,16 @@ def draw_heat_maps(data: ChartData, width: float) -> Figure:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
-    paths = short_names(data.varied_paths)
     grids = [
-        (name, pair, _grid(data, name, pair))
-        for pair in combinations(paths, 2)
+        (name, pair, grid)
+        for pair in combinations(find_axes(data), 2)
         for name in data.optimizers
+        if (grid := find_grid(data, name, *pair)) is not None
     ]
-    grids = [(name, pair, grid) for name, pair, grid in grids if np.isfinite(grid).sum() > 1]
     if not grids:
-        raise SparqError("a heat map needs a study that sweeps two parameters; try 'sweep'")
+        raise SparqError(
+            "a heat map needs a study that sweeps two parameters, crossed; try 'sweep'"
+        )
     known = np.concatenate([grid[np.isfinite(grid)] for _, _, grid in grids])
     # What is good is bright, be it a low regret or a high reward.
     bright_is_low = not data.criterion.more_is_better
@@ -109,11 +135,11 @@ def draw_heat_maps(data: ChartData, width: float) -> Figure:
     colours = ScalarMappable(Normalize(known.min(), known.max()), scale)
     panels = [
         Panel(
-            (paths[pair[0]], paths[pair[1]]),
+            (pair[0].label, pair[1].label),
             partial(
                 _paint_map,
                 grid=grid,
-                values=(data.values(pair[0]), data.values(pair[1])),
+                values=(pair[0].values, pair[1].values),
                 colours=colours,
                 bright_is_low=bright_is_low,
             ),
@@ -124,22 +150,6 @@ def draw_heat_maps(data: ChartData, width: float) -> Figure:
     figure = lay_out(panels, width, alike=False)
     figure.colorbar(colours, ax=figure.axes, label=data.criterion.label, aspect=30, pad=0.02)
     return figure
-
-
-def _grid(data: ChartData, optimizer: str, pair: tuple[str, str]) -> NDArray[np.float64]:
-    """Compute the mean of the criterion by the values of two parameters: (second, first)."""
-    own = [f for f in data.found if f.optimizer == optimizer and {*pair} <= f.setting.keys()]
-    return np.array(
-        [
-            [
-                pool(
-                    (f for f in own if agree(f.setting, {pair[0]: x, pair[1]: y})), data.criterion
-                ).mean
-                for x in data.values(pair[0])
-            ]
-            for y in data.values(pair[1])
-        ]
-    )
 
 
 def _paint_map(
