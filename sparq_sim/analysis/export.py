@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from sparq_sim.study.store import canonical
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["export"]
+__all__ = ["export", "make_table", "write_table"]
 
 
 def export(
@@ -42,11 +43,24 @@ def export(
         SparqError: Regret against the best seen is wished for, and all plays know the best.
         StoreError: No play has that account, or it was not recorded.
     """
+    write_table(partial(_table, study, what, best_seen=best_seen), path)
+
+
+def write_table(make: Callable[[], pa.Table], path: Path | str) -> None:
+    """Write a table to a file.
+
+    Args:
+        make: Makes the table, once it is known that the file can be of its kind.
+        path: The file; its ending, .csv, .parquet or .json, decides the format.
+
+    Raises:
+        AnalysisError: The ending is another, or the file cannot be written.
+    """
     path = Path(path)
     writers = {".csv": _to_csv, ".parquet": _to_parquet, ".json": _to_json}
     if path.suffix not in writers:
         raise AnalysisError(f"cannot export to {path.name}; end it in {', '.join(writers)}")
-    table = _table(study, what, best_seen=best_seen)
+    table = make()
     try:
         writers[path.suffix](table, path)
     except OSError as error:
@@ -56,9 +70,19 @@ def export(
         ) from error
 
 
-def _table(study: Results, what: str, *, best_seen: bool) -> pa.Table:
+def make_table(rows: Sequence[Mapping[str, object]]) -> pa.Table:
+    """Return rows as a table; what a row lacks is null.
+
+    Args:
+        rows: The values by the names of their columns.
+    """
     import pyarrow as pa
 
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return pa.table({name: _column([row.get(name) for row in rows]) for name in names})
+
+
+def _table(study: Results, what: str, *, best_seen: bool) -> pa.Table:
     if "/" in what:
         return study.accounts(what)
     if what == "rounds":
@@ -70,9 +94,7 @@ def _table(study: Results, what: str, *, best_seen: bool) -> pa.Table:
             f"there is no table {what!r}; choose summary, rounds or replies, or EXPERT/TABLE for "
             "what an expert leaves at the end of a play, as network/nodes"
         )
-    rows = [each.flat() for each in summary(study, best_seen=best_seen)]
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    return pa.table({name: _column([row.get(name) for row in rows]) for name in names})
+    return make_table([each.flat() for each in summary(study, best_seen=best_seen)])
 
 
 def _rounds(study: Results, *, best_seen: bool) -> pa.Table:

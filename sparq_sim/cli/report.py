@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,6 +30,8 @@ REPORT = "report.html"
 """What the report of a study is called in its folder."""
 TIMELINE = "timeline"
 """What `export` is told that writes the timeline of a play."""
+CHART = "chart:"
+"""Before the name of a chart, what `export` is told that writes its numbers."""
 
 
 def report(
@@ -103,11 +106,22 @@ def plot(
             "its median play."
         ),
     ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option(metavar="NAME[,NAME]", help="Only these optimizers; by default, all."),
+    ] = None,
+    log: Annotated[
+        bool, typer.Option("--log", help="Draw the axis to the left logarithmic.")
+    ] = False,
+    ylim: Annotated[
+        str | None,
+        typer.Option(metavar="LOW,HIGH", help="Where the axis to the left begins and ends."),
+    ] = None,
     against: Against = None,
     allow_import: AllowImport = False,
 ) -> None:
     """Draw one figure of a study, for print."""
-    from sparq_sim.report.print import save
+    from sparq_sim.report.print import Axis, save
     from sparq_sim.study.results import Results
 
     chosen = dict(_parse_condition(text) for text in where or [])
@@ -119,6 +133,8 @@ def plot(
         to,
         width=width,
         where=chosen,
+        only=[name.strip() for name in only.split(",")] if only else (),
+        axis=Axis(log, _parse_limits(ylim)),
         optimizer=optimizer,
         replication=replication,
         best_seen=best_seen,
@@ -135,7 +151,8 @@ def export(
         str,
         typer.Option(
             help="Table to export: summary, rounds, replies, or EXPERT/TABLE for what an expert "
-            "leaves at the end of a play, as network/nodes. Or timeline: the queries of one play, "
+            "leaves at the end of a play, as network/nodes; or chart:KIND for what a chart "
+            "shows, a row a point, as chart:average-regret. Or timeline: the queries of one play, "
             "as .json for ui.perfetto.dev; name it by --play."
         ),
     ] = "summary",
@@ -144,7 +161,10 @@ def export(
     allow_import: AllowImport = False,
 ) -> None:
     """Export a table of a study, or the timeline of a play."""
+    from functools import partial
+
     from sparq_sim.analysis.export import export as write
+    from sparq_sim.analysis.export import write_table
     from sparq_sim.study.results import Results
 
     study, best_seen = Results.open(folder), read_against(against)
@@ -153,7 +173,13 @@ def export(
     if play is not None:
         _export_timeline(study, to, play, allow_import=allow_import)
         return
-    write(study, to, what, best_seen=best_seen)
+    if what.startswith(CHART):
+        from sparq_sim.report.chart_table import tabulate_chart
+
+        kind = what.removeprefix(CHART)
+        write_table(partial(tabulate_chart, study, kind, best_seen=best_seen), to)
+    else:
+        write(study, to, what, best_seen=best_seen)
     say(str(to))
     print_notes(study, best_seen=best_seen)
 
@@ -237,6 +263,19 @@ def write_report(
             levels=find,
             best_seen=best_seen,
         )
+
+
+def _parse_limits(text: str | None) -> tuple[float, float] | None:
+    """Read LOW,HIGH; None where nothing is given."""
+    if text is None:
+        return None
+    try:
+        low, high = (float(word) for word in text.split(","))
+    except ValueError:
+        low = high = nan
+    if not (isfinite(low) and isfinite(high) and low < high):
+        raise SparqError(f"--ylim {text}: expected LOW,HIGH, two numbers that grow, as in 0,0.5")
+    return low, high
 
 
 def _parse_condition(text: str) -> tuple[str, object]:

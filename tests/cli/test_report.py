@@ -115,3 +115,19 @@ def test_files_of_a_study_without_a_known_best_say_so(tmp_path: Path) -> None:
 def test_another_word_than_best_seen_is_refused(study: Path) -> None:
     told = runner.invoke(app, ["report", str(study), "--against", "worst"])
     assert "expected best-seen" in str(told.exception)
+
+
+def test_what_a_chart_shows_is_exported(study: Path, tmp_path: Path) -> None:
+    file = tmp_path / "curve.csv"
+    ends_with(0, "export", str(study), str(file), "--what", "chart:average-regret")
+    assert file.read_text().startswith('"chart","optimizer","play","x","y","low","high"\n')
+    told = ends_with(2, "export", str(study), str(file), "--what", "chart:heat")
+    assert "there is no table of a chart 'heat'" in told
+
+
+def test_a_figure_takes_wishes_for_its_axis_and_optimizers(study: Path, tmp_path: Path) -> None:
+    command = ("plot", str(study), "average-regret", "-o", str(tmp_path / "a.svg"))
+    ends_with(0, *command, "--only", "uniform, sparq-gp-ucb", "--log", "--ylim", "0.1,2")
+    assert "tv-gp-ucb" not in (tmp_path / "a.svg").read_text()
+    for limits in ("2,0.1", "1", "a,b", "0,inf"):
+        assert f"--ylim {limits}: expected LOW,HIGH" in ends_with(2, *command, "--ylim", limits)

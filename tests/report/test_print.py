@@ -29,7 +29,7 @@ from sparq_sim.analysis.levels import compute_levels
 from sparq_sim.analysis.summary import summary
 from sparq_sim.report.data import ChartData
 from sparq_sim.report.gather import gather
-from sparq_sim.report.print import KINDS, SUFFIXES, draw, kinds, save
+from sparq_sim.report.print import KINDS, SUFFIXES, Axis, draw, kinds, save
 from sparq_sim.report.print.marks import find_look
 from sparq_sim.study.results import Results
 from sparq_sim.study.store import StoredSummary
@@ -602,3 +602,33 @@ def test_without_any_reward_there_is_no_figure_of_it(tmp_path: Path) -> None:
     for kind in ("mean-reward", "reward", "cost", "sweep"):
         with pytest.raises(SparqError, match="no reward was observed"):
             draw(silent, kind)
+
+
+def test_only_some_optimizers_are_drawn_in_the_colours_that_they_have(
+    material: ChartData,
+) -> None:
+    first, *_, last = material.optimizers
+    whole = draw(material, "average-regret").axes[0]
+    part = draw(material, "average-regret", only=[last]).axes[0]
+    assert line(part, last).get_color() == line(whole, last).get_color()
+    assert first not in {each.get_label() for each in part.lines}
+    with pytest.raises(SparqError, match="no optimizer is called 'nobody'"):
+        draw(material, "average-regret", only=["nobody"])
+
+
+@pytest.mark.parametrize("kind", ["average-regret", "sweep", "asked"])
+def test_an_axis_is_as_it_was_asked_for(material: ChartData, kind: str) -> None:
+    for axes in draw(material, kind, axis=Axis(logarithmic=True)).axes:
+        assert axes.get_yscale() == "log"
+    limits = (0.25, 0.75)
+    for axes in draw(material, kind, axis=Axis(logarithmic=True, limits=limits)).axes:
+        assert axes.get_ylim() == pytest.approx(limits)
+    for axes in draw(material, kind, axis=Axis(limits=limits)).axes:
+        assert axes.get_ylim() == pytest.approx(limits)
+
+
+def test_an_axis_that_cannot_be_is_refused(material: ChartData) -> None:
+    with pytest.raises(SparqError, match="a logarithmic axis begins above 0, not at 0"):
+        draw(material, "average-regret", axis=Axis(logarithmic=True, limits=(0, 1)))
+    with pytest.raises(SparqError, match="has no axis that --log or --ylim could change"):
+        draw(material, "shares", axis=Axis(logarithmic=True))

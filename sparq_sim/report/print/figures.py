@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sparq_sim.analysis.curves import ROUND_REGRET
 from sparq_sim.errors import SparqError, did_you_mean
+from sparq_sim.report.choice import choose, find_setting, series_by_kind
 from sparq_sim.report.data import ChartData, kind_of_curve
 from sparq_sim.report.differences import find_rankings
 from sparq_sim.report.gather import gather
@@ -20,7 +21,7 @@ from sparq_sim.report.network import NetworkData, read_stored_networks
 from sparq_sim.report.place import PlacePicture, find_most_telling, read_places
 from sparq_sim.report.print.curves import cost_panel, regret_panels, series_panels
 from sparq_sim.report.print.differences import difference_panels
-from sparq_sim.report.print.layout import lay_out
+from sparq_sim.report.print.layout import AS_FITS, Axis, lay_out
 from sparq_sim.report.print.marks import Lines
 from sparq_sim.report.print.meters import BY, is_constant, list_meters, meter_panel
 from sparq_sim.report.print.network import draw_network
@@ -29,8 +30,8 @@ from sparq_sim.report.print.shares import share_panels
 from sparq_sim.report.print.style import UNDATED, apply_style, need_matplotlib
 from sparq_sim.report.print.sweeps import draw_heat_maps, sweep_panels
 from sparq_sim.study.results import Results
-from sparq_sim.study.settings import Setting, agree, find_path, find_value, keep_fullest
-from sparq_sim.study.store import canonical, write_whole
+from sparq_sim.study.settings import Setting
+from sparq_sim.study.store import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,6 +65,8 @@ _JUDGED = (
     *("differences", "cost", "sweep", "heat-map"),
 )
 """The kinds of figures that show what plays are compared by."""
+_WITHOUT_AXIS = ("differences", "heat-map", "network", "place", "shares")
+"""Kinds of figures whose axis to the left shows no quantity that could be on another scale."""
 SUFFIXES = (".pdf", ".svg", ".png")
 """The endings of files that figures can be saved to."""
 COLUMN = 3.4
@@ -81,6 +84,8 @@ def save(
     width: float = COLUMN,
     lines: Mapping[str, LevelOrCurve] | None = None,
     where: Setting | None = None,
+    only: Sequence[str] = (),
+    axis: Axis = AS_FITS,
     optimizer: str | None = None,
     replication: int | None = None,
     best_seen: bool = False,
@@ -95,6 +100,8 @@ def save(
         width: Of the figure, in inches; by default, a column of a journal.
         lines: Drawn besides, under their names, as by `draw`.
         where: Values of swept parameters to look at; by default, all.
+        only: Optimizers to show; by default, all.
+        axis: What is asked of the axis to the left, as by `draw`.
         optimizer: Whose network is drawn, as by `draw`.
         replication: Of which places are drawn, as by `draw`.
         best_seen: Whether regret is against the best seen, as by `draw`.
@@ -118,6 +125,8 @@ def save(
         width=width,
         lines=lines,
         where=where,
+        only=only,
+        axis=axis,
         optimizer=optimizer,
         replication=replication,
         best_seen=best_seen,
@@ -137,6 +146,8 @@ def draw(
     width: float = COLUMN,
     lines: Mapping[str, LevelOrCurve] | None = None,
     where: Setting | None = None,
+    only: Sequence[str] = (),
+    axis: Axis = AS_FITS,
     optimizer: str | None = None,
     replication: int | None = None,
     best_seen: bool = False,
@@ -151,6 +162,9 @@ def draw(
         lines: Drawn besides, under their names: a number as a level, several as the values of
             rounds 1, 2, …
         where: Values of swept parameters to look at, by path or its last word; by default, all.
+        only: Names of the optimizers to show; by default, all.
+        axis: What is asked of the axis to the left: that it is logarithmic, or where it begins and
+            ends; by default, it fits what is drawn.
         optimizer: Whose network is drawn; by default, that of the first optimizer that has one.
             Other kinds of figures show all optimizers.
         replication: Of which places are drawn; by default, that in which the best optimizer did as
@@ -167,7 +181,7 @@ def draw(
     if not 1 <= width <= 30:
         raise SparqError(f"a figure must be from 1 to 30 inches wide, not {width!r}")
     data = _chart_data(study, best_seen=best_seen)
-    if kind not in (known := {*KINDS, *_series_by_kind(data), *_meters_by_kind(data)}):
+    if kind not in (known := {*KINDS, *series_by_kind(data, KINDS), *_meters_by_kind(data)}):
         if kind.startswith(BY) and is_constant(data, kind.removeprefix(BY)):
             raise SparqError(
                 f"{kind.removeprefix(BY)} is the same for all optimizers and settings, so that "
@@ -184,11 +198,16 @@ def draw(
         raise SparqError(
             f"a figure {kind!r} shows all replications; leave out replication {replication}"
         )
-    chosen = _choose(data, where or {})
-    series = _series_by_kind(chosen)
+    if only and kind in ("network", "place"):
+        raise SparqError(f"a figure {kind!r} cannot leave out optimizers; leave out --only")
+    if axis != AS_FITS and kind in _WITHOUT_AXIS:
+        raise SparqError(f"a figure {kind!r} has no axis that --log or --ylim could change")
+    arrange = partial(lay_out, width=width, axis=axis)
+    chosen = choose(data, where or {}, only)
+    series = series_by_kind(chosen, KINDS)
     more = _check_lines(lines or {}, kind)
     if kind == "network":
-        fixed = dict(_find_value(data, name, value) for name, value in (where or {}).items())
+        fixed = dict(find_setting(data, name, value) for name, value in (where or {}).items())
         return draw_network(_find_network(study, data, fixed, optimizer), width=width)
     if kind == "place":
         settings, at = chosen.settings, replication
@@ -198,23 +217,23 @@ def draw(
         match kind:
             case "average-regret" | "cumulative-regret" | "mean-reward":
                 average = kind != "cumulative-regret"
-                return lay_out(regret_panels(chosen, more, average=average), width)
+                return arrange(regret_panels(chosen, more, average=average))
             case "differences":
                 return lay_out(difference_panels(chosen), width, alike=False)
             case "cost" | "spent" if not chosen.spends:
                 raise SparqError(f"nothing was spent in this study, so it has no figure {kind!r}")
             case "cost":
-                return lay_out([cost_panel(chosen, more)], width)
+                return arrange([cost_panel(chosen, more)])
             case "sweep":
-                return lay_out(sweep_panels(chosen, more), width)
+                return arrange(sweep_panels(chosen, more))
             case "heat-map":
                 return draw_heat_maps(chosen, width)
             case "shares":
-                return lay_out(share_panels(chosen), width)
+                return arrange(share_panels(chosen))
             case _ if kind in (meters := _meters_by_kind(chosen)):
-                return lay_out([meter_panel(chosen, meters[kind], more)], width)
+                return arrange([meter_panel(chosen, meters[kind], more)])
             case _ if kind in series:
-                return lay_out(series_panels(chosen, series[kind], more), width)
+                return arrange(series_panels(chosen, series[kind], more))
     raise SparqError(
         f"this study has nothing to show of {kind!r}: no expert was asked, or replies were not "
         "recorded; run the scenario with record = 'full'"
@@ -238,7 +257,7 @@ def kinds(study: Results | ChartData, *, best_seen: bool = False) -> list[str]:
         "heat-map": varied > 1 and judged,
         "shares": bool(data.shares),
     }
-    found = [*(kind for kind, is_there in there.items() if is_there), *_series_by_kind(data)]
+    found = [*(kind for kind, is_there in there.items() if is_there), *series_by_kind(data, KINDS)]
     found += _meters_by_kind(data) if judged else ()
     if isinstance(study, Results) and read_stored_networks(study)[0]:
         found.append("network")
@@ -305,51 +324,9 @@ def _find_place(
     return found[find_most_telling(found)]
 
 
-def _series_by_kind(data: ChartData) -> dict[str, str]:
-    """Return the names of series by the kinds of figures that show them."""
-    found: dict[str, str] = {}
-    for name in dict.fromkeys(series.name for series in data.series):
-        # Where replies were not recorded, the points that optimizers note as `queries` have to do.
-        noted = "asked" if name == "note queries" else name.partition(" ")[2]
-        free = noted not in found and (noted not in KINDS or noted == "asked")
-        found[noted if noted and free else name] = name
-    return found
-
-
 def _meters_by_kind(data: ChartData) -> dict[str, str]:
     """Return the meters that regret can be drawn against, by the kinds of figures."""
     return {f"{BY}{name}": name for name in list_meters(data)}
-
-
-def _choose(data: ChartData, where: Setting) -> ChartData:
-    """Leave out what was played elsewhere than *where*, and sort the settings by their values."""
-    fixed = dict(_find_value(data, name, value) for name, value in where.items())
-    chosen = replace(
-        data,
-        found=[each for each in data.found if agree(each.setting, fixed)],
-        summaries=[each for each in data.summaries if agree(each.setting, fixed)],
-        bands=[each for each in data.bands if agree(each.setting, fixed)],
-        series=[each for each in data.series if agree(each.setting, fixed)],
-        shares=[each for each in data.shares if agree(each.setting, fixed)],
-        levels=[(setting, level) for setting, level in data.levels if agree(setting, fixed)],
-    )
-    orders = {
-        path: [canonical(value) for value in chosen.values(path)] for path in chosen.varied_paths
-    }
-    settings = sorted(
-        keep_fullest(each.setting for each in chosen.found),
-        key=lambda setting: [
-            order.index(canonical(setting[path])) if path in setting else -1
-            for path, order in orders.items()
-        ],
-    )
-    return replace(chosen, settings=settings)
-
-
-def _find_value(data: ChartData, name: str, value: object) -> tuple[str, object]:
-    """Find the parameter that has this name, in full or by its last word, and its value."""
-    path = find_path(name, data.swept_paths)
-    return path, find_value(value, data.values(path), path)
 
 
 def _check_lines(lines: Mapping[str, LevelOrCurve], kind: str) -> Lines:

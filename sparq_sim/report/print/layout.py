@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
+    "AS_FITS",
     "Artists",
+    "Axis",
     "Panel",
     "add_legend",
     "lay_out",
@@ -61,6 +63,20 @@ class Panel:
     """Reference levels and where they end, which stand at the edge and do not stretch the axis."""
 
 
+@dataclass(frozen=True)
+class Axis:
+    """What a user asks of the axis to the left."""
+
+    logarithmic: bool = False
+    """Whether it must be logarithmic; otherwise it is where that shows more."""
+    limits: tuple[float, float] | None = None
+    """Where it begins and ends; by default, it fits what is drawn."""
+
+
+AS_FITS = Axis()
+"""Asks nothing: the axis fits what is drawn."""
+
+
 def make_panel(
     data: ChartData,
     rows: Sequence[Summary],
@@ -90,16 +106,19 @@ def make_panel(
     )
 
 
-def lay_out(panels: Sequence[Panel], width: float, *, alike: bool = True) -> Figure:
+def lay_out(
+    panels: Sequence[Panel], width: float, *, alike: bool = True, axis: Axis = AS_FITS
+) -> Figure:
     """Return a figure of panels side by side, in as many rows as it takes, with a legend below.
 
     Args:
         panels: What is shown.
         width: Of the figure, in inches.
         alike: Whether the panels share what they measure, and the rounds.
+        axis: What is asked of the axis to the left.
 
     Raises:
-        SparqError: There are too many panels for one figure.
+        SparqError: There are too many panels for one figure, or the axis cannot be as asked.
     """
     from matplotlib.figure import Figure
 
@@ -140,7 +159,7 @@ def lay_out(panels: Sequence[Panel], width: float, *, alike: bool = True) -> Fig
         )
     if first is not None and alike:
         # Once all is artists, for it ends the search for limits.
-        scale = _fit(panels)
+        scale = _fit(panels, axis, figure.axes)
         if scale is not None:
             _apply(scale, figure.axes, panels)
         elif all(panel.from_zero for panel in panels):
@@ -152,14 +171,25 @@ def lay_out(panels: Sequence[Panel], width: float, *, alike: bool = True) -> Fig
     return figure
 
 
-def _fit(panels: Sequence[Panel]) -> Scale | None:
-    """Return the axis to the left that fits all panels, if they say what it is to fit."""
+def _fit(panels: Sequence[Panel], axis: Axis, all_axes: Sequence[Axes]) -> Scale | None:
+    """Return the axis to the left that fits all panels, if they or the user say what it shows."""
     from_zero = all(panel.from_zero for panel in panels)
-    return fit(
-        [values for panel in panels for values in panel.shown],
-        from_zero=from_zero,
-        logarithmic=from_zero and any(differ_much(panel.ends) for panel in panels),
-    )
+    differ = from_zero and any(differ_much(panel.ends) for panel in panels)
+    shown = [values for panel in panels for values in panel.shown]
+    if axis != AS_FITS and not shown:
+        shown = [np.asarray(line.get_ydata()) for axes in all_axes for line in axes.lines]
+    scale = fit(shown, from_zero=from_zero, logarithmic=axis.logarithmic or differ)
+    if axis.logarithmic and scale is None:
+        raise SparqError("nothing here is above 0, as a logarithmic axis needs; leave out --log")
+    if axis.limits is None or scale is None:
+        return scale
+    low, high = axis.limits
+    if scale.logarithmic and low <= 0:
+        # The user's limits win over what would have been fitted.
+        if axis.logarithmic:
+            raise SparqError(f"a logarithmic axis begins above 0, not at {low:g}; see --ylim")
+        return Scale(low, high)
+    return Scale(low, high, logarithmic=scale.logarithmic)
 
 
 def _apply(scale: Scale, all_axes: Sequence[Axes], panels: Sequence[Panel]) -> None:
@@ -167,9 +197,10 @@ def _apply(scale: Scale, all_axes: Sequence[Axes], panels: Sequence[Panel]) -> N
     first = all_axes[0]
     if scale.logarithmic:
         first.set_yscale("log")
-        first.set_yticks(scale.ticks, [f"{tick:g}" for tick in scale.ticks])
-        first.minorticks_off()
-    below = -_BELOW_ZERO * scale.high if scale.low == 0 else scale.low
+        if len(scale.ticks) > 1:  # Of a shorter axis, matplotlib numbers what lies between.
+            first.set_yticks(scale.ticks, [f"{tick:g}" for tick in scale.ticks])
+            first.minorticks_off()
+    below = -_BELOW_ZERO * scale.high if scale.low == 0 < scale.high else scale.low
     first.set_ylim(below, scale.high)
     for axes, panel in zip(all_axes, panels, strict=True):
         for label in label_levels(panel.levels, scale):
