@@ -148,11 +148,15 @@ def test_outages_are_those_that_the_channels_declare(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("expert", "transit", "instant"),
-    [(Teller(), 0.0, True), (Teller(), 0.5, False), (Chronicler(), 0.0, False)],
+    ("expert", "transit", "told"),
+    [
+        (Teller(), 0.0, "Every answer arrives in the round in which it is asked; 2 of 17 points"),
+        (Teller(), 0.5, ""),
+        (Chronicler(), 0.0, ""),
+    ],
 )
 def test_only_what_takes_no_time_and_is_not_old_is_instant(
-    tmp_path: Path, expert: Expert, transit: float, instant: bool
+    tmp_path: Path, expert: Expert, transit: float, told: str
 ) -> None:
     (found,) = shown(
         tmp_path,
@@ -160,4 +164,4 @@ def test_only_what_takes_no_time_and_is_not_old_is_instant(
         optimizers={"asker": Asker()},
         experts={"sage": (expert, Channel(transit=transit, loss=0.3))},
     )
-    assert pack(found)["lanes"]["instant"] == instant
+    assert pack(found)["lanes"]["instant"].removesuffix(" had none.") == told

@@ -111,7 +111,7 @@ def pack_replies(
         "strips": strips,
         "areas": _pack_areas(film, rows, lanes, sources, width=(before + after) / _BINS),
         "outages": _list_outages(film.trace.played, sources),
-        "instant": _is_instant(replies),
+        "instant": _tell_instant(replies),
         "fates": list(Fate),
         "phases": {
             "names": known,
@@ -167,9 +167,11 @@ def _list_outages(
     return [channels[name].outages if name in channels else () for name in sources]
 
 
-def _is_instant(replies: Columns) -> bool:
-    """Return whether no query took time, and no value was older than its query."""
+def _tell_instant(replies: Columns) -> str:
+    """Say that no query took time, and no value was older than its query; "" where one was."""
     asked = replies["asked_at"]
-    return bool(
-        (replies["arrived_at"] <= asked).all() and not (replies["measured_at"] < asked).any()
-    )
+    if (replies["arrived_at"] > asked).any() or (replies["measured_at"] < asked).any():
+        return ""
+    silent = int((replies["fate"] != Fate.ANSWERED).sum())
+    none = f"; {silent} of {len(asked)} points had none" if silent else ""
+    return f"Every answer arrives in the round in which it is asked{none}."

@@ -134,8 +134,7 @@ sheets.timeline.canvas.addEventListener("keydown", (event) => {
     setPlaying(false);
     goToQuery(key);
   } else if (key === "Enter" && state.cursor !== null) {
-    setPlaying(false);
-    seek(findFrame(state.film.replies.asked_at[state.cursor]));
+    goTo(findFrame(state.film.replies.asked_at[state.cursor]));
   } else if (key === "Escape") {
     leaveQueries();
     event.target.blur();

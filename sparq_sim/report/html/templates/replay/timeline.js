@@ -99,6 +99,7 @@ function foldTimeline(instant) {
   const fold = find(".replay-queries");
   fold.open = !instant;
   fold.firstElementChild.hidden = !instant;
+  fold.firstElementChild.textContent = instant;
 }
 
 function drawSources(pen, rows, { gutter, width }) {
