@@ -8,12 +8,8 @@ from functools import cached_property
 from itertools import chain
 from math import inf, isfinite
 
-from sparq_sim.study.settings import (
-    Setting,
-    agree,
-    keep_fullest,
-    shorten_paths,
-)
+from sparq_sim.study.choice import write_setting
+from sparq_sim.study.settings import Setting, agree, keep_fullest
 from sparq_sim.study.store import StoredSummary, canonical
 
 __all__ = ["Draw", "Roster", "name_play"]
@@ -155,8 +151,7 @@ def name_play(play: StoredSummary) -> str:
     Args:
         play: A finished play.
     """
-    names = shorten_paths(play.setting)
-    setting = [f"{names[path]}={value}" for path, value in play.setting.items()]
+    setting = [write_setting(play)] * bool(play.setting)
     seed = [f"seed={play.seed}"] * (play.seed != 0)
     name = ",".join([play.optimizer, *setting, *seed, str(play.replication)])
     return name if _PLAIN.fullmatch(name) and len(name) <= _LONGEST else play.key

@@ -18,7 +18,7 @@ from sparq_sim.study.settings import (
 )
 from sparq_sim.study.store import StoredSummary
 
-__all__ = ["choose_play", "name_in_words"]
+__all__ = ["choose_play", "name_in_words", "write_setting"]
 
 _MOST_NAMED = 6
 """How many plays or settings an error names; the others are counted."""
@@ -53,10 +53,10 @@ def choose_play(study: Results, text: str) -> StoredSummary:
         own = _keep(own, part.strip(), text)
     settings = {each.label: each for each in own}
     if len(settings) > 1:
-        told = _name_some([_write_setting(each) for each in settings.values()])
+        told = _name_some([write_setting(each) for each in settings.values()])
         raise SparqError(
             f"play {text!r}: {name} played in {len(settings)} settings; add which, as in "
-            f"{name},{_write_setting(own[0])}; there are: {told}"
+            f"{name},{write_setting(own[0])}; there are: {told}"
         )
     return min(own, key=lambda each: (each.seed, each.replication))
 
@@ -69,6 +69,21 @@ def name_in_words(play: StoredSummary) -> str:
     """
     setting = f" ({format_setting(play.setting)})" if play.setting else ""
     return f"{play.optimizer}{setting}, seed {play.seed}, replication {play.replication}"
+
+
+def write_setting(play: StoredSummary) -> str:
+    """Return the setting of a play as `choose_play` reads it: "transit=2.0,split=true".
+
+    Args:
+        play: A play that is stored.
+    """
+    # The last words of paths do unless two share them.
+    names = shorten_paths(play.setting)
+    values = {
+        path: str(value).lower() if isinstance(value, bool) else value
+        for path, value in play.setting.items()
+    }
+    return ",".join(f"{names[path]}={value}" for path, value in values.items())
 
 
 def _find_by_key(plays: Sequence[StoredSummary], text: str) -> StoredSummary:
@@ -105,12 +120,6 @@ def _keep(plays: Sequence[StoredSummary], part: str, text: str) -> list[StoredSu
     # Tables are kept as their JSON, which is not TOML.
     value = word if word in values else find_value(read_value(word), values, path)
     return [each for each in plays if each.setting.get(path) == value]
-
-
-def _write_setting(play: StoredSummary) -> str:
-    """Write a setting as it is asked for; the last words of paths do unless two share them."""
-    names = shorten_paths(play.setting)
-    return ",".join(f"{names[path]}={value}" for path, value in play.setting.items())
 
 
 def _name_some(texts: Sequence[str]) -> str:

@@ -50,6 +50,8 @@ PLAYS = _study(
     _play("d1" * 16, "sparq", transit=10.0),
     _play("e1" * 16, "tabled", faults='{"every":600.0,"kind":"periodic"}'),
     _play("e2" * 16, "tabled", faults="[0,1]"),
+    _play("f1" * 16, "parted", split=True),
+    _play("f2" * 16, "parted", split=False),
 )
 
 
@@ -66,6 +68,7 @@ PLAYS = _study(
         ("sparq,experts.sage.transit=10.0", "d1"),
         ('tabled,faults={"every":600.0,"kind":"periodic"}', "e1"),
         ("tabled,faults=[0, 1],0", "e2"),
+        ("parted,split=false", "f2"),
     ],
 )
 def test_a_play_is_found_by_its_key_or_by_what_was_played(text: str, key: str) -> None:
@@ -76,7 +79,7 @@ def test_a_play_is_found_by_its_key_or_by_what_was_played(text: str, key: str) -
     ("text", "words"),
     [
         ("a", "2 keys begin so; write more of it: a1a1a1a1 is uniform, seed 0, replication 0; ab"),
-        ("", "no optimizer is called so: there are: sparq, tabled, uniform"),
+        ("", "no optimizer is called so: there are: parted, sparq, tabled, uniform"),
         ("sparqq", "did you mean 'sparq'?"),
         ("uniform,7", "there is no replication '7'; there are: 0, 1"),
         ("uniform,seed=7", "there is no seed '7'; there are: 0"),
@@ -91,11 +94,12 @@ def test_a_play_that_is_not_clear_is_refused_with_those_there_are(text: str, wor
     assert words in str(told.value)
 
 
-def test_every_setting_that_an_error_names_is_found_as_it_is_written() -> None:
+@pytest.mark.parametrize("name", ["tabled", "parted"])
+def test_every_setting_that_an_error_names_is_found_as_it_is_written(name: str) -> None:
     with pytest.raises(SparqError) as told:
-        choose_play(PLAYS, "tabled")
+        choose_play(PLAYS, name)
     for text in str(told.value).partition("there are: ")[2].split("; "):
-        assert choose_play(PLAYS, f"tabled,{text}").optimizer == "tabled"
+        assert choose_play(PLAYS, f"{name},{text}").optimizer == name
 
 
 def test_a_play_in_words_tells_what_tells_it_from_others() -> None:
