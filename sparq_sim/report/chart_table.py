@@ -12,6 +12,7 @@ from sparq_sim.report.choice import choose, series_by_kind
 from sparq_sim.report.curves import find_curves
 from sparq_sim.report.data import ChartData, kind_of_curve
 from sparq_sim.report.gather import gather
+from sparq_sim.report.sweeps import find_along, find_axes
 from sparq_sim.report.uncertainty import find_interval
 from sparq_sim.study.settings import Setting
 
@@ -115,12 +116,12 @@ def _cost_rows(data: ChartData) -> Iterator[dict[str, Any]]:
 
 
 def _sweep_rows(data: ChartData) -> Iterator[dict[str, Any]]:
-    for path in data.varied_paths:
-        for name in data.optimizers:
-            spreads = data.pooled(name, path)
-            for x, drawn in zip(data.values(path), spreads, strict=True):
-                if drawn.count:
-                    yield _row(name, {}, *_interval(drawn, data), along=path, x=x)
+    for axis in find_axes(data):
+        for along in find_along(data, axis):
+            for x, spread in zip(axis.numbers or axis.values, along.spreads, strict=True):
+                if spread.count:
+                    drawn = _interval(spread, data)
+                    yield _row(along.optimizer, {}, *drawn, along=axis.label, x=x)
 
 
 def _share_rows(data: ChartData) -> Iterator[dict[str, Any]]:
