@@ -333,8 +333,8 @@ def series_order(series: Sequence[Series]) -> list[Series]:
     return rewards + sorted(kept, key=lambda each: names.index(each.name))
 
 
-def curve_name(curve: Band | Series | Shares, setting: Setting) -> str:
-    """Return the name of a curve: its optimizer, and what the chart's setting does not say.
+def curve_name(curve: Band | Series | Shares | Summary, setting: Setting) -> str:
+    """Return the name of a curve or a row: its optimizer, and what the chart does not say.
 
     Args:
         curve: What is drawn.

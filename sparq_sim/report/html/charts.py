@@ -8,6 +8,7 @@ from sparq_sim.report.data import ChartData
 from sparq_sim.report.html.cost import cost_charts
 from sparq_sim.report.html.curves import regret_charts, series_charts
 from sparq_sim.report.html.differences import difference_charts
+from sparq_sim.report.html.fates import fate_charts
 from sparq_sim.report.html.figure import Chart
 from sparq_sim.report.html.shares import share_charts
 from sparq_sim.report.html.sweeps import sweep_charts
@@ -26,6 +27,7 @@ def all_charts(data: ChartData) -> Mapping[str, list[Chart]]:
         "regret": regret[:1],
         "differences": difference_charts(data),
         "series": [*regret[1:], *series_charts(data)],
+        "fates": fate_charts(data),
         "shares": share_charts(data),
         "cost": cost_charts(data),
         "sweep": sweep_charts(data),

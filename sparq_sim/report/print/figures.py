@@ -16,11 +16,13 @@ from sparq_sim.errors import SparqError, did_you_mean
 from sparq_sim.report.choice import choose, find_setting, series_by_kind
 from sparq_sim.report.data import ChartData, kind_of_curve
 from sparq_sim.report.differences import find_rankings
+from sparq_sim.report.fates import find_fates
 from sparq_sim.report.gather import gather
 from sparq_sim.report.network import NetworkData, read_stored_networks
 from sparq_sim.report.place import PlacePicture, find_most_telling, read_places
 from sparq_sim.report.print.curves import cost_panel, regret_panels, series_panels
 from sparq_sim.report.print.differences import difference_panels
+from sparq_sim.report.print.fates import fate_panels
 from sparq_sim.report.print.layout import AS_FITS, Axis, lay_out
 from sparq_sim.report.print.marks import Lines
 from sparq_sim.report.print.meters import BY, is_constant, list_meters, meter_panel
@@ -48,6 +50,7 @@ KINDS = {
     "cost": "average regret, or mean reward, against what was spent, with the Pareto front",
     "sweep": "average regret, or mean reward, against each swept parameter",
     "heat-map": "average regret, or mean reward, by two swept parameters",
+    "fates": "what became of the points asked, as shares",
     "spent": "what had been spent by each round",
     "asked": "points asked of experts per round",
     "retries": "points asked again per round, after a failure",
@@ -220,6 +223,8 @@ def draw(
                 return arrange(regret_panels(chosen, more, average=average))
             case "differences":
                 return lay_out(difference_panels(chosen), width, alike=False)
+            case "fates":
+                return lay_out(fate_panels(chosen), width, alike=False)
             case "cost" | "spent" if not chosen.spends:
                 raise SparqError(f"nothing was spent in this study, so it has no figure {kind!r}")
             case "cost":
@@ -253,6 +258,7 @@ def kinds(study: Results | ChartData, *, best_seen: bool = False) -> list[str]:
         **{kind_of_curve(data.criterion, average=each): bool(data.bands) for each in (True, False)},
         "differences": judged and any(find_rankings(data)),
         "cost": data.spends and judged,
+        "fates": any(find_fates(data, setting) for setting in data.settings),
         "sweep": varied > 0 and judged,
         "heat-map": varied > 1 and judged,
         "shares": bool(data.shares),
