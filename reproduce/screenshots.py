@@ -184,9 +184,14 @@ class Shot:
 
 
 WHOLE = "body", "body"
+PLACES = ".places-rows", ".places-legend"
 PLAYER = ".replay-tabs", ".replay > .replay-legend:last-child"
 SHOTS: Mapping[str, Shot] = {
     "overview": Shot("synthetic", *WHOLE, height=1100),
+    "place": Shot("synthetic", *PLACES),
+    "place-dark": Shot("synthetic", *PLACES, dark=True),
+    "place-map": Shot("map", *PLACES),
+    "place-field": Shot("plume", *PLACES),
     "dark": Shot("synthetic", "#time", "#average-regret", dark=True),
     "phone": Shot("synthetic", *WHOLE, width=NARROW, height=844),
     "replay-phone": Shot("synthetic", *PLAYER, width=NARROW, optimizer="sparq-gp-ucb", share=0.35),
@@ -214,10 +219,8 @@ SHOTS: Mapping[str, Shot] = {
 
 def play_study(name: str, folder: Path) -> Path:
     """Play a study, and give its report."""
-    if name == "synthetic":
-        scenario = Scenario.load(name, overrides=["replications=8"])
-    else:
-        scenario = Scenario(**STUDIES[name])
+    # The bundled one as `make demo` plays it.
+    scenario = Scenario(**STUDIES[name]) if name in STUDIES else Scenario.load(name)
     study = Study(scenario, folder / name)
     done = study.run()
     if done.failed_plays:
