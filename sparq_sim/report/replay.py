@@ -213,6 +213,8 @@ class _Projector:
 
     def _play(self, found: StoredSummary, replay: Replay) -> Replay:
         stored = self._study.read(found.key)
+        if not len(stored.trace):
+            return replace(replay, missing="it ended before its first round")
         played = find_play(stored.trace, allow_import=self._allow_import)
         frames = self._choose_frames(found, stored.trace)
         film = _film(played, stored.trace, self._landscape(played), frames)

@@ -358,6 +358,32 @@ def test_a_site_under_the_pointer_tells_its_name_as_text(
     assert quiet.run("return document.querySelector('.replay-tip').children.length") == 0
 
 
+def test_an_outage_is_told_in_words_and_its_worst_round_is_gone_to(
+    quiet: Browser, tmp_path: Path
+) -> None:
+    out = Scenario(
+        environment=Slope(),
+        rounds=12,
+        experts={"sage": (Teller(), Channel(outages=[(5, 9)]))},
+        optimizers={"sparq": SparQGPUCB(**GIVEN)},
+    )
+    study = Study(out, tmp_path / "out")
+    study.run(InProcess())
+    page = tmp_path / "page.html"
+    page.write_text(alone(study.results), encoding="utf-8")
+    player = opened(quiet, page)
+    assert "the outage of sage" in player.words  # With it the page opens.
+    player.slide(7)
+    assert player.words.startswith("Round 8: the outage of sage goes on; the newest answer of sage")
+    player.slide(4)
+    assert "the outage of sage begins" in player.words
+    player.slide(9)
+    assert "outage" not in player.words
+    quiet.wait("location.hash.endsWith(',10')")
+    player.click(".replay-moments button")
+    assert "the outage of sage" in player.words
+
+
 def test_pointing_anywhere_tells_what_is_true_and_believed_there(
     quiet: Browser, pages: dict[str, Path]
 ) -> None:

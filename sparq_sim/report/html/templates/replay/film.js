@@ -44,7 +44,7 @@ function ready(film) {
   film.lives = lives(film.lanes);
   film.lanes.areas = film.lanes.areas.map(readArea);
   film.regrets = unpacked(film.regrets);
-  const regrets = [...film.regrets].sort((a, b) => a - b);
+  const regrets = [...film.regrets].filter(Number.isFinite).sort((a, b) => a - b);
   film.highRegret = Math.max(1e-12, regrets[Math.floor(0.98 * (regrets.length - 1))]);
   return film;
 }
