@@ -470,6 +470,19 @@ def test_a_page_tells_which_plays_are_filmed_and_how_the_others_are(tmp_path: Pa
         packed("clam,0")
 
 
+def test_fields_that_are_swept_side_by_side_are_named_once(tmp_path: Path) -> None:
+    experts = {name: (Teller(), LATE) for name in ("sage", "fool")}
+    sweep: dict[str, Any] = {f"experts.{name}.channel.loss": [0.0, 0.5] for name in experts}
+    chosen = {"experts": experts, "rounds": 3, "optimizers": {"calm": Uniform()}}
+    named = {}
+    for way in ("zip", "grid"):
+        study = Study(scenario(**chosen, sweep=sweep | {"way": way}), tmp_path / way)
+        study.run(InProcess())
+        named[way] = pack_all([], study.results.finished())["settings"]
+    assert named["zip"] == ["loss 0", "loss 0.5"]
+    assert "fool.channel.loss 0, sage.channel.loss 0.5" in named["grid"]
+
+
 def test_films_of_one_world_hold_its_rewards_once(tmp_path: Path) -> None:
     data = pack_all(shown(tmp_path))
     assert [film["true"] for film in data["films"]] == [0, 0] or len(data["common"]) == 2
