@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from sparq_sim import Channel
+from sparq_sim import Channel, report
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.study.executors import InProcess
+from sparq_sim.study.results import Results
 from sparq_sim.study.study import Study
 from sparq_sim.testing import Asker, Slope, Teller
 from tests.report.conftest import Browser
@@ -132,3 +133,13 @@ def test_where_nothing_takes_time_a_line_says_so_and_unfolds_the_timeline(player
     player.click(".replay-tabs button", 0)
     player.settle()
     assert browser.run(seen)
+
+
+def test_the_timeline_is_in_the_report_on_paper(
+    browser: Browser, study: Results, tmp_path: Path
+) -> None:
+    opened(browser, report.write(study, tmp_path / "report.html"))
+    browser.command("Emulation.setEmulatedMedia", media="print")
+    seen = browser.run("return document.querySelector('.replay-timeline').offsetHeight")
+    browser.command("Emulation.setEmulatedMedia", media="")
+    assert seen > 60
