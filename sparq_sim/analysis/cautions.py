@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from sparq_sim.analysis.criteria import Criterion, choose_criterion
-from sparq_sim.analysis.summary import count_stuck, group, summary
+from sparq_sim.analysis.standings import find_standings, label_of
+from sparq_sim.analysis.summary import count_stuck, group
 from sparq_sim.simulation.measures import LOW_ANSWERED
 from sparq_sim.simulation.records import Fate
 from sparq_sim.study.results import Results
@@ -104,19 +105,23 @@ def rows_with_notes(study: Results, *, best_seen: bool = False) -> list[dict[str
         best_seen: As by `cautions`.
 
     Returns:
-        Flat rows, as `Summary.flat` gives them, with a list of texts under `notes`.
+        Flat rows, as `Summary.flat` gives them, by setting and the best first; with how many plays
+        are `planned`, the `verdict` beside the best, and a list of texts under `notes`.
     """
     found = cautions(study, best_seen=best_seen)
+    standings = find_standings(study, best_seen=best_seen)
     return [
         {
             **row.flat(),
+            "planned": max(row.plays, standings.planned.get(label_of(row), 0)),
+            "verdict": standings.judge(row) or None,
             "notes": [
                 caution.text
                 for caution in found
                 if (row.optimizer, canonical(dict(row.setting))) in caution.rows
             ],
         }
-        for row in summary(study, best_seen=best_seen)
+        for row in standings.rows
     ]
 
 

@@ -72,9 +72,9 @@ def compare(
     from functools import partial
 
     from sparq_sim.analysis.cautions import rows_with_notes
-    from sparq_sim.analysis.summary import summary
-    from sparq_sim.cli.console import make_console
-    from sparq_sim.report.terminal import meter_tables, summary_table
+    from sparq_sim.analysis.kept_levels import read_levels
+    from sparq_sim.analysis.standings import find_standings
+    from sparq_sim.cli.results import print_results
     from sparq_sim.study.results import Results
 
     if between is not None and without:
@@ -105,12 +105,9 @@ def compare(
         emit(json.dumps(rows, indent=2))
     for study in studies:
         if not as_json:
-            console = make_console()
-            name = study.title or str(study.folder)
-            rows_shown = summary(study, best_seen=best_seen)
-            console.print(summary_table(name, rows_shown, width=console.width))
-            for table in meter_tables(rows_shown, width=console.width):
-                console.print(table)
+            standings = find_standings(study, best_seen=best_seen)
+            levels = read_levels(study) if standings.criterion.is_regret else []
+            print_results(study.title or str(study.folder), standings, levels)
         print_notes(study, best_seen=best_seen, skip=() if as_json else ("no regret",))
 
 

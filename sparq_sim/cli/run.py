@@ -66,11 +66,12 @@ def run(
     Plays that the folder already holds are reused: an interrupted run continues.
     """
     from sparq_sim.analysis.cautions import cautions
+    from sparq_sim.analysis.kept_levels import keep_levels
     from sparq_sim.analysis.levels import compute_levels, note_estimates
-    from sparq_sim.analysis.summary import summary
+    from sparq_sim.analysis.standings import find_standings
     from sparq_sim.cli.console import make_console
+    from sparq_sim.cli.results import print_results
     from sparq_sim.report.progress import show_level_progress, show_progress
-    from sparq_sim.report.terminal import legend, meter_tables, summary_table
     from sparq_sim.study.executors import Terminated, catch_sigterm
     from sparq_sim.study.progress import count_plays
     from sparq_sim.study.store import FolderStore
@@ -81,7 +82,7 @@ def run(
     loaded = load_scenario(scenario, overrides, allow_import=allow_import, check_data=True)
     name = Path(scenario)
     folder = out or Path("studies") / (name.stem if name.suffix or name.is_absolute() else name)
-    console, screen = make_console(quiet=quiet), make_console(err=True, quiet=quiet)
+    screen = make_console(err=True, quiet=quiet)
     study = Study(loaded, folder, into=into)
     if dry_run:
         from sparq_sim.cli.dry_run import print_plan
@@ -97,7 +98,8 @@ def run(
         message = f"Stopped. Finished plays are in {folder}; run the same command to continue."
         say(message, err=True)
         raise typer.Exit(143 if isinstance(stop, Terminated) else 130) from None
-    rows = summary(study.results)
+    standings = find_standings(study.results)
+    rows = standings.rows
     known: dict[str, Levels] = {}
     if rows:
         reference_levels: list[Level] = []
@@ -112,19 +114,9 @@ def run(
                     )
         except Exception as error:  # A plug-in may raise anything; the plays are there.
             say(f"Note: no reference levels: {describe_error(error)}", err=True)
-        table = summary_table(loaded.title, rows, reference_levels, width=console.width)
-        marked = any(row.impossible for row in rows)
-        console.print(table)
-        explained = legend(
-            table,
-            replications=loaded.replications,
-            marked=marked,
-            worlds=max((level.worlds for _, level in reference_levels), default=1),
-        )
+        keep_levels(study.results, reference_levels)
         if not quiet:
-            say(explained, dim=True)
-        for meters in meter_tables(rows, width=console.width):
-            console.print(meters)
+            print_results(loaded.title, standings, reference_levels)
     warned = cautions(study.results)
     for note in (
         *done.notes,

@@ -32,7 +32,6 @@ __all__ = [
     "curve_name",
     "describe_curve",
     "describe_series",
-    "different_levels",
     "kind_of_curve",
     "occurring_fates",
     "pareto_front",
@@ -358,20 +357,6 @@ def occurring_fates(summaries: Sequence[Summary]) -> dict[str, str]:
         for fate, heading in _FATES.items()
         if fate == "answered" or any(getattr(each, fate) > 0 for each in summaries)
     }
-
-
-def different_levels(levels: Sequence[Level]) -> list[Level]:
-    """Return each reference level once; without a setting where there is only one.
-
-    Args:
-        levels: Those of all settings.
-    """
-    unique: dict[object, Level] = {}
-    for setting, level in levels:
-        unique.setdefault(level, (setting, level))
-    if len(unique) == 1:
-        return [({}, level) for _, level in unique.values()]
-    return list(unique.values())
 
 
 def pareto_front(points: Sequence[tuple[float, float]]) -> list[int]:

@@ -5,28 +5,26 @@ Long because all tables share how numbers are written and how they fit the width
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf, isfinite
 from string import ascii_lowercase
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.markup import escape
 from rich.table import Table
 
 from sparq_sim.analysis.cautions import describe_criterion
 from sparq_sim.analysis.contrasts import Contrast
-from sparq_sim.analysis.criteria import BEST_SEEN, REGRET, REWARD
 from sparq_sim.analysis.levels import Level
 from sparq_sim.analysis.prices import BreakEven
+from sparq_sim.analysis.standings import Standings
 from sparq_sim.analysis.summary import Spread, Summary
 from sparq_sim.errors import mask_invisible
-from sparq_sim.report.data import REFERENCES
-from sparq_sim.simulation.measures import LOW_ANSWERED
+from sparq_sim.report.results_table import Cell, Line, ResultsTable, make_results_table
 from sparq_sim.study.settings import format_setting, format_value, list_paths, shorten_paths
 
 __all__ = [
-    "OPTIONAL",
     "contrast_table",
     "expert_in_words",
     "legend",
@@ -34,8 +32,16 @@ __all__ = [
     "summary_table",
 ]
 
-OPTIONAL = ("least … most", "wall", "pushed", "retries", "staleness", "spent", "exponent", "asked")
-"""Columns that a narrow terminal does without, in this order."""
+_RANKS = {
+    "asked": -5,
+    "plays": -4,
+    "exponent": -3,
+    "answered": -2,
+    "spent": -1,
+    "wall": 1,
+    "least … most": 2,
+}
+"""What a narrow terminal does without later than other columns, below 0, or before them."""
 _ROOM = "room"
 """What a narrow terminal does without as well: wide gaps, long names, and prices on one line."""
 _LONG = 8
@@ -48,25 +54,24 @@ _MARK = " !"
 
 def summary_table(
     title: str,
-    summaries: Sequence[Summary],
+    standings: Standings,
     reference_levels: Sequence[Level] = (),
     *,
     width: int = 10**6,
 ) -> Table:
-    """Return a table of what the plays of a study come to, and what simple policies would get.
+    """Return the table of results of a study.
 
     Args:
         title: Of the study; none where it is empty.
-        summaries: One per row.
+        standings: Its rows, ranked.
         reference_levels: Settings and what simple policies would get in them.
         width: In characters. What tells rows apart is always shown; other columns where there is
             room for them.
     """
-    return _fit(
-        lambda without: _table(title, summaries, reference_levels, without=without),
-        OPTIONAL,
-        width=width,
-    )
+    told = make_results_table(standings, reference_levels)
+    expendable = [column.heading for column in told.columns if column.is_expendable]
+    dropped = sorted(expendable, key=lambda name: (-_RANKS.get(name, 0), -expendable.index(name)))
+    return _fit(lambda without: _table(title, told, without=without), dropped, width=width)
 
 
 def _fit(make: Callable[[Sequence[str]], Table], optional: Sequence[str], *, width: int) -> Table:
@@ -78,40 +83,35 @@ def _fit(make: Callable[[Sequence[str]], Table], optional: Sequence[str], *, wid
     return make(optional)
 
 
-def _table(
-    title: str,
-    summaries: Sequence[Summary],
-    reference_levels: Sequence[Level],
-    *,
-    without: Sequence[str],
-) -> Table:
-    paths = sorted(list_paths(each.setting for each in summaries))
+def _table(title: str, told: ResultsTable, *, without: Sequence[str]) -> Table:
     table = Table(title=_safe(title) or None, box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("optimizer", no_wrap=True)
-    for path in paths:
-        table.add_column(_safe(path.rsplit(".", 1)[-1]), justify="right", no_wrap=True)
-    numbers = [_numbers(each) for each in summaries]
-    headings = [name for name in _headings(summaries) if name not in without]
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
-    for each, cells in zip(summaries, numbers, strict=True):
-        setting = [_safe(_shown(each.setting.get(path, ""))) for path in paths]
-        table.add_row(_safe(each.optimizer), *setting, *(cells[name] for name in headings))
-    table.add_section()
-    for setting_of, level in reference_levels:
-        setting = [_safe(_shown(setting_of.get(path, ""))) for path in paths]
-        if len(reference_levels) == 1:
-            setting = [""] * len(paths)
-        for name, label in REFERENCES.items():
-            spread = f" ± {std:.4f}" if (std := getattr(level, f"{name}_std")) > 0 else " " * 9
-            number = f"{getattr(level, name):.4f}{spread}"
-            table.add_row(label, *setting, number, style="dim")
-    if not reference_levels and summaries:
-        count = _count([each.plays for each in summaries], "play")
-        table.caption = f"{count} per row: mean ± half the width of its 95 % interval"
-        if told := describe_criterion(summaries[0].criterion):
-            table.caption += f".\n{told}"
+    for heading in told.paths.values():
+        table.add_column(_safe(heading), justify="right", no_wrap=True)
+    columns = [each.heading for each in told.columns if each.heading not in without]
+    for heading in columns:
+        justify: JustifyMethod = "left" if heading == "verdict" else "right"
+        table.add_column(heading, justify=justify, no_wrap=True)
+    reaches = {
+        heading: max((len(_reach(line, heading)) for line in told.lines), default=0)
+        for heading in columns
+    }
+    for line in told.lines:
+        setting = [_safe(_shown(line.setting.get(path, ""))) for path in told.paths]
+        cells = [_cell(line, heading, reaches[heading]) for heading in columns]
+        table.add_row(_safe(line.name), *setting, *cells, style="dim" if line.is_level else "")
     return table
+
+
+def _reach(line: Line, heading: str) -> str:
+    cell = line.cells.get(heading, Cell())
+    return (f" ± {cell.reach}" if cell.reach else "") + _MARK * cell.is_impossible
+
+
+def _cell(line: Line, heading: str, width: int) -> str:
+    """Write a number such that those of the column stand below each other."""
+    cell = line.cells.get(heading, Cell())
+    return f"{cell.text}{_reach(line, heading):{width}}" if cell.text else ""
 
 
 def meter_tables(summaries: Sequence[Summary], *, width: int = 10**6) -> list[Table]:
@@ -162,107 +162,30 @@ def _plain(number: float, digits: int) -> str:
     return f"{number:.0f}" if 10**digits <= abs(number) < 1e9 else f"{number:.{digits}g}"
 
 
-def _headings(summaries: Sequence[Summary]) -> Iterator[str]:
-    """Yield the names of the columns; some are shown only where they are not all 0."""
-    criterion = summaries[0].criterion if summaries else REGRET
-    yield criterion.heading
-    if any(each.judged.count > 1 for each in summaries):
-        yield "least … most"
-    if criterion.is_regret and any(each.stuck > 0 for each in summaries):
-        yield "stuck"
-    if criterion.name == "regret_to_best_seen":
-        yield REWARD.heading
-    if not criterion.is_regret and any(each.unobserved > 0 for each in summaries):
-        yield "unobserved"
-    if any(each.ended_early for each in summaries):
-        yield "rounds"
-    if any(each.idle > 0 for each in summaries):
-        yield "idle"
-    yield from ("exponent", "asked") if criterion.is_regret else ("asked",)
-    if any(each.answered < LOW_ANSWERED for each in summaries):
-        yield "answered"
-    if any(each.retries_per_round > 0 for each in summaries):
-        yield "retries"
-    if any(each.pushed_per_round > 0 for each in summaries):
-        yield "pushed"
-    if not criterion.is_regret and any(isfinite(each.staleness) for each in summaries):
-        yield "staleness"
-    yield from ("spent", "wall")
-
-
-def _numbers(each: Summary) -> dict[str, str]:
-    return {
-        REGRET.heading: _with_reach(each.average_regret, 4) + _MARK * bool(each.impossible),
-        REWARD.heading: _if_known(each.mean_reward),
-        BEST_SEEN.heading: _if_known(each.regret_to_best_seen),
-        "least … most": f"{_number(each.judged.least)} … {_number(each.judged.most)}",
-        "stuck": f"{100 * each.stuck:.0f} %" if isfinite(each.stuck) else "",
-        "unobserved": f"{100 * each.unobserved:.0f} %",
-        "staleness": f"{each.staleness:.2f}" if isfinite(each.staleness) else "",
-        "rounds": f"{each.rounds:.1f}",
-        "idle": f"{100 * each.idle:.0f} %",
-        "exponent": _with_reach(each.exponent, 2),
-        "asked": f"{each.asked_per_round:.1f}",
-        "answered": f"{100 * each.answered:.0f} %" if isfinite(each.answered) else "",
-        "retries": f"{each.retries_per_round:.1f}",
-        "pushed": f"{each.pushed_per_round:.1f}",
-        "spent": f"{each.spent.mean:.2f}",
-        "wall": f"{each.wall:.2f}",
-    }
-
-
-def _if_known(spread: Spread) -> str:
-    return _with_reach(spread, 4) if spread.count else "none"
-
-
 def _count(numbers: Sequence[int], thing: str) -> str:
     few, many = min(numbers), max(numbers)
     count = f"{few}" if few == many else f"{few} to {many}"
     return f"{count} {thing}{'' if many == 1 else 's'}"
 
 
-_MEANINGS = {
-    REWARD.heading: "over the rounds with an observed reward; more is better",
-    BEST_SEEN.heading: "highest reward observed in the same play, minus the mean reward",
-    "least … most": "of the plays",
-    "stuck": "share of the plays with over 5 times the median regret in the last quarter",
-    "unobserved": "share of the rounds without an observed reward",
-    "rounds": "rounds played, per play: some plays ended early",
-    "idle": "share of the rounds without a move",
-    "exponent": "a in r_t ~ t^(a-1), how regret falls in the end; at 1, not at all",
-    "asked": "points asked of experts per round",
-    "answered": "share of the points asked",
-    "retries": "points asked again per round",
-    "pushed": "readings per round that experts sent without being asked",
-    "staleness": "age of experts' answers on arrival, in clock units",
-    "spent": "cost of the queries, per play",
-    "wall": "seconds the agent computed, per play",
-}
-
-
-def legend(table: Table, *, replications: int, marked: bool, worlds: int = 1) -> str:
-    """Return the lines that explain the columns of a `summary_table`.
+def legend(table: Table, standings: Standings, levels: Sequence[Level] = ()) -> str:
+    """Return the lines that explain a `summary_table`.
 
     Args:
         table: The table; only columns that it shows are explained.
-        replications: How many there are of each play.
-        marked: Whether a number is marked as impossible.
-        worlds: How many the reference levels are means over.
+        standings: Its rows, ranked.
+        levels: Settings and what simple policies would get in them.
     """
-    names = [str(column.header) for column in table.columns if column.header in _MEANINGS]
-    shown = {name: name.replace("\n", " ") for name in names}
-    width = max(map(len, shown.values()), default=0) + 2
-    lines = [
-        f"{replications} replication{'' if replications == 1 else 's'}: "
-        "mean ± half the width of its 95 % interval",
-        *(f"{shown[name]:{width}}{_MEANINGS[name]}" for name in names),
-    ]
-    if marked:
-        lines.append(f"{_MARK.strip():{width}}regret below 0, which is impossible: see the notes")
-    if any(column.header == REGRET.heading for column in table.columns):
-        told = f": mean ± standard deviation over {worlds} worlds" if worlds > 1 else ""
-        lines.append(f"The rows below the optimizers show simple policies for comparison{told}.")
-    return "\n".join(lines)
+    told = make_results_table(standings, levels)
+    shown = {str(column.header) for column in table.columns}
+    meanings = {
+        each.heading.replace("\n", " "): each.meaning
+        for each in told.columns
+        if each.meaning and each.heading in shown
+    }
+    width = max(map(len, meanings), default=0) + 2
+    lines = [f"{name:{width}}{meaning}" for name, meaning in meanings.items()]
+    return "\n".join([*told.remarks, *lines])
 
 
 # What a setting, a price or an expert changes

@@ -14,10 +14,10 @@ from sparq_sim.analysis.cautions import NO_REGRET, cautions
 from sparq_sim.analysis.contrasts import Contrast, compare_without
 from sparq_sim.analysis.levels import Levels
 from sparq_sim.analysis.prices import BreakEven
+from sparq_sim.analysis.standings import find_standings
 from sparq_sim.analysis.summary import Spread, summary
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.report.terminal import (
-    OPTIONAL,
     contrast_table,
     expert_in_words,
     legend,
@@ -47,10 +47,16 @@ def finished(folder: Path, **changes: object) -> Results:
     return study.results
 
 
+def column(study: Results, heading: str) -> list[str]:
+    columns = summary_table("", find_standings(study)).columns
+    (found,) = [each for each in columns if each.header == heading]
+    return [str(cell).strip() for cell in found.cells]
+
+
 def shown(study: Results, width: int) -> str:
     screen = Console(width=width)
     with screen.capture() as captured:
-        screen.print(summary_table("A study", summary(study), width=width))
+        screen.print(summary_table("A study", find_standings(study), width=width))
     return captured.get()
 
 
@@ -65,17 +71,18 @@ def test_a_narrow_terminal_does_without_some_columns_but_not_without_settings(
     sweep = {"feedback.noise": [0.125, 0.25]}
     study = finished(tmp_path, optimizers={"uniform": Uniform()}, sweep=sweep, replications=2)
     wide, narrow = shown(study, 200), shown(study, 40)
-    rare = ("pushed", "retries", "staleness")
-    assert all(column in wide for column in OPTIONAL if column not in rare)
+    assert all(column in wide for column in ("plays", "least … most", "exponent", "wall"))
     assert "wall" not in narrow
     for text in ("noise", "0.125", "0.25", "average regret"):
         assert text in wide
         assert text in narrow
 
 
-def test_the_table_says_of_how_many_plays_it_is(tmp_path: Path) -> None:
-    study = finished(tmp_path, optimizers={"uniform": Uniform()}, replications=3)
-    assert "3 plays per row" in shown(study, 100)
+def test_the_table_says_of_how_many_plays_it_is_and_of_how_many_planned(tmp_path: Path) -> None:
+    finished(tmp_path, optimizers={"uniform": Uniform()}, replications=3)
+    assert column(Results.open(tmp_path), "plays") == ["3"]
+    next((tmp_path / "rounds").iterdir()).unlink()
+    assert column(Results.open(tmp_path), "plays") == ["2 of 3"]
 
 
 def test_a_mistake_in_an_expert_is_told_after_the_study(tmp_path: Path) -> None:
@@ -247,20 +254,19 @@ def test_a_table_of_rewards_says_that_the_best_is_not_known(steered: Results, wi
     assert "average regret" not in text
     assert "exponent" not in text
     assert "nan" not in text
-    assert " ".join(NO_REGRET.split()) in " ".join(text.split())
+    standings = find_standings(steered)
+    assert NO_REGRET in legend(summary_table("", standings), standings)
     assert max(map(len, text.splitlines())) <= width
 
 
 def test_regret_against_the_best_seen_is_called_so(steered: Results) -> None:
-    rows = summary(steered, best_seen=True)
-    table = summary_table("A study", rows)
+    standings = find_standings(steered, best_seen=True)
+    table = summary_table("A study", standings, width=120)
     text = drawn(table, 120)
     assert "regret against" in text
     assert "the best seen" in text
     assert "mean reward" in text
-    assert "regret against the best seen  highest reward" in legend(
-        table, replications=3, marked=False
-    )
+    assert "regret against the best seen  highest reward" in legend(table, standings)
 
 
 def test_an_expert_that_raises_the_reward_helps(steered: Results) -> None:
@@ -283,13 +289,13 @@ def test_where_no_reward_was_observed_none_is_shown(tmp_path: Path) -> None:
 
 
 def test_levels_of_several_worlds_are_shown_with_their_standard_deviation(tmp_path: Path) -> None:
-    rows = summary(finished(tmp_path))
+    standings = find_standings(finished(tmp_path))
     level = Levels(1.5, 1.0, 0.5, uniform_std=0.3, fixed_std=0.2, late_std=0.1, worlds=8)
-    table = summary_table("", rows, [({}, level)])
-    assert [*table.columns[1].cells][-3:] == [
-        "1.5000 ± 0.3000",
-        "1.0000 ± 0.2000",
-        "0.5000 ± 0.1000",
-    ]
-    told = legend(table, replications=8, marked=False, worlds=8)
-    assert told.endswith("for comparison: mean ± standard deviation over 8 worlds.")
+    table = summary_table("", standings, [({}, level)])
+    names, numbers = ([str(cell) for cell in table.columns[k].cells] for k in (0, 2))
+    shown = {name: " ".join(number.split()) for name, number in zip(names, numbers, strict=True)}
+    assert shown["uniform, expected"] == "1.500 ± 0.300"
+    assert shown["best fixed point"] == "1.000 ± 0.200"
+    assert shown["one round late"] == "0.500 ± 0.100"
+    told = legend(table, standings, [({}, level)])
+    assert "for comparison: means ± standard deviation over 8 worlds." in told

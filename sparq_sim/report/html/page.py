@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import sparq_sim
 from sparq_sim.errors import mask_invisible
-from sparq_sim.report.data import ReportData, different_levels, occurring_fates
+from sparq_sim.report.data import ReportData
 from sparq_sim.report.html.charts import all_charts
 from sparq_sim.report.html.embed import embed
 from sparq_sim.report.html.figure import Chart
@@ -24,6 +24,7 @@ from sparq_sim.report.html.plotly import read_plotly
 from sparq_sim.report.html.ranked import make_ranked_chart
 from sparq_sim.report.phrases import format_number
 from sparq_sim.report.place import find_most_telling
+from sparq_sim.report.results_table import make_results_table
 from sparq_sim.study.settings import format_setting, format_value, list_paths, shorten_paths
 
 if TYPE_CHECKING:
@@ -87,7 +88,6 @@ def make_environment(*folders: Path) -> Environment:
     environment.filters |= {
         "number": format_number,
         "interval": _format_interval,
-        "share": _format_share,
         "shown": format_value,
     }
     environment.globals |= {"brief": shorten_paths, "in_words": format_setting}
@@ -131,16 +131,12 @@ def describe(report: ReportData) -> dict[str, Any]:
         "report": report,
         "paths": list_paths(each.setting for each in rows),
         "summaries": rows[:_MOST_ROWS],
-        "fates": occurring_fates(rows),
         "criterion": report.charts.criterion,
-        "unobserved": any(each.unobserved > 0 for each in rows),
-        "ended_early": any(each.ended_early for each in rows),
-        "stuck": any(each.stuck > 0 for each in rows),
-        "idle": any(each.idle > 0 for each in rows),
-        "retries": any(each.retries_per_round > 0 for each in rows),
+        "results": make_results_table(report.standings, report.charts.levels)
+        if report.standings
+        else None,
+        "most_rows": _MOST_ROWS,
         "meters": list(dict.fromkeys(name for each in rows for name in each.meters)),
-        "pushes": any(each.pushed_per_round > 0 for each in rows),
-        "levels": different_levels(report.charts.levels)[:_MOST_ROWS],
         "ranked": make_ranked_chart(report.charts, report.standings),
         "grave": bool(report.standings) and any(row.impossible for row in rows),
         "sections": sections,
@@ -233,12 +229,3 @@ def _format_interval(low: float, high: float) -> str:
     return (
         f"{format_number(low)} … {format_number(high)}" if isfinite(low) and isfinite(high) else ""
     )
-
-
-def _format_share(value: float) -> str:
-    """Return a share in per cent, as text; a dash for one that is unknown.
-
-    Args:
-        value: From 0 to 1.
-    """
-    return f"{100 * value:.3g} %" if isfinite(value) else "\N{EN DASH}"
