@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sparq_sim.cli.completion import complete_thing, complete_thing_name
 from sparq_sim.cli.options import AllowImport, Overrides, load_scenario
 from sparq_sim.cli.output import cut, emit, say
 from sparq_sim.errors import SparqError
@@ -85,11 +86,18 @@ def list_installed(
 
 def show(
     what: Annotated[
-        str, typer.Argument(help="A scenario; or environment, expert, optimizer, kernel ...")
+        str,
+        typer.Argument(
+            help="A scenario; or environment, expert, optimizer, kernel ...",
+            autocompletion=complete_thing,
+        ),
     ],
     kind: Annotated[
         str | None,
-        typer.Argument(help="Name of the plug-in; or a field of it, as in plume.wind.gusts."),
+        typer.Argument(
+            help="Name of the plug-in; or a field of it, as in plume.wind.gusts.",
+            autocompletion=complete_thing_name,
+        ),
     ] = None,
     overrides: Overrides = None,
     plot: Annotated[

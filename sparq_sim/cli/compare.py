@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sparq_sim.cli.completion import complete_folder, complete_swept
 from sparq_sim.cli.options import (
     BEST_SEEN,
     AllowImport,
@@ -34,11 +35,17 @@ _MOST_NAMED = 6
 
 
 def compare(
-    folders: Annotated[list[Path], typer.Argument(help="Folders of studies.")],
+    folders: Annotated[
+        list[Path], typer.Argument(help="Folders of studies.", autocompletion=complete_folder)
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: a list of objects.")] = False,
     between: Annotated[
         str | None,
-        typer.Option(metavar="FIELD", help="Compare the values of this swept field in pairs."),
+        typer.Option(
+            metavar="FIELD",
+            help="Compare the values of this swept field in pairs.",
+            autocompletion=complete_swept,
+        ),
     ] = None,
     without: Annotated[
         list[str] | None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
@@ -13,6 +13,7 @@ from sparq_sim.cli.calibrate import calibrate
 from sparq_sim.cli.catalogue import list_installed, show
 from sparq_sim.cli.compare import compare
 from sparq_sim.cli.encoding import spell_what_streams_lack
+from sparq_sim.cli.examples import write_epilog
 from sparq_sim.cli.explain import explain
 from sparq_sim.cli.files import check, new, schema
 from sparq_sim.cli.live import live
@@ -36,26 +37,37 @@ app = typer.Typer(
 )
 
 # In the order of the help text.
-_STUDIES, _CATALOGUE, _PLAYS = "Studies", "Scenarios and plug-ins", "Single plays"
-_LIVE = "Live play"
-app.command(rich_help_panel=_STUDIES)(run)
-app.command(rich_help_panel=_STUDIES)(compare)
-app.command(rich_help_panel=_STUDIES)(report)
-app.command(rich_help_panel=_STUDIES)(plot)
-app.command(rich_help_panel=_STUDIES)(export)
-app.command(rich_help_panel=_STUDIES)(compact)
-app.command(rich_help_panel=_LIVE)(live)
-app.command("list", rich_help_panel=_CATALOGUE)(list_installed)
-app.command(rich_help_panel=_CATALOGUE)(show)
-app.command(rich_help_panel=_CATALOGUE)(new)
-app.command(rich_help_panel=_CATALOGUE)(check)
-app.command(rich_help_panel=_CATALOGUE)(schema)
-app.command(rich_help_panel=_PLAYS)(explain)
-app.command(rich_help_panel=_PLAYS)(reproduce)
-app.command(rich_help_panel=_PLAYS)(diff)
-app.command(rich_help_panel=_LIVE)(watch)
-app.command("serve-expert", rich_help_panel=_LIVE)(serve_expert)
-app.command(rich_help_panel=_LIVE)(calibrate)
+_COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
+    "Studies": {
+        "run": run,
+        "compare": compare,
+        "report": report,
+        "plot": plot,
+        "export": export,
+        "compact": compact,
+    },
+    "Live play": {
+        "live": live,
+        "watch": watch,
+        "serve-expert": serve_expert,
+        "calibrate": calibrate,
+    },
+    "Scenarios and plug-ins": {
+        "list": list_installed,
+        "show": show,
+        "new": new,
+        "check": check,
+        "schema": schema,
+    },
+    "Single plays": {
+        "explain": explain,
+        "reproduce": reproduce,
+        "diff": diff,
+    },
+}
+for _panel, _commands in _COMMANDS.items():
+    for _name, _command in _commands.items():
+        app.command(_name, rich_help_panel=_panel, epilog=write_epilog(_name))(_command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sparq_sim.cli.completion import complete_field, complete_folder, complete_scenario
 from sparq_sim.errors import SparqError, did_you_mean
 
 if TYPE_CHECKING:
@@ -33,11 +34,19 @@ __all__ = [
 BEST_SEEN = "best-seen"
 """What --against takes where the best reward is not known."""
 
-Source = Annotated[str, typer.Argument(help="A scenario file, or the name of a bundled scenario.")]
+Source = Annotated[
+    str,
+    typer.Argument(
+        help="A scenario file, or the name of a bundled scenario.", autocompletion=complete_scenario
+    ),
+]
 Overrides = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="FIELD=VALUE", help="Override a field of the scenario. May be repeated."
+        "--set",
+        metavar="FIELD=VALUE",
+        help="Override a field of the scenario. May be repeated.",
+        autocompletion=complete_field,
     ),
 ]
 AllowImport = Annotated[
@@ -61,7 +70,9 @@ Against = Annotated[
     ),
 ]
 OpenPage = Annotated[bool, typer.Option("--open", help="Open the page in a browser.")]
-Folder = Annotated[Path, typer.Argument(help="The folder of a study.")]
+Folder = Annotated[
+    Path, typer.Argument(help="The folder of a study.", autocompletion=complete_folder)
+]
 _PLAY = typer.Option(
     "--play",
     metavar="PLAY",

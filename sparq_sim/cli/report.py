@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sparq_sim.cli.completion import complete_figure, complete_table
 from sparq_sim.cli.options import (
     Against,
     AllowImport,
@@ -84,7 +85,8 @@ def plot(
             help="What to draw: average-regret, cumulative-regret, mean-reward, reward, cost, "
             "sweep, heat-map, spent, asked, retries, pushed, staleness, shares, place, network, or "
             "the name of a note that optimizers record, or of a meter of an expert; by- and a "
-            "meter draws regret against it."
+            "meter draws regret against it.",
+            autocompletion=complete_figure,
         ),
     ],
     to: Annotated[Path, typer.Option("-o", "--out", help="File to write: .pdf, .svg or .png.")],
@@ -153,7 +155,8 @@ def export(
             help="Table to export: summary, rounds, replies, or EXPERT/TABLE for what an expert "
             "leaves at the end of a play, as network/nodes; or chart:KIND for what a chart "
             "shows, a row a point, as chart:average-regret. Or timeline: the queries of one play, "
-            "as .json for ui.perfetto.dev; name it by --play."
+            "as .json for ui.perfetto.dev; name it by --play.",
+            autocompletion=complete_table,
         ),
     ] = "summary",
     play: OptionalPlayName = None,
