@@ -124,9 +124,10 @@ def test_phases_of_what_is_not_shown_are_left_out() -> None:
 
 
 TIP = """
-const [words, name] = arguments, canvas = document.querySelector(`.replay-${name ?? 'timeline'}`);
+const [words, name = 'timeline', step = 3] = arguments;
+const canvas = document.querySelector(`.replay-${name}`);
 const box = canvas.getBoundingClientRect(), tip = canvas.parentElement.querySelector('.replay-tip');
-for (let x = 0; x < box.width; x += 3) for (let y = 0; y < box.height; y += 3) {
+for (let x = 0; x < box.width; x += step) for (let y = 0; y < box.height; y += 3) {
   canvas.dispatchEvent(new PointerEvent('pointermove',
     { clientX: box.left + x, clientY: box.top + y }));
   if (!tip.hidden && tip.textContent.includes(words)) return tip.textContent;

@@ -61,11 +61,11 @@ def player(browser: Browser, page: Path) -> Player:
 
 def test_a_query_tells_how_old_its_value_was_and_an_outage_its_times(player: Player) -> None:
     find = player.browser.driver.execute_script
-    assert "measured at 16.5, 3 old" in find(TIP, "asked at 19, answered at 19.5")
-    assert "measured at 19.6, 1.5 old" in find(TIP, "asked at 19, answered at 21.1")
+    assert "measured at 16.5, 3 old" in find(TIP, "asked at 19, answered at 19.5", "timeline", 16)
+    assert "measured at 19.6, 1.5 old" in find(TIP, "asked at 19, answered at 21.1", "timeline", 16)
     player.slide(8)
     player.settle()
-    assert find(TIP, "outage from 9.5") == "late: outage from 9.5 to 12"
+    assert find(TIP, "outage from 9.5", "timeline", 16) == "late: outage from 9.5 to 12"
     legend = " ".join(player.browser.run(LEGEND))
     for words in ("measured before it was asked for", "outage: nobody", "too many for bars"):
         assert words in legend
@@ -73,7 +73,7 @@ def test_a_query_tells_how_old_its_value_was_and_an_outage_its_times(player: Pla
 
 
 def test_where_there_are_too_many_for_bars_their_number_is_told(player: Player) -> None:
-    told = player.browser.driver.execute_script(TIP, "points on their way")
+    told = player.browser.driver.execute_script(TIP, "points on their way", "timeline", 16)
     assert told.startswith("crowd, ")
     assert "transit 100 %" in told
 
@@ -129,7 +129,7 @@ def test_where_nothing_takes_time_a_line_says_so_and_unfolds_the_timeline(player
     assert browser.run(summary) == "Every answer arrives in the round in which it is asked."
     player.click(".replay-queries summary")
     player.settle()
-    assert browser.driver.execute_script(TIP, "reward: 1 point")
+    assert browser.driver.execute_script(TIP, "reward: 1 point", "timeline", 16)
     player.click(".replay-tabs button", 0)
     player.settle()
     assert browser.run(seen)

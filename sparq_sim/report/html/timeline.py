@@ -168,8 +168,10 @@ def _list_outages(
 
 
 def _tell_instant(replies: Columns) -> str:
-    """Say that no query took time, and no value was older than its query; "" where one was."""
+    """Say that no query took time, and no value was older than its query; "" if not so."""
     asked = replies["asked_at"]
+    if not len(asked):
+        return ""
     if (replies["arrived_at"] > asked).any() or (replies["measured_at"] < asked).any():
         return ""
     silent = int((replies["fate"] != Fate.ANSWERED).sum())
