@@ -185,7 +185,7 @@ class Shot:
 
 WHOLE = "body", "body"
 PLACES = ".places-rows", ".places-legend"
-PLAYER = ".replay-tabs", ".replay > .replay-legend:last-child"
+PLAYER = ".replay-tabs", ".replay"
 SHOTS: Mapping[str, Shot] = {
     "overview": Shot("synthetic", *WHOLE, height=1100),
     "place": Shot("synthetic", *PLACES),
@@ -201,7 +201,7 @@ SHOTS: Mapping[str, Shot] = {
     "timeline": Shot(
         "timeline",
         ".replay-heading",
-        ".replay > .replay-legend:last-child",
+        ".replay",
         optimizer="sparq-gp-ucb",
         share=0.42,
     ),
@@ -209,7 +209,7 @@ SHOTS: Mapping[str, Shot] = {
     "network-timeline": Shot(
         "network",
         ".replay-heading",
-        ".replay > .replay-legend:last-child",
+        ".replay",
         optimizer="sparq-gp-ucb",
         share=0.3,
     ),

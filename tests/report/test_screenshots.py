@@ -34,8 +34,8 @@ def test_a_picture_is_of_the_part_asked_for(browser: Browser, tmp_path: Path) ->
     shot = screenshots.Shot("", *screenshots.PLAYER, optimizer="curious", share=0.5)
     image = Image.open(io.BytesIO(camera.take(page, shot)))
     assert image.width == 1100 - 2 * 24 + 2 * 16  # The page's text, with an edge.
-    assert browser.run("return document.querySelector('#replay').dataset.frame") == "15"
-    assert browser.run("return document.querySelector('[data-of=round]').textContent") == "16 of 30"
+    assert browser.run("return document.querySelector('#replay').dataset.frame") == "14"
+    assert browser.run("return document.querySelector('[data-of=round]').textContent") == "15 of 30"
     screenshots.save(camera.take(page, shot), tmp_path / "small.png")
     with Image.open(tmp_path / "small.png") as small:
         assert (small.size, small.mode) == (image.size, "P")
