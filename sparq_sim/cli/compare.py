@@ -136,7 +136,7 @@ def _print_comparisons(
 ) -> None:
     """Print the comparisons of each study: paired differences, and remarks on them."""
     from sparq_sim.analysis.cautions import cautions
-    from sparq_sim.cli.console import make_console
+    from sparq_sim.cli.console import find_room, make_console
     from sparq_sim.report.terminal import contrast_table
 
     console, rows = make_console(), []
@@ -157,7 +157,7 @@ def _print_comparisons(
                 continue
             name = study.title or str(study.folder)
             priced = price is not None
-            table = contrast_table(name, answer.rows, priced=priced, width=console.width)
+            table = contrast_table(name, answer.rows, priced=priced, width=find_room(console))
             console.print(table)
             for remark in answer.remarks:
                 say(remark)

@@ -10,12 +10,20 @@ from rich.text import Text
 
 from sparq_sim.cli.encoding import spell_for
 
-__all__ = ["make_console"]
+__all__ = ["find_room", "make_console"]
+
+_SIGNS = 3
+"""In how many columns of a table, at most, numbers have a sign that may have to be spelt."""
 
 
 def make_console(*, err: bool = False, quiet: bool = False) -> Console:
     """Return a console on standard output, or on standard error; *quiet* ones print nothing."""
     return _SpellingConsole(stderr=err, emoji=False, quiet=quiet)
+
+
+def find_room(console: Console) -> int:
+    """Return how wide a table may be, of which the signs have not been spelt yet."""
+    return console.width - _SIGNS * (len(spell_for(console.encoding, "±")) - 1)
 
 
 class _SpellingConsole(Console):

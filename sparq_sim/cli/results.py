@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sparq_sim.cli.console import make_console
+from sparq_sim.cli.console import find_room, make_console
 from sparq_sim.cli.output import say
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ def print_results(title: str, standings: Standings, levels: Sequence[Level]) -> 
     from sparq_sim.report.terminal import legend, meter_tables, summary_table
 
     console = make_console()
-    table = summary_table(title, standings, levels, width=console.width)
+    table = summary_table(title, standings, levels, width=find_room(console))
     console.print(table)
     say(legend(table, standings, levels), dim=True)
-    for meters in meter_tables(standings.rows, width=console.width):
+    for meters in meter_tables(standings.rows, width=find_room(console)):
         console.print(meters)
     found = tell_finding(standings, levels)
     told = Text(mask_invisible(" ".join(found.more)))

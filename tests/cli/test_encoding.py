@@ -64,6 +64,7 @@ def test_numbers_stay_in_their_columns_where_a_sign_takes_three(study: Path) -> 
     table = [line for line in printed.splitlines() if "+/-" in line and "row" not in line]
     places = {line.index("+/-") for line in table[:2]}
     assert len(places) == 1
+    assert not any("..." in line for line in table)
 
 
 @pytest.mark.parametrize(
