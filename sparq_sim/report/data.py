@@ -282,7 +282,7 @@ def describe_curve(criterion: Criterion, *, average: bool) -> SeriesWords:
     kind, sign = ("Average", "R_t / t: the mean") if average else ("Cumulative", "R_t: the sum")
     of, caption = criterion.word, f"{sign} of the regrets up to each round."
     if not average:
-        caption += " A straight line is linear growth."
+        caption += " On a linear scale, linear growth is a straight line."
     if not criterion.is_regret:
         caption += (
             " Each regret is the highest reward observed in the whole play, minus the reward of "
