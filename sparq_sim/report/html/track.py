@@ -83,5 +83,5 @@ def _round_steps(low: float, high: float) -> list[float]:
     """Return round numbers at equal distances."""
     rough = (high - low) / (_MOST_TICKS - 1)
     unit = 10.0 ** floor(log10(rough))
-    step = next((unit * k for k in (1, 2, 5) if unit * k >= rough), 10 * unit)
+    step = next((unit * k for k in (1, 2, 2.5, 5) if unit * k >= rough), 10 * unit)
     return [k * step for k in range(ceil(low / step), floor(high / step) + 1)]
