@@ -139,6 +139,7 @@ function showFilm() {
     aged: isAged(film),
     spread: !isAged(film) && replies.std.some((std) => std > 0),
     evidence: Boolean(film.evidence),
+    "asked-evidence": film.evidence && lanes.sources.length > 1,
     waiting: replies.served.some((share, i) => share > 0 && lasts(i)),
     outages: lanes.outages.some((spans) => spans.length),
     areas: lanes.areas.some(Boolean),
