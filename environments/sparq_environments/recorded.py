@@ -20,7 +20,7 @@ from sparq_environments._site_record import Rule, SiteRecord, build_record
 from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Sites
 from sparq_sim.fields import Positive, Probability
-from sparq_sim.plugin.contract import Environment
+from sparq_sim.plugin.contract import Environment, Units
 
 __all__ = ["ReadingError", "Recorded", "RecordedLandscape"]
 
@@ -56,6 +56,7 @@ class Recorded(Environment):
     """
 
     level_evaluations = 5_000_000
+    units = Units(coordinates=("°", "°"))
 
     files: Annotated[_Names, Field(min_length=1)]
     """Paths, or patterns such as `data/ad_viz_*.csv`. A relative path starts from the working

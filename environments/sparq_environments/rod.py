@@ -14,7 +14,7 @@ from sparq_sim.domain import Box
 from sparq_sim.fields import Amount, Positive, Probability
 from sparq_sim.landscapes.evolving import EvolvingEnvironment
 from sparq_sim.landscapes.snapshots import CellGrid, State
-from sparq_sim.plugin.contract import Landscape
+from sparq_sim.plugin.contract import Landscape, Units
 
 __all__ = ["Rod"]
 
@@ -35,6 +35,7 @@ class Rod(EvolvingEnvironment):
     """
 
     level_evaluations = 5_000_000
+    units = Units(reward="degrees")
 
     length: Positive = 10.0
     """The length of the rod, in length units."""

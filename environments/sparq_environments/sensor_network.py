@@ -12,7 +12,7 @@ from pydantic import Field
 from sparq_sim.arrays import Matrix, Point, Points, Values, freeze_array
 from sparq_sim.domain import Sites
 from sparq_sim.fields import Probability
-from sparq_sim.plugin.contract import Environment
+from sparq_sim.plugin.contract import Environment, Units
 
 __all__ = ["SensorNetwork"]
 
@@ -78,6 +78,7 @@ class SensorNetwork(Environment):
     """
 
     level_evaluations = 5_000_000
+    units = Units(reward="ppb", coordinates=("°", "°"), time="days")
 
     mean: Annotated[float, Field(ge=-1e6, le=1e6)] = 36.9
     """The mean of all sites and days, in ppb."""

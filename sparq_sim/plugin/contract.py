@@ -18,6 +18,7 @@ from sparq_sim.plugin.environment import (
     Environment,
     Landscape,
     Observing,
+    Units,
     WithCellCount,
     WithGaps,
 )
@@ -67,6 +68,7 @@ __all__ = [
     "SourceTerms",
     "Steered",
     "SteeredEnvironment",
+    "Units",
     "WithCellCount",
     "WithGaps",
     "World",

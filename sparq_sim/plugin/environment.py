@@ -6,6 +6,7 @@ A landscape must have what the protocol `Landscape` has. It may also have what
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -16,7 +17,17 @@ from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Domain
 from sparq_sim.plugin.model import Model
 
-__all__ = ["Coarsening", "Environment", "Landscape", "Observing", "WithCellCount", "WithGaps"]
+__all__ = [
+    "UNNAMED",
+    "Coarsening",
+    "Environment",
+    "Landscape",
+    "Observing",
+    "Units",
+    "WithCellCount",
+    "WithGaps",
+    "read_units",
+]
 
 
 @runtime_checkable
@@ -108,6 +119,30 @@ class WithCellCount(Protocol):
         """How many cells, or places, are computed in each step; at least 1."""
 
 
+@dataclass(frozen=True, slots=True)
+class Units:
+    """What the numbers of an environment are measured in, for the labels of charts."""
+
+    reward: str = ""
+    """That of rewards, and so of regrets, such as "ppb"; empty where it has no name."""
+    coordinates: tuple[str, ...] = ()
+    """Those of the coordinates of points, in their order; where one is missing, it has no name."""
+    time: str = ""
+    """What clock units are, in the plural, such as "days"; empty for clock units."""
+
+    def of_coordinate(self, place: int) -> str:
+        """Return the unit of a coordinate; empty where it has no name.
+
+        Args:
+            place: Which coordinate, from 0.
+        """
+        return self.coordinates[place] if place < len(self.coordinates) else ""
+
+
+UNNAMED = Units()
+"""Where none has a name."""
+
+
 class Environment(Model):
     """A reward that changes with time; the base to derive an environment from.
 
@@ -150,6 +185,9 @@ class Environment(Model):
     is_real: ClassVar[bool] = False
     """Whether it is something real, which can be reached in real time only."""
 
+    units: ClassVar[Units] = UNNAMED
+    """What its numbers are measured in; charts name it."""
+
     def honours_keys(self) -> bool:
         """Return whether a query that comes twice with one `World.key` is carried out once.
 
@@ -190,3 +228,13 @@ class Environment(Model):
             Exception: Any; the play does not begin, and the error names the environment.
         """
         raise NotImplementedError(f"{type(self).__name__} must define start(self, rng)")
+
+
+def read_units(environment: Environment | type[Environment]) -> Units:
+    """Return the units of an environment; none where it calls something else so, as a field.
+
+    Args:
+        environment: One, or a class of them.
+    """
+    units = getattr(environment, "units", None)
+    return units if isinstance(units, Units) else UNNAMED

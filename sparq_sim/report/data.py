@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,9 +12,11 @@ from sparq_sim.analysis.curves import ROUND_REGRET, Band, Series
 from sparq_sim.analysis.levels import Level, find_levels
 from sparq_sim.analysis.standings import Standings
 from sparq_sim.analysis.summary import Summary
+from sparq_sim.plugin.environment import UNNAMED, Units
 from sparq_sim.report.finding import Finding
 from sparq_sim.report.looks import Look, find_look, find_looks
 from sparq_sim.report.network import ShownNetwork
+from sparq_sim.report.phrases import add_unit
 from sparq_sim.report.shares import Shares, is_share
 from sparq_sim.report.words import Paragraph
 from sparq_sim.study.settings import Setting, format_setting, list_paths, list_values
@@ -83,6 +85,13 @@ class ChartData:
     """Those that are shown over the rounds."""
     criterion: Criterion = REGRET
     """What plays are compared by."""
+    units: Units = UNNAMED
+    """What rewards, coordinates and times are measured in."""
+
+    @property
+    def judged_label(self) -> str:
+        """What plays are compared by, with its unit, as an axis is labelled."""
+        return add_unit(self.criterion.label, self.units.reward)
 
     @property
     def spends(self) -> bool:
@@ -269,16 +278,17 @@ def kind_of_curve(criterion: Criterion, *, average: bool) -> str:
     return "average-regret" if average else "cumulative-regret"
 
 
-def describe_curve(criterion: Criterion, *, average: bool) -> SeriesWords:
+def describe_curve(criterion: Criterion, *, average: bool, units: Units = UNNAMED) -> SeriesWords:
     """Return what the curves of the criterion over the rounds are called.
 
     Args:
         criterion: What plays are compared by.
         average: Whether they are averages, or sums, of the rounds so far.
+        units: Those of the environment.
     """
     if criterion.more_is_better:
         caption = "The mean of the rewards observed up to each round, with their noise."
-        return SeriesWords("Mean reward", caption, criterion.label)
+        return SeriesWords("Mean reward", caption, add_unit(criterion.label, units.reward))
     kind, sign = ("Average", "R_t / t: the mean") if average else ("Cumulative", "R_t: the sum")
     of, caption = criterion.word, f"{sign} of the regrets up to each round."
     if not average:
@@ -288,17 +298,22 @@ def describe_curve(criterion: Criterion, *, average: bool) -> SeriesWords:
             " Each regret is the highest reward observed in the whole play, minus the reward of "
             "the round; rounds without an observed reward count as the mean of the others."
         )
-    return SeriesWords(f"{kind} {of}", caption, f"{kind.lower()} {of}")
+    label = add_unit(f"{kind.lower()} {of}", units.reward)
+    return SeriesWords(f"{kind} {of}", caption, label)
 
 
-def describe_series(name: str) -> SeriesWords:
+def describe_series(name: str, units: Units = UNNAMED) -> SeriesWords:
     """Return what a quantity over the rounds is called.
 
     Args:
         name: As in `Series`.
+        units: Those of the environment.
     """
     if name == "reward":
-        return _REWARD_SERIES
+        return replace(_REWARD_SERIES, label=add_unit("reward", units.reward))
+    if name == "staleness" and units.time:
+        caption = _KNOWN_SERIES[name].caption.replace("clock units", units.time)
+        return SeriesWords("Staleness", caption, add_unit("staleness", units.time))
     if name in _KNOWN_SERIES:
         return _KNOWN_SERIES[name]
     kind, _, noted = name.partition(" ")

@@ -13,6 +13,9 @@ from sparq_sim.analysis.cautions import cautions
 from sparq_sim.analysis.curves import Curves, read_curves
 from sparq_sim.analysis.levels import Level, Levels, compute_levels, note_estimates
 from sparq_sim.analysis.standings import find_standings
+from sparq_sim.errors import PluginError
+from sparq_sim.plugin.environment import UNNAMED, Units, read_units
+from sparq_sim.plugin.registry import load
 from sparq_sim.report import words
 from sparq_sim.report.data import ChartData, ReportData, series_order
 from sparq_sim.report.finding import tell_finding
@@ -118,6 +121,7 @@ def gather(
         ),
         settings=kept or ({},),
         criterion=curves.criterion,
+        units=_find_units(plays, allow_import=allow_import),
     )
     firsts = {str(each["optimizer"]): each["play"] for each in reversed(plays)}
     firsts = {name: firsts[name] for name in optimizers}
@@ -232,6 +236,20 @@ def _find_kinds(plays: Sequence[Mapping[str, Any]]) -> dict[str, str]:
             case {"optimizer": {"kind": str(kind)}}:
                 kinds.setdefault(str(each["optimizer"]), kind)
     return kinds
+
+
+def _find_units(plays: Sequence[Mapping[str, Any]], *, allow_import: bool) -> Units:
+    """Return the units that all environments of the plays have in common."""
+    found: list[Units] = []
+    for each in plays:
+        match each["play"]:
+            case {"environment": {"kind": str(kind)}}:
+                try:
+                    model = load("environment", kind, allow_import=allow_import)
+                except PluginError:  # It is not installed here, or may not be imported.
+                    return UNNAMED
+                found.append(read_units(model))
+    return found[0] if found and all(units == found[0] for units in found) else UNNAMED
 
 
 # Reference levels

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from math import floor, isfinite, log10
 
 __all__ = [
+    "add_unit",
     "choose_decimals",
     "count_all",
     "count_things",
@@ -17,6 +18,16 @@ __all__ = [
 
 _LARGE = 1e6
 """Numbers from here on are written in powers of ten."""
+
+
+def add_unit(label: str, unit: str) -> str:
+    """Return a label with the unit of its numbers behind it, if that has a name.
+
+    Args:
+        label: Of an axis, say.
+        unit: That of its numbers; empty where it has no name.
+    """
+    return f"{label} ({unit})" if unit else label
 
 
 def format_number(value: float, significant: int = 3) -> str:

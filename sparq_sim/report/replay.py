@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sparq_sim.arrays import Points
 from sparq_sim.errors import SparqError
-from sparq_sim.plugin.environment import Environment, Landscape
+from sparq_sim.plugin.environment import UNNAMED, Environment, Landscape, Units, read_units
 from sparq_sim.plugin.optimizer import Belief
 from sparq_sim.report.moments import Moment, choose_rounds, find_moments
 from sparq_sim.report.network import NetworkData, read_networks
@@ -68,6 +68,8 @@ class Film:
     """Those of its sources that are networks."""
     moments: Sequence[Moment] = ()
     """Its rounds that are worth seeing, the most telling first."""
+    units: Units = UNNAMED
+    """Those of the environment."""
 
     @property
     def size(self) -> int:
@@ -280,6 +282,7 @@ def _film(played: Played, stored: Trace, landscape: Landscape, frames: NDArray[n
             best=np.array([landscape.best(moment)[0] for moment in moments], dtype=float),
             beliefs=beliefs[: len(frames)],
             moments=find_moments(trace),
+            units=read_units(played.environment),
         )
 
 

@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 
 from sparq_sim.messages import Estimate, Query
-from sparq_sim.plugin.contract import Expert, World
+from sparq_sim.plugin.contract import Environment, Expert, World
+from sparq_sim.plugin.environment import UNNAMED, read_units
+from sparq_sim.report.data import ReportData, describe_curve, describe_series
 from sparq_sim.report.gather import _choose, gather
+from sparq_sim.report.html.replay import pack
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.study.results import Results
 from sparq_sim.study.store.layout import SCENARIO
@@ -106,3 +109,41 @@ def test_where_the_best_is_not_known_there_are_no_levels(steered: Results) -> No
 def test_the_command_of_a_report_asks_for_the_best_seen_as_well(steered: Results) -> None:
     told = gather(steered, replays=False, best_seen=True)
     assert told.commands[0].endswith("--against best-seen")
+
+
+def test_units_that_an_environment_names_are_on_the_axes(tmp_path: Path) -> None:
+    study = played(
+        tmp_path,
+        environment={"kind": "sensor-network"},
+        experts={},
+        sweep={},
+        replications=1,
+        optimizers={"careless": {"kind": "uniform"}},
+    )
+    told = gather(study)
+    assert told.charts.judged_label == "average regret (ppb)"
+    words = describe_curve(told.charts.criterion, average=False, units=told.charts.units)
+    assert words.label == "cumulative regret (ppb)"
+    assert describe_series("staleness", told.charts.units).label == "staleness (days)"
+    (replay,) = told.replays
+    assert pack(replay)["labels"] == {
+        "reward": "reward (ppb)",
+        "time": "time (days)",
+        "coordinates": ["lat (°)", "lon (°)"],
+    }
+
+
+def test_without_units_axes_are_as_they_were(told: ReportData) -> None:
+    assert told.charts.judged_label == "average regret"
+    assert describe_series("staleness", told.charts.units).label == "staleness (clock units)"
+
+
+def test_a_field_that_is_called_units_is_no_unit() -> None:
+    with pytest.warns(UserWarning, match="shadows"):
+
+        class Shop(Environment):
+            """How many things are sold."""
+
+            units: int = 3  # type: ignore[misc,assignment]
+
+    assert read_units(Shop) == read_units(Shop()) == UNNAMED

@@ -102,7 +102,7 @@ def _draw_plane(data: ChartData, rows: Sequence[Summary]) -> Figure:
     figure = make_figure(
         traces,
         x="spent per play",
-        y=data.criterion.label,
+        y=data.judged_label,
         hovermode="closest",
         # What spends nothing is not to be cut in half.
         xaxis={

@@ -102,7 +102,7 @@ def _regret_figure(data: ChartData, setting: Setting, average: bool) -> Figure:
         )
     levels = draw_levels(data, setting, curves, average=average)
     lines += [reference_line(name, x.tolist(), y.tolist()) for name, (x, y) in levels.items()]
-    label = describe_curve(data.criterion, average=average).label
+    label = describe_curve(data.criterion, average=average, units=data.units).label
     return add_scales(
         make_figure([*around, *lines], x="round", y=label),
         [part for curve in curves for part in curve.shown],
@@ -134,7 +134,7 @@ def _spread(curve: RegretCurve, name: str, colour: str) -> list[PlotlyTrace]:
 
 
 def _series_chart(data: ChartData, name: str, place: int) -> Chart:
-    words = describe_series(name)
+    words = describe_series(name, data.units)
     own = [series for series in data.series if series.name == name]
     own.sort(key=lambda series: list(data.optimizers).index(series.optimizer))
     regret = name == ROUND_REGRET

@@ -15,6 +15,7 @@ from sparq_sim.report.html.evidence import pack_evidence
 from sparq_sim.report.html.packing import Packed, mark_shown, pack_numbers
 from sparq_sim.report.html.timeline import choose_window, pack_replies
 from sparq_sim.report.palette import spread_shares
+from sparq_sim.report.phrases import add_unit
 from sparq_sim.report.replay import Film, Replay
 from sparq_sim.report.roster import Roster, name_play
 from sparq_sim.report.shares import list_parts, spell_out
@@ -176,6 +177,7 @@ def pack(replay: Replay, *, stride: int = 1) -> dict[str, Any]:
         "notes": [mask_invisible(note) for note in notes],
         "scene": film.scene.kind,
         **film.scene.shape,
+        "labels": _labels(film),
         "period": film.period,
         "total": len(film.trace),
         "window": [before, after],
@@ -192,6 +194,19 @@ def pack(replay: Replay, *, stride: int = 1) -> dict[str, Any]:
         "replies": replies,
         "lanes": lanes,
         "evidence": pack_evidence(film, times, rows, before=before),
+    }
+
+
+def _labels(film: Film) -> dict[str, Any]:
+    """Return the labels of axes, with units where they have names."""
+    names = film.trace.coordinates
+    return {
+        "reward": mask_invisible(add_unit("reward", film.units.reward)),
+        "time": mask_invisible(add_unit("time", film.units.time)),
+        "coordinates": [
+            mask_invisible(add_unit(name, film.units.of_coordinate(place)))
+            for place, name in enumerate(names)
+        ],
     }
 
 

@@ -131,7 +131,7 @@ def _against(data: ChartData, axis: SweptAxis, along: Sequence[Along]) -> Figure
     traces += [reference_line(name, x, heights) for name, heights in levels.items()]
     spreads = [point for each in along for point in each.spreads]
     return add_scales(
-        make_figure(traces, x=axis.label, y=data.criterion.label, xaxis=kind, showlegend=True),
+        make_figure(traces, x=axis.label, y=data.judged_label, xaxis=kind, showlegend=True),
         [
             np.array([each.mean, *find_interval(each, positive=positive)], dtype=float)
             for each in spreads

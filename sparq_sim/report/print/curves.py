@@ -57,7 +57,7 @@ def regret_panels(data: ChartData, lines: Lines, *, average: bool) -> list[Panel
         lines: What a user adds.
         average: Whether regret is average or cumulative.
     """
-    label = describe_curve(data.criterion, average=average).label
+    label = describe_curve(data.criterion, average=average, units=data.units).label
     panels = []
     for setting, title in zip(data.settings, setting_titles(data), strict=True):
         curves = find_curves(data, setting, average=average)
@@ -124,7 +124,7 @@ def series_panels(data: ChartData, name: str, lines: Lines) -> list[Panel]:
     """
     shown = [series for series in data.series if series.name == name]
     from_zero = name != "reward" and all((series.means >= 0).all() for series in shown)
-    label = describe_series(name).label
+    label = describe_series(name, data.units).label
     panels = []
     for setting, title in zip(data.settings, setting_titles(data), strict=True):
         if here := [series for series in shown if agree(series.setting, setting)]:

@@ -97,7 +97,7 @@ def make_panel(
     means = [each.judged.mean for each in rows]
     intervals = [find_interval(each.judged, positive=positive) for each in rows]
     return Panel(
-        (label, data.criterion.label),
+        (label, data.judged_label),
         paint,
         from_zero=positive,
         shown=[np.array(means), np.ravel(intervals), *map(np.ravel, lines)],

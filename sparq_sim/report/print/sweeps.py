@@ -57,7 +57,7 @@ def sweep_panels(data: ChartData, lines: Lines) -> list[Panel]:
         means = [each.mean for each in spreads]
         panels.append(
             Panel(
-                (axis.label, data.criterion.label),
+                (axis.label, data.judged_label),
                 partial(_paint_sweep, data=data, axis=axis, along=along, lines=lines),
                 from_zero=positive,
                 shown=[np.array(means), np.ravel(intervals), *map(np.ravel, lines.values())],
@@ -148,7 +148,7 @@ def draw_heat_maps(data: ChartData, width: float) -> Figure:
         for name, pair, grid in grids
     ]
     figure = lay_out(panels, width, alike=False)
-    figure.colorbar(colours, ax=figure.axes, label=data.criterion.label, aspect=30, pad=0.02)
+    figure.colorbar(colours, ax=figure.axes, label=data.judged_label, aspect=30, pad=0.02)
     return figure
 
 

@@ -86,7 +86,7 @@ function drawPanels(shot, draw) {
     };
     const area = plot({ ...box, height: tall }, limits[0], limits[1]);
     axes(pen, area, {
-      across: film.coordinates[across],
+      across: film.labels.coordinates[across],
       grid: false,
     });
     pen.save();
@@ -95,7 +95,7 @@ function drawPanels(shot, draw) {
     pen.fillText(NAMES[name], area.left, area.top - 10, wide);
     pen.fillStyle = colour("--muted");
     pen.textAlign = "right";
-    if (i % columns === 0) pen.fillText(film.coordinates[up], area.left - 6, area.top - 10, left);
+    if (i % columns === 0) pen.fillText(film.labels.coordinates[up], area.left - 6, area.top - 10, left);
     pen.restore();
     const values = valuesNow(film, shot.frame, name);
     const scale = scaleNow(name);

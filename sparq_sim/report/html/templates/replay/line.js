@@ -9,7 +9,7 @@ function drawLine(shot) {
   const room = 0.06 * (top - low || 1);
   const box = { left: 46, top: 22, width: width - 58, height: height - 62 };
   const area = plot(box, [film.lower[0], film.upper[0]], [low - room, top + room]);
-  axes(pen, area, { across: film.coordinates[0], up: "reward" });
+  axes(pen, area, { across: film.labels.coordinates[0], up: film.labels.reward });
 
   const { places } = film;
   pen.save();

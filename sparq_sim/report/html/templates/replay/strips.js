@@ -12,14 +12,14 @@ function drawStrips({ film, sheet, at }) {
     const last = axis === dimensions - 1;
     pen.fillStyle = colour("--muted");
     pen.textAlign = "left";
-    pen.fillText(film.coordinates[axis], area.left, area.top - 5, area.width);
+    pen.fillText(film.labels.coordinates[axis], area.left, area.top - 5, area.width);
     pen.strokeStyle = colour("--line");
     pen.strokeRect(area.left + 0.5, area.top + 0.5, area.width - 1, area.height - 1);
     pen.textAlign = "right";
     pen.fillText(shown(film.upper[axis]), area.left - 6, area.top + 10);
     pen.fillText(shown(film.lower[axis]), area.left - 6, area.top + area.height);
     pen.textAlign = "left";
-    if (last) axes(pen, area, { across: "time", grid: false, ticksUp: false });
+    if (last) axes(pen, area, { across: film.labels.time, grid: false, ticksUp: false });
     pen.fillStyle = colour("--mark-own");
     for (let row = 0; row < rounds.round.length; row += 1) {
       pen.globalAlpha = row <= at.row ? 0.6 : 0.12;

@@ -60,7 +60,7 @@ function drawTimeline(at) {
   const begin = Math.max(0, at.now - before);
   const box = { left: gutter, top: 4, width: width - gutter - 10, height: rows.down - 4 };
   const area = plot(box, [begin, begin + before + after], [0, 1]);
-  axes(pen, area, { across: "time", ticksUp: false });
+  axes(pen, area, { across: film.labels.time, ticksUp: false });
   drawSources(pen, rows, { gutter, width });
   pen.save();
   pen.beginPath();
