@@ -100,8 +100,8 @@ class _DelayedMemory(Memory):
         self._waiting_for = 0.0
         self._now = -inf
 
-    def record_play(self, point: Point) -> None:
-        super().record_play(point)
+    def record_play(self, point: Point, now: float) -> None:
+        super().record_play(point, now)
         self._latest.append(point)
         self._plays += 1
         self._unobserved.append(_Play(self._plays, point))

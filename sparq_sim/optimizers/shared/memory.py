@@ -100,11 +100,12 @@ class Memory:
         """
         return predictor
 
-    def record_play(self, point: Point) -> None:
+    def record_play(self, point: Point, now: float) -> None:
         """Record that a point is played.
 
         Args:
             point: The point, (d,).
+            now: When its round began, in clock units.
         """
         if self.asker is not None:
             self.asker.record_play(point)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from importlib import import_module
 from itertools import count
 from typing import ClassVar, Self
@@ -13,7 +13,7 @@ from typing import ClassVar, Self
 from numpy.random import Generator
 from pydantic import FiniteFloat, model_validator
 
-from sparq_sim.arrays import Point, Points
+from sparq_sim.arrays import Points
 from sparq_sim.domain import Box
 from sparq_sim.errors import PluginError
 from sparq_sim.fields import Positive
@@ -158,7 +158,7 @@ class UCBAgent:
         self._round = 0
         self._waiting = False
         self._answers: list[Answer] = []
-        self._past: list[Point] = []
+        self._history: list[Callable[[Memory], object]] = []
         self._ids = count(1)
         self._unanswered: dict[int, int] = {}
         self._checked = False
@@ -194,20 +194,27 @@ class UCBAgent:
                 inside = candidates[self._bounds.contains(candidates)]
                 # Where bounds lie between candidates, the play brings the point within.
                 candidates = inside if len(inside) else candidates
-            move = Move(candidates[self._rng.integers(len(candidates))])
-        if move.point is not None and self._keeps_all:
-            self._past.append(move.point)
+            point = candidates[self._rng.integers(len(candidates))]
+            self._record(lambda memory: memory.record_play(point, now))
+            move = Move(point)
         return move
 
     @property
     def _keeps_all(self) -> bool:
-        """Whether a memory will be started later, which must then learn all earlier answers."""
+        """Whether a memory will be started later, which must then learn all that was before."""
         return self._memory is None or self._model.fitting.every is not None
+
+    def _record(self, event: Callable[[Memory], object]) -> None:
+        """Tell the memory of an *event*, and those that will be started later."""
+        if self._keeps_all:
+            self._history.append(event)
+        if self._memory is not None:
+            event(self._memory)
 
     def _queries(self, memory: Memory, now: float) -> tuple[Query, ...]:
         asked = memory.choose_points_to_ask(now).items()
         queries = tuple(Query(next(self._ids), name, points, now) for name, points in asked)
-        memory.record_queries(queries)
+        self._record(lambda memory: memory.record_queries(queries))
         return queries
 
     def _bound(self, memory: Memory, now: float) -> tuple[Predictor, float]:
@@ -226,7 +233,7 @@ class UCBAgent:
             rng=self._rng,
             bounds=self._bounds,
         )
-        memory.record_play(point)
+        self._record(lambda memory: memory.record_play(point, now))
         queries = () if memory.waits else self._queries(memory, now)
         notes = {"width": width, **memory.notes()}
         return Move(point, queries, notes=notes, effort=memory.size)
@@ -244,10 +251,9 @@ class UCBAgent:
         if isinstance(reply, Answer):
             if self._keeps_all:
                 self._answers.append(reply)
-            if self._memory is not None:
-                self._learn(self._memory, reply)
-        elif self._memory is not None:
-            self._memory.record_failure(reply)
+            self._record(lambda memory: self._learn(memory, reply))
+        else:
+            self._record(lambda memory: memory.record_failure(reply))
 
     def restrict(self, bounds: Box) -> None:
         """Choose points within *bounds* from now on.
@@ -296,13 +302,12 @@ class UCBAgent:
             self._memory = self._start_memory(
                 find_prior(self._model, newest, self._rng, refit=True)
             )
-            for point in self._past:
-                self._memory.record_play(point)
-            for answer in self._answers:
-                self._learn(self._memory, answer)
+            # In its order: what was asked and is not answered yet is still to be expected.
+            for event in self._history:
+                event(self._memory)
             if not self._keeps_all:
                 self._answers.clear()
-                self._past.clear()
+                self._history.clear()
 
     def _start_memory(self, found: PriorParameters) -> Memory:
         model, briefing = self._model, self._briefing

@@ -144,8 +144,8 @@ class DriftMemory(Memory):
             )
         return predictor
 
-    def record_play(self, point: Point) -> None:
-        self._asking.record_play(point, self._moment)
+    def record_play(self, point: Point, now: float) -> None:
+        self._asking.record_play(point, now / self.period)
 
     def choose_points_to_ask(self, now: float) -> Mapping[str, Points]:
         self._take_in()

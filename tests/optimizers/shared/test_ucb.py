@@ -10,14 +10,16 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sparq_environments.synthetic import Synthetic
+from sparq_experts.truth import Truth
 from sparq_sim import Box, Briefing, Channel, Query, Rules, Sites, play
 from sparq_sim.gp.kernels import Matern12, Matern32, Matern52, SquaredExponential
 from sparq_sim.optimizers.et_gp_ucb import ETGPUCB
 from sparq_sim.optimizers.gp_ucb import GPUCB
 from sparq_sim.optimizers.gp_ucb_sdf import GPUCBSDF
 from sparq_sim.optimizers.r_gp_ucb import RGPUCB
+from sparq_sim.optimizers.shared import ucb
 from sparq_sim.optimizers.shared.acquisition import Acquisition
-from sparq_sim.optimizers.shared.prior import PriorWarning
+from sparq_sim.optimizers.shared.prior import Fitting, PriorParameters, PriorWarning
 from sparq_sim.optimizers.shared.ucb import GPOptimizer
 from sparq_sim.optimizers.sparq_gp_ucb import SparQGPUCB
 from sparq_sim.optimizers.sw_gp_ucb import SWGPUCB
@@ -48,6 +50,10 @@ ALL = [
     SparQGPUCB(selection="exact"),
     SparQGPUCB(waits=True),
 ]
+
+
+REPEATABLE = [*ALL[:10], SparQGPUCB(keeps_choice=False), ALL[12], ALL[13]]
+"""All but those whose chain of choices begins anew with a new prior."""
 
 
 def name(optimizer: GPOptimizer) -> str:
@@ -280,3 +286,24 @@ def test_all_observations_equal_are_no_trouble() -> None:
 
 def _rng() -> np.random.Generator:
     return np.random.default_rng(3)
+
+
+@pytest.mark.parametrize("late", [0.0, 2.5])
+@pytest.mark.parametrize("optimizer", REPEATABLE, ids=name)
+def test_a_new_fit_that_finds_the_same_prior_changes_no_move(
+    optimizer: GPOptimizer, late: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = PriorParameters(KERNEL, 1.5, None)
+    monkeypatch.setattr(ucb, "find_prior", lambda *_, **__: found)
+    channel = Channel(noise=0.1, transit=late, loss=0.1 if late else 0.0)
+    once, often = (
+        play(
+            optimizer.model_copy(update={"kernel": KERNEL, "fitting": fitting}),
+            Synthetic(),
+            Rules(rounds=40),
+            experts={} if optimizer.where_asks() == "never" else {"expert": (Truth(), channel)},
+            feedback=Channel(noise=0.1, transit=late / 2),
+        )
+        for fitting in (Fitting(), Fitting(plays=2, every=7))
+    )
+    assert_array_equal(often.points, once.points)

@@ -28,10 +28,10 @@ def ready(model: SparQMemory = MODEL, **briefing: object) -> DriftMemory:
     memory = start_memory(model, **{"experts": {"expert": EXACT}, **briefing})
     for t, (x, value) in enumerate([(0.1, 0.3), (0.5, 0.9), (0.8, 0.6), (0.3, 0.2)], start=1):
         memory.predictor(float(t))
-        memory.record_play(np.array([x]))
+        memory.record_play(np.array([x]), float(t))
         memory.learn(Query(t, "reward", np.array([[x]]), float(t)).answer([value], stds=0.1))
     memory.predictor(5.0)
-    memory.record_play(np.array([0.5]))
+    memory.record_play(np.array([0.5]), 5.0)
     return memory
 
 
@@ -151,7 +151,7 @@ def test_at_first_the_point_that_is_played_is_asked_about_to_compare() -> None:
 
 def test_where_it_waits_nothing_is_compared() -> None:
     memory = ready(SparQMemory(**FIELDS, waits=True, queries=1))
-    memory.record_play(np.array([0.98]))
+    memory.record_play(np.array([0.98]), 5.0)
     assert not asking_of(memory).offers.trust["expert"]._audited
     memory.choose_points_to_ask(5.0)
     assert not asking_of(memory).offers.trust["expert"]._audited
@@ -174,7 +174,7 @@ def at_one_point(*, waits: bool, std: float) -> DriftMemory:
     memory = start_memory(model, experts={"expert": SourceTerms(std=std)})
     memory.learn(Query(1, "reward", np.array([[0.5]]), 1.0).answer([0.5], stds=0.1))
     memory.predictor(8.0)
-    memory.record_play(np.array([0.5]))
+    memory.record_play(np.array([0.5]), 8.0)
     return memory
 
 

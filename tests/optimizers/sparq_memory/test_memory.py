@@ -43,7 +43,7 @@ def grown(rounds: int) -> DriftMemory:
     for t in range(1, rounds + 1):
         memory.predictor(float(t))
         x = float(rng.choice(GRID[:, 0]))
-        memory.record_play(np.array([x]))
+        memory.record_play(np.array([x]), float(t))
         memory.learn(observation(t, x, 0.1 * rng.normal()))
     return memory
 
@@ -214,7 +214,7 @@ def hold(memory: DriftMemory, first: int, last: int) -> int:
             memory.learn(late.pop(t))
         memory.predictor(float(t))
         point = rng.choice(GRID)
-        memory.record_play(point)
+        memory.record_play(point, float(t))
         chosen = memory.choose_points_to_ask(float(t)).get("expert", GRID[:2])
         sent = Query(t, "expert", chosen, float(t))
         memory.record_queries((sent,))

@@ -12,6 +12,7 @@ from sparq_environments.function import from_function
 from sparq_experts.biased import Biased
 from sparq_sim import (
     Box,
+    Briefing,
     Channel,
     Environment,
     Estimate,
@@ -28,6 +29,7 @@ from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.optimizers.shared.prior import PriorWarning
 from sparq_sim.optimizers.sparq_memory import SparQMemory
 from sparq_sim.optimizers.sparq_memory.memory import ExpertWarning
+from sparq_sim.plugin.briefing import SourceTerms
 from sparq_sim.simulation.measures import average_regret, regret, spent, tally
 from sparq_sim.simulation.trace import first_difference
 from sparq_sim.testing import Teller, WaitlessLoop, check_optimizer
@@ -350,6 +352,23 @@ def test_fitted_again_it_has_learnt_all_that_it_was_told_before() -> None:
     model = SparQMemory(acquisition={"grid": 51}, fitting={"plays": 10, "every": 15, "starts": 1})
     trace = played(model, STILL, rounds=40)
     assert regret(trace)[-10:].mean() < 0.05
+
+
+def test_fitted_again_it_still_expects_the_answers_to_earlier_queries() -> None:
+    model = SparQMemory(acquisition={"grid": 51}, fitting={"plays": 5, "every": 10, "starts": 1})
+    briefing = Briefing(LINE, experts={"expert": SourceTerms(std=0.1, latency=30.0)})
+    agent = model.start(briefing, np.random.default_rng(0))
+    open_queries: list[int] = []
+    for t in range(1, 21):
+        move = agent.ask(float(t))
+        assert move.point is not None
+        value = hill(move.point[None], float(t))
+        agent.tell(Query(-t, "reward", move.point[None], float(t)).answer(value, stds=0.01))
+        open_queries += [query.id for query in move.queries]
+    assert agent._memory is not None
+    awaiting = agent._memory._asking.awaiting
+    assert open_queries
+    assert [query.id for query in awaiting.queries()] == open_queries
 
 
 @pytest.mark.parametrize("top", [0.1, 0.9])
