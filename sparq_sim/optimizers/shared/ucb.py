@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
 from itertools import count
 from typing import ClassVar, Self
@@ -23,11 +23,13 @@ from sparq_sim.messages import REWARD, Answer, Move, Query, Reply
 from sparq_sim.optimizers.shared.acquisition import Acquisition
 from sparq_sim.optimizers.shared.asking import Asker, Asking
 from sparq_sim.optimizers.shared.memory import Memory
+from sparq_sim.optimizers.shared.opening import Opening
 from sparq_sim.optimizers.shared.prior import (
     Fitting,
     GPPrior,
     PriorParameters,
     find_prior,
+    find_prior_on_grid,
     join_answers,
 )
 from sparq_sim.optimizers.shared.widths import AnyWidth, LogarithmicWidth, Occasion
@@ -68,7 +70,14 @@ class GPOptimizer(Optimizer):
 
     @model_validator(mode="after")
     def _can_be_fitted(self) -> Self:
-        if self.kernel is None or self.fitting.every is None:
+        if self.kernel is None:
+            return self
+        if self.fitting.search == "grid":
+            raise ValueError(
+                "a search on a grid finds a squared exponential in place of the kernel that is "
+                'given: leave out kernel, or fitting.search = "grid"'
+            )
+        if self.fitting.every in (None, "never"):
             return self
         for name, number in self.kernel.parameters().items():
             if number <= 0:
@@ -83,7 +92,7 @@ class GPOptimizer(Optimizer):
         self.check_experts(briefing.experts)
         self.check_access(briefing.access)
         # Not before: a scenario is checked without scipy. Not later: BLAS is pinned at the start.
-        for engine in ("posterior", "fit"):
+        for engine in ("posterior", "fit", "grid_fit"):
             import_module(f"sparq_sim.gp.{engine}")
         return UCBAgent(self, briefing, rng)
 
@@ -128,8 +137,8 @@ class AskingGPOptimizer(GPOptimizer):
 class UCBAgent:
     """An agent that plays where mean + width * std is highest, given what its memory believes.
 
-    Before there is a prior it plays candidates at random. Where a memory waits, it asks when the
-    round begins and plays when all answers are there, or when the next round begins.
+    Before there is a prior its plays are spread over the candidates. Where a memory waits, it asks
+    when the round begins and plays when all answers are there, or when the next round begins.
 
     Args:
         model: The optimizer.
@@ -158,13 +167,23 @@ class UCBAgent:
         self._round = 0
         self._waiting = False
         self._answers: list[Answer] = []
+        self._observed = 0
         self._history: list[Callable[[Memory], object]] = []
         self._ids = count(1)
         self._unanswered: dict[int, int] = {}
         self._checked = False
         self._memory: Memory | None = None
-        if model.kernel is not None or briefing.design is not None:
-            self._memory = self._start_memory(find_prior(model, briefing.design, rng))
+        blind = model.kernel is None and briefing.design is None
+        self._fitting = model.fitting.fill_in(blind=blind)
+        self._fitted_to: int | None = None
+        self._opening = Opening(self._candidates, self._fitting.plays, rng)
+        if not blind:
+            self._fitted_to = 0
+            if briefing.design is not None and self._fitting.search == "grid":
+                found = self._find_on_grid([briefing.design])
+            else:
+                found = find_prior(model, briefing.design, rng)
+            self._memory = self._start_memory(found)
 
     def ask(self, now: float) -> Move:
         """Return what to play and whom to ask; the point is None while the agent waits for answers.
@@ -189,12 +208,7 @@ class UCBAgent:
         if self._memory is not None:
             move = self._choose(self._memory, now)
         else:
-            candidates = self._candidates
-            if self._bounds is not None:
-                inside = candidates[self._bounds.contains(candidates)]
-                # Where bounds lie between candidates, the play brings the point within.
-                candidates = inside if len(inside) else candidates
-            point = candidates[self._rng.integers(len(candidates))]
+            point = self._opening.choose(self._bounds)
             self._record(lambda memory: memory.record_play(point, now))
             move = Move(point)
         return move
@@ -202,7 +216,7 @@ class UCBAgent:
     @property
     def _keeps_all(self) -> bool:
         """Whether a memory will be started later, which must then learn all that was before."""
-        return self._memory is None or self._model.fitting.every is not None
+        return self._memory is None or self._fitting.every != "never"
 
     def _record(self, event: Callable[[Memory], object]) -> None:
         """Tell the memory of an *event*, and those that will be started later."""
@@ -251,6 +265,7 @@ class UCBAgent:
         if isinstance(reply, Answer):
             if self._keeps_all:
                 self._answers.append(reply)
+                self._observed += reply.query.source == REWARD
             self._record(lambda memory: self._learn(memory, reply))
         else:
             self._record(lambda memory: memory.record_failure(reply))
@@ -291,23 +306,26 @@ class UCBAgent:
 
     def _revise(self) -> None:
         """Find the prior when there is enough to find it from, and again when it is time."""
-        fitting = self._model.fitting
-        own = [answer for answer in self._answers if answer.query.source == REWARD]
-        if self._memory is None:
-            due = True
-        else:
-            due = fitting.every is not None and self._round % fitting.every == 0
-        if due and len(own) >= fitting.plays:
-            newest = join_answers(own[-max(200, fitting.plays) :])
-            self._memory = self._start_memory(
-                find_prior(self._model, newest, self._rng, refit=True)
-            )
+        if self._fitting.is_due(self._round, count=self._observed, last=self._fitted_to):
+            self._fitted_to = self._observed
+            if self._fitting.search == "grid":
+                found = self._find_on_grid(self._answers)
+            else:
+                own = [answer for answer in self._answers if answer.query.source == REWARD]
+                newest = join_answers(own[-max(200, self._fitting.plays) :])
+                found = find_prior(self._model, newest, self._rng, refit=True)
+            self._memory = self._start_memory(found)
             # In its order: what was asked and is not answered yet is still to be expected.
             for event in self._history:
                 event(self._memory)
             if not self._keeps_all:
                 self._answers.clear()
                 self._history.clear()
+
+    def _find_on_grid(self, answers: Sequence[Answer]) -> PriorParameters:
+        return find_prior_on_grid(
+            self._model, answers, candidates=self._candidates, period=self._briefing.period
+        )
 
     def _start_memory(self, found: PriorParameters) -> Memory:
         model, briefing = self._model, self._briefing

@@ -27,8 +27,9 @@ from sparq_sim.domain import Sites
 from sparq_sim.errors import PluginError
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.optimizers.shared.prior import PriorWarning
+from sparq_sim.optimizers.shared.ucb import UCBAgent
 from sparq_sim.optimizers.sparq_memory import SparQMemory
-from sparq_sim.optimizers.sparq_memory.memory import ExpertWarning
+from sparq_sim.optimizers.sparq_memory.memory import DriftMemory, ExpertWarning
 from sparq_sim.plugin.briefing import SourceTerms
 from sparq_sim.simulation.measures import average_regret, regret, spent, tally
 from sparq_sim.simulation.trace import first_difference
@@ -365,7 +366,8 @@ def test_fitted_again_it_still_expects_the_answers_to_earlier_queries() -> None:
         value = hill(move.point[None], float(t))
         agent.tell(Query(-t, "reward", move.point[None], float(t)).answer(value, stds=0.01))
         open_queries += [query.id for query in move.queries]
-    assert agent._memory is not None
+    assert isinstance(agent, UCBAgent)
+    assert isinstance(agent._memory, DriftMemory)
     awaiting = agent._memory._asking.awaiting
     assert open_queries
     assert [query.id for query in awaiting.queries()] == open_queries
