@@ -1,8 +1,9 @@
 """Make every figure and table of README and docs again: `python -m reproduce [NAME ...]`.
 
 A name is that of a study in docs/results/studies.toml or of another part: memory, memory_tuning,
-theory, pictures, drift, ozone, coverage, demo, screenshots, benchmarks. Without names all is made;
-what needs a file, a browser or a peer that is not there is left as it is, and a line says so.
+fitting, theory, pictures, drift, ozone, coverage, demo, screenshots, benchmarks. Without names all
+is made; what needs a file, a browser or a peer that is not there is left as it is, and a line says
+so.
 Numbers go to docs/results, pictures to docs/pictures, and from there all goes into the pages,
 between the markers that reproduce/pages.py explains. With --render-only only the last is done.
 
@@ -101,6 +102,13 @@ def memory_tuning() -> None:
     make_table()
 
 
+def fitting() -> None:
+    """Compare ways to find a kernel, over worlds of memory/."""
+    from reproduce.fitting import make as make_table
+
+    make_table()
+
+
 def benchmarks() -> None:
     """Measure ratios against peers, to docs/results/benchmarks.json."""
     from benchmarks.compare import format_duration
@@ -153,7 +161,8 @@ def list_parts(jobs: int | None = None) -> Mapping[str, Callable[[], None]]:
     """Return all parts that can be made, by name, in the order in which they are made."""
     # Benchmarks come last, when nothing else runs.
     others = (
-        *(memory, memory_tuning, theory, pictures, drift, ozone, coverage, demo, screenshots),
+        *(memory, memory_tuning, fitting, theory, pictures),
+        *(drift, ozone, coverage, demo, screenshots),
         benchmarks,
     )
     plays = {

@@ -43,7 +43,7 @@ from sparq_sim.errors import SparqError, did_you_mean
 from sparq_sim.study.settings import format_value as format_swept
 
 MARKED = re.compile(r"<!-- (?P<what>[a-z]+)(?P<given>[^>]*?) -->(?P<text>.*?)<!-- end -->", re.S)
-BOOKS = ("theory", "benchmarks", "memory", "memory_tuning")
+BOOKS = ("theory", "benchmarks", "memory", "memory_tuning", "fitting")
 """Files of docs/results with the rows of several parts."""
 PRINTED = ("drift", "ozone", "demo", "coverage")
 """Files of docs/results, as .txt, with what scripts print."""
