@@ -557,7 +557,7 @@ def test_the_demo_of_the_readme_agrees_with_plays_of_now(tmp_path: Path) -> None
     study = Study(Scenario.load("synthetic"), tmp_path)
     assert not study.run(InProcess()).failed_plays
     for now in summary(study.results):
-        shown = re.search(rf"^ {now.optimizer} +([\d.]+) ±", PAGES["README.md"], re.MULTILINE)
+        shown = re.search(rf"^ {now.optimizer} +\d+ +([\d.]+) ±", PAGES["README.md"], re.MULTILINE)
         assert shown is not None, now.optimizer
         error = now.average_regret.std / sqrt(now.plays)
         assert abs(float(shown[1]) - now.average_regret.mean) <= 2 * error

@@ -405,7 +405,7 @@ def test_a_field_is_believed_where_the_agent_searches(tmp_path: Path) -> None:
 def test_before_there_is_a_prior_no_belief_is_shown(tmp_path: Path) -> None:
     (found,) = shown(tmp_path, optimizers={"learner": GPUCB()}, rounds=15)
     absent = np.isnan(unpacked(pack(found)["mean"])).all(axis=1)
-    assert absent.tolist() == [True] * 10 + [False] * 5
+    assert absent.tolist() == [True] * 8 + [False] * 7
 
 
 def test_maps_have_longitude_across_and_latitude_up() -> None:
