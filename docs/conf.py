@@ -183,18 +183,24 @@ def _draw_formula(node: nodes.Element, *, display: bool) -> str:
 
 
 class ShowDarkTwins(SphinxTransform):
-    """Put the dark twin of each figure beside it; the theme shows the one that suits the page."""
+    """Put the dark twin of each picture beside it; the theme shows the one that suits the page.
+
+    That of an SVG is made here; one of another kind, `picture-dark.png`, lies beside it.
+    """
 
     default_priority = 400
 
     def apply(self, **_: Any) -> None:
-        twins = Path(self.app.srcdir) / "_build" / "dark"
         home = Path(self.env.doc2path(self.env.docname)).parent
         for light in list(self.document.findall(nodes.image)):
-            file = home / light["uri"]
-            if file.suffix != ".svg" or not file.is_file():
+            file = (home / light["uri"]).resolve()
+            twin = file.with_stem(f"{file.stem}-dark")
+            if file.suffix == ".svg" and file.is_file():
+                twin = write_twin(
+                    file, Path(self.app.srcdir) / "_build" / "dark" / file.parent.name
+                )
+            if not twin.is_file():
                 continue
-            twin = write_twin(file, twins / file.parent.name)
             dark = light.deepcopy()
             dark["uri"] = f"/{twin.relative_to(self.app.srcdir).as_posix()}"
             for image, theme in ((light, "light"), (dark, "dark")):

@@ -24,6 +24,8 @@ A *source* of numbers is a study that studies.toml lists, a check of reproduce/t
     the reference levels of a study, in a sentence.
 `<!-- drift table -->`, `<!-- ozone table -->`, `<!-- coverage table -->`, `<!-- demo output -->`
     what a script printed, kept in docs/results.
+`<!-- demo finding -->x<!-- end -->`
+    in running text: the first sentence that the demo prints below its table.
 
 The markers of the reference are explained in reproduce/reference.py, those of the gallery in
 reproduce/gallery.py.
@@ -71,6 +73,14 @@ def find_rows(name: str) -> list[Row]:
 def read_printed(name: str) -> str:
     """Read what a script has printed."""
     return (RESULTS / f"{name}.txt").read_text(encoding="utf-8").rstrip()
+
+
+def read_finding() -> str:
+    """Return the first sentence that the demo prints below its table."""
+    *_, finding, _ = read_printed("demo").split("\n\n")
+    lines = finding.splitlines()
+    ends = next(place for place, line in enumerate(lines) if line.endswith("."))
+    return " ".join(lines[: ends + 1])
 
 
 def _read_table(text: str) -> list[Row]:
@@ -337,6 +347,8 @@ def _render_marker(what: str, given: str) -> str:
             return f"\n\n{format_gallery(given)}\n\n"
         case _ if what in reference.MARKERS:
             return f"\n\n{reference.format_markdown(what, given)}\n\n"
+        case "demo" if given == "finding":
+            return read_finding()
         case _ if what in PRINTED:
             text = read_printed(what)
             return f"\n\n{text}\n\n" if given == "table" else f"\n```text\n{text}\n```\n"
