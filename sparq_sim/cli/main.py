@@ -103,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except SparqError as error:
         say(f"Error: {describe_error(error)}", err=True)
         sys.exit(2)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # The exit of a plug-in would look like success.
         if not locate_error(error):
             raise
         say(f"Error: {describe_error(error)}", err=True)

@@ -222,6 +222,7 @@ def run_at_once(coroutine: Coroutine[Any, Any, T]) -> T:
 
     Raises:
         LiveOnlyError: Where it does; the error is raised within it first.
+        PluginError: A plug-in has raised what would end the program, such as SystemExit.
     """
     step: Callable[[Any], Any] = coroutine.send
     given: Any = None
@@ -231,6 +232,13 @@ def run_at_once(coroutine: Coroutine[Any, Any, T]) -> T:
         except StopIteration as end:
             result: T = end.value
             return result
+        except (Exception, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            raise PluginError(
+                f"{describe_error(error, anywhere=True)}; a plug-in must not end the program: let "
+                "it raise an error, such as ValueError"
+            ) from error
         step = coroutine.throw
         given = LiveOnlyError(
             f"awaits {awaited!r}, which passes in real time only; in virtual time nothing that "
