@@ -44,6 +44,7 @@ __all__ = [
     "find_cheapest",
     "find_linked_paths",
     "find_unpaired",
+    "read_loss_and_spending",
 ]
 
 Verdict: TypeAlias = Literal["better", "worse", "equal", "unclear"]
@@ -297,7 +298,7 @@ def find_cheapest(found: Sequence[StoredSummary], *, best_seen: bool = False) ->
     criterion = _choose_criterion(found, best_seen=best_seen)
     numbers: dict[str, list[tuple[float, float]]] = {}
     for play in found:
-        if (told := _numbers(play, criterion)) is not None:
+        if (told := read_loss_and_spending(play, criterion)) is not None:
             numbers.setdefault(play.optimizer, []).append((told[1], told[0]))
     means = {name: tuple(np.mean(column, axis=0)) for name, column in numbers.items()}
     ordered = sorted(means, key=lambda name: means[name])
@@ -372,8 +373,8 @@ def contrast(
     pairs = [
         (mine, theirs)
         for one, other in pair_plays(first, second)
-        if (mine := _numbers(one, criterion)) is not None
-        and (theirs := _numbers(other, criterion)) is not None
+        if (mine := read_loss_and_spending(one, criterion)) is not None
+        and (theirs := read_loss_and_spending(other, criterion)) is not None
     ]
     numbers = np.array(pairs).reshape(-1, 2, 2)
     unit = max(price, 1.0)  # In which squares do not overflow, whatever the price.
@@ -418,8 +419,13 @@ def find_unpaired(
     return [row[0] for name, row in group(found).items() if name not in compared]
 
 
-def _numbers(play: StoredSummary, criterion: Criterion) -> tuple[float, float] | None:
-    """Return the regret of a play, or minus its reward, and what it spent per round, if known."""
+def read_loss_and_spending(play: StoredSummary, criterion: Criterion) -> tuple[float, float] | None:
+    """Return the regret of a play, or minus its reward, and what it spent per round, if known.
+
+    Args:
+        play: Any.
+        criterion: What is to be low, or high.
+    """
     number, spent = criterion.of(play), play.measures["spent"]
     rounds = play.measures["rounds"]
     if number is None or spent is None or not rounds:

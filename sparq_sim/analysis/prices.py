@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 
 from sparq_sim.analysis.intervals import Ranges, find_roots_in_mean
 
-__all__ = ["BreakEven", "Gaps", "break_even"]
+__all__ = ["PRICE_FIELDS", "BreakEven", "Gaps", "break_even"]
+
+PRICE_FIELDS = ("cost", "cost_per_point")
+"""Fields that are the price of a query, or of a point of it."""
 
 Gaps: TypeAlias = NDArray[np.float64]
 """(n, 2): by replication, how much more average regret, and how much more is spent per round."""

@@ -347,7 +347,7 @@ def series_order(series: Sequence[Series]) -> list[Series]:
     return rewards + sorted(kept, key=lambda each: names.index(each.name))
 
 
-def curve_name(curve: Band | Series | Shares | Summary, setting: Setting) -> str:
+def curve_name(curve: Band | Series | Shares | Summary | StoredSummary, setting: Setting) -> str:
     """Return the name of a curve or a row: its optimizer, and what the chart does not say.
 
     Args:

@@ -12,6 +12,7 @@ KINDS = {
     "reward": "observed reward of each round, where the best is not known",
     "differences": "how much worse each optimizer is than the best, replication by replication",
     "cost": "average regret, or mean reward, against what was spent, with the Pareto front",
+    "price": "regret plus, or reward minus, the price of what is spent, by the price of a unit",
     "sweep": "average regret, or mean reward, against each swept parameter",
     "heat-map": "average regret, or mean reward, by two swept parameters",
     "fates": "what became of the points asked, as shares",

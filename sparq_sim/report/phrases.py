@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import floor, isfinite, log10
+from math import floor, inf, isfinite, log10
+
+from sparq_sim.analysis.intervals import Ranges
 
 __all__ = [
     "add_unit",
     "choose_decimals",
     "count_all",
     "count_things",
+    "describe_ranges",
     "format_decimals",
     "format_number",
     "join_names",
@@ -87,6 +90,22 @@ def count_all(count: int, things: str) -> str:
         things: What they are called.
     """
     return f"both {things}" if count == 2 else f"all {count} {things}"
+
+
+def describe_ranges(ranges: Ranges) -> list[str]:
+    """Return each piece of a confidence set of prices in words, as "0.1 to 0.3".
+
+    Args:
+        ranges: From 0 on.
+    """
+    return [
+        "any price"
+        if (low, high) == (0, inf)
+        else f"from {low:.3g}"
+        if high == inf
+        else f"{low:.3g} to {high:.3g}"
+        for low, high in ranges
+    ]
 
 
 def quote(name: str) -> str:

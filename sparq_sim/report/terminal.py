@@ -6,7 +6,7 @@ Long because all tables share how numbers are written and how they fit the width
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import inf, isfinite
+from math import isfinite
 from string import ascii_lowercase
 
 from rich import box
@@ -21,6 +21,7 @@ from sparq_sim.analysis.prices import BreakEven
 from sparq_sim.analysis.standings import Standings
 from sparq_sim.analysis.summary import Spread, Summary
 from sparq_sim.errors import mask_invisible
+from sparq_sim.report.phrases import describe_ranges
 from sparq_sim.report.results_table import Cell, Line, ResultsTable, make_results_table
 from sparq_sim.study.settings import format_setting, format_value, list_paths, shorten_paths
 
@@ -279,14 +280,7 @@ def _prices(found: BreakEven, *, narrow: bool = False) -> str:
     """Write a price and its interval, on a line each where it is *narrow*."""
     line = "\n" if narrow else " "
     price = "none" if found.price is None else f"{found.price:.3g}"
-    pieces = [
-        "any price"
-        if (low, high) == (0, inf)
-        else f"from {low:.3g}"
-        if high == inf
-        else f"{low:.3g} to {high:.3g}"
-        for low, high in found.ranges
-    ]
+    pieces = describe_ranges(found.ranges)
     return f"{price}{line}({f'{line}or '.join(pieces)})" if pieces else price
 
 

@@ -8,6 +8,7 @@ from math import isfinite
 
 from sparq_sim.analysis.axis import find_axis
 from sparq_sim.analysis.levels import Level, find_levels
+from sparq_sim.analysis.prices import PRICE_FIELDS
 from sparq_sim.analysis.standings import Place, Standings
 from sparq_sim.analysis.summary import Summary
 from sparq_sim.report.phrases import count_all, format_number, join_names, quote
@@ -19,8 +20,6 @@ _POLICIES = {"fixed": "the best fixed point", "uniform": "points drawn at random
 """Those that are told, by the fields of `Levels`."""
 _MOST_NAMED = 3
 """Optimizers that are named in a sentence; of more, they are counted."""
-_PRICES = ("cost", "cost_per_point")
-"""Fields that are the price of a query, or of a point of it."""
 
 
 def tell_levels(standings: Standings, levels: Sequence[Level]) -> list[str]:
@@ -101,7 +100,7 @@ def tell_price(standings: Standings) -> list[str]:
     """
     rankings = standings.rankings
     axis = find_axis([each.setting for each in rankings])
-    if axis is None or not axis.is_numeric or axis.path.rpartition(".")[2] not in _PRICES:
+    if axis is None or not axis.is_numeric or axis.path.rpartition(".")[2] not in PRICE_FIELDS:
         return []
     if any(not each.rivals for each in rankings):
         return []

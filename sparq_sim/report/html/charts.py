@@ -10,6 +10,7 @@ from sparq_sim.report.html.curves import regret_charts, series_charts
 from sparq_sim.report.html.differences import difference_charts
 from sparq_sim.report.html.fates import fate_charts
 from sparq_sim.report.html.figure import Chart
+from sparq_sim.report.html.prices import price_charts
 from sparq_sim.report.html.shares import share_charts
 from sparq_sim.report.html.sweeps import sweep_charts
 
@@ -29,6 +30,6 @@ def all_charts(data: ChartData) -> Mapping[str, list[Chart]]:
         "series": [*regret[1:], *series_charts(data)],
         "fates": fate_charts(data),
         "shares": share_charts(data),
-        "cost": cost_charts(data),
+        "cost": [*cost_charts(data), *price_charts(data)],
         "sweep": sweep_charts(data),
     }

@@ -21,6 +21,7 @@ from sparq_sim.report.figure_kinds import KINDS
 from sparq_sim.report.gather import gather
 from sparq_sim.report.network import NetworkData, read_stored_networks
 from sparq_sim.report.place import PlacePicture, find_most_telling, read_places
+from sparq_sim.report.prices import find_prices
 from sparq_sim.report.print.curves import cost_panel, regret_panels, series_panels
 from sparq_sim.report.print.differences import difference_panels
 from sparq_sim.report.print.fates import fate_panels
@@ -29,6 +30,7 @@ from sparq_sim.report.print.marks import Lines
 from sparq_sim.report.print.meters import BY, is_constant, list_meters, meter_panel
 from sparq_sim.report.print.network import draw_network
 from sparq_sim.report.print.place import draw_places
+from sparq_sim.report.print.prices import price_panels
 from sparq_sim.report.print.shares import share_panels
 from sparq_sim.report.print.style import UNDATED, apply_style, need_matplotlib
 from sparq_sim.report.print.sweeps import draw_heat_maps, sweep_panels
@@ -43,7 +45,7 @@ __all__ = ["COLUMN", "SUFFIXES", "LevelOrCurve", "draw", "kinds", "save"]
 
 _JUDGED = (
     *("average-regret", "cumulative-regret", ROUND_REGRET, "mean-reward", "reward"),
-    *("differences", "cost", "sweep", "heat-map"),
+    *("differences", "cost", "price", "sweep", "heat-map"),
 )
 """The kinds of figures that show what plays are compared by."""
 _WITHOUT_AXIS = ("differences", "heat-map", "network", "place", "shares")
@@ -203,10 +205,12 @@ def draw(
                 return lay_out(difference_panels(chosen), width, alike=False)
             case "fates":
                 return lay_out(fate_panels(chosen), width, alike=False)
-            case "cost" | "spent" if not chosen.spends:
+            case "cost" | "price" | "spent" if not chosen.spends:
                 raise SparqError(f"nothing was spent in this study, so it has no figure {kind!r}")
             case "cost":
                 return arrange([cost_panel(chosen, more)])
+            case "price":
+                return arrange(price_panels(chosen))
             case "sweep":
                 return arrange(sweep_panels(chosen, more))
             case "heat-map":
@@ -236,6 +240,7 @@ def kinds(study: Results | ChartData, *, best_seen: bool = False) -> list[str]:
         **{kind_of_curve(data.criterion, average=each): bool(data.bands) for each in (True, False)},
         "differences": judged and any(find_rankings(data)),
         "cost": data.spends and judged,
+        "price": find_prices(data) is not None,
         "fates": any(find_fates(data, setting) for setting in data.settings),
         "sweep": varied > 0 and judged,
         "heat-map": varied > 1 and judged,
@@ -318,7 +323,7 @@ def _check_lines(lines: Mapping[str, LevelOrCurve], kind: str) -> Lines:
     several = kind not in ("cost", "sweep") and not kind.startswith(BY)
     found = {}
     for name, values in lines.items():
-        if kind in ("differences", "heat-map", "network", "place", "shares"):
+        if kind in ("differences", "heat-map", "network", "place", "price", "shares"):
             what = "figure of shares" if kind == "shares" else kind.replace("-", " ")
             raise SparqError(f"a {what} has no place for the line {name!r}")
         found[name] = np.asarray(values, dtype=float)
