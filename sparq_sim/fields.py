@@ -14,6 +14,7 @@ from typing import Annotated, Any, Self, TypeAlias
 
 import numpy as np
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     Field,
@@ -28,6 +29,8 @@ __all__ = [
     "NOT_FINITE",
     "Amount",
     "Command",
+    "ModestAmount",
+    "ModestPositive",
     "Positive",
     "Probability",
     "Quantity",
@@ -43,6 +46,20 @@ Amount: TypeAlias = Annotated[NonNegativeFloat, Field(allow_inf_nan=False)]
 """A finite number, 0 or more."""
 Positive: TypeAlias = Annotated[PositiveFloat, Field(allow_inf_nan=False)]
 """A finite number above 0."""
+_LARGEST = 1e50
+"""Of what is drawn or added in a play; fourth powers of much larger numbers overflow."""
+
+
+def _refuse_huge(number: float) -> float:
+    if number > _LARGEST:
+        raise ValueError(f"{number:g} is too large to compute with; give at most {_LARGEST:g}")
+    return number
+
+
+ModestAmount: TypeAlias = Annotated[Amount, AfterValidator(_refuse_huge)]
+"""A number from 0 to 1e50, with which can be computed."""
+ModestPositive: TypeAlias = Annotated[Positive, AfterValidator(_refuse_huge)]
+"""A number above 0, and at most 1e50, with which can be computed."""
 Probability: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 """A number from 0 to 1."""
 Share: TypeAlias = Annotated[float, Field(gt=0, lt=1)]

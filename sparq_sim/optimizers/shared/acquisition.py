@@ -156,9 +156,19 @@ def pick(scores: Values, rng: Generator) -> int:
     Args:
         scores: The scores, (n,).
         rng: Breaks ties.
+
+    Raises:
+        ValueError: Some scores are not finite.
     """
     # By position: `max` and `min` take twice the time.
     top, least = scores.item(scores.argmax()), scores.item(scores.argmin())
     margin = max(_TIE * (top - least), _ROUNDING * abs(top))
     (equals,) = (scores >= top - margin).nonzero()
-    return equals.item(0 if len(equals) == 1 else rng.integers(len(equals)))
+    if len(equals) == 1:
+        return equals.item(0)
+    if not len(equals):
+        raise ValueError(
+            "no candidate can be chosen, as the scores of some are not finite: rewards, noise or "
+            "claimed stds are too large to compute with; give them in a larger unit"
+        )
+    return equals.item(rng.integers(len(equals)))

@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from sparq_sim.arrays import Values
-from sparq_sim.fields import Amount, Positive
+from sparq_sim.fields import ModestAmount, ModestPositive
 from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.parts import PartChoice, check_number, check_numbers
 from sparq_sim.plugin.result_checks import ResultChecks
@@ -77,7 +77,7 @@ class Constant(Draw):
     """The same *value* each time."""
 
     kind: Literal["constant"] = "constant"
-    value: Amount
+    value: ModestAmount
     """What each draw is: a duration in clock units, or a cost."""
 
     @property
@@ -99,9 +99,9 @@ class Uniform(Draw):
     """Between *low* and *high*, each value with the same probability."""
 
     kind: Literal["uniform"] = "uniform"
-    low: Amount = 0.0
+    low: ModestAmount = 0.0
     """What no draw falls below."""
-    high: Amount
+    high: ModestAmount
     """What no draw exceeds; at least `low`."""
 
     @model_validator(mode="after")
@@ -129,7 +129,7 @@ class Exponential(Draw):
     """Durations that forget how long they have lasted; *mean* in clock units."""
 
     kind: Literal["exponential"] = "exponential"
-    mean: Positive
+    mean: ModestPositive
     """The mean of the draws: a duration in clock units, or a cost."""
 
     @property
@@ -146,9 +146,9 @@ class Lognormal(Draw):
     """Most near *median*, a few much longer; *sigma* is the std of the logarithm."""
 
     kind: Literal["lognormal"] = "lognormal"
-    median: Positive
+    median: ModestPositive
     """What half of the draws exceed: a duration in clock units, or a cost."""
-    sigma: Positive
+    sigma: ModestPositive
     """The std of the logarithm of a draw; the larger, the heavier the tail."""
 
     @property
@@ -166,9 +166,9 @@ class Gamma(Draw):
     """The sum of *shape* exponential durations with mean *scale* each, were *shape* whole."""
 
     kind: Literal["gamma"] = "gamma"
-    shape: Positive
+    shape: ModestPositive
     """How many exponential durations add up; it need not be whole."""
-    scale: Positive
+    scale: ModestPositive
     """The mean of each of these durations, in clock units, or as a cost."""
 
     @property
@@ -185,9 +185,9 @@ class Pareto(Draw):
     """At least *minimum*, with a tail P(X > x) = (minimum / x)^shape; heavy below shape 2."""
 
     kind: Literal["pareto"] = "pareto"
-    minimum: Positive
+    minimum: ModestPositive
     """What no draw falls below: a duration in clock units, or a cost."""
-    shape: Positive
+    shape: ModestPositive
     """How fast the tail falls: up to 1 there is no mean, up to 2 no variance."""
 
     @property
@@ -209,7 +209,7 @@ class Empirical(Draw):
     """One of the recorded *values*, which are given, or read from a *column* of a CSV *file*."""
 
     kind: Literal["empirical"] = "empirical"
-    values: Annotated[tuple[Amount, ...], Field(min_length=1)]
+    values: Annotated[tuple[ModestAmount, ...], Field(min_length=1)]
     """The recorded values, each drawn with the same probability."""
 
     @model_validator(mode="before")

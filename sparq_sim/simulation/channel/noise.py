@@ -12,7 +12,7 @@ from numpy.random import Generator, Philox
 from pydantic import Field, FiniteFloat, model_validator
 
 from sparq_sim.arrays import Points, Values
-from sparq_sim.fields import Amount, Positive, Probability
+from sparq_sim.fields import ModestAmount, ModestPositive, Probability
 from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.parts import PartChoice, check_number, check_numbers, result_error
 from sparq_sim.plugin.result_checks import ResultChecks
@@ -60,7 +60,7 @@ class Noise(Model):
         "expected_std": _expected_std,
     }
 
-    claimed: Amount | None = None
+    claimed: ModestAmount | None = None
     """The std that an answer claims, in reward units; by default the true one."""
 
     @property
@@ -101,7 +101,7 @@ class Noise(Model):
 class _EvenNoise(Noise):
     """Noise with the same *std* everywhere, in reward units."""
 
-    std: Amount
+    std: ModestAmount
     """The true std of an error, in reward units; the same everywhere."""
 
     @property
@@ -151,9 +151,9 @@ class ValueDependent(Noise):
     """Normal errors that grow with what is measured: std^2 = floor^2 + (share value)^2."""
 
     kind: Literal["value-dependent"] = "value-dependent"
-    floor: Amount = 0.0
+    floor: ModestAmount = 0.0
     """The std where the measured value is 0, in reward units."""
-    share: Positive
+    share: ModestPositive
     """How much the std grows with the measured value, as a share of that value."""
 
     @property
@@ -170,9 +170,9 @@ class DistanceDependent(Noise):
     """Normal errors that grow with the way from *origin*: std = floor + slope |x - origin|."""
 
     kind: Literal["distance-dependent"] = "distance-dependent"
-    floor: Amount = 0.0
+    floor: ModestAmount = 0.0
     """The std at the origin, in reward units."""
-    slope: Positive
+    slope: ModestPositive
     """How much the std grows for each unit of distance from the origin, in reward units."""
     origin: Annotated[tuple[FiniteFloat, ...], Field(min_length=1)]
     """The point from which distances are measured: a number for each coordinate."""
@@ -255,9 +255,9 @@ class Bursts(Loss):
     """
 
     kind: Literal["bursts"] = "bursts"
-    good_spell: Positive
+    good_spell: ModestPositive
     """The mean length of a good spell, in clock units."""
-    bad_spell: Positive
+    bad_spell: ModestPositive
     """The mean length of a bad spell, in clock units."""
     lost_in_good: Probability = 0.0
     """The probability that an answer asked for in a good spell is lost, from 0 to 1."""

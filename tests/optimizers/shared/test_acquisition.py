@@ -86,3 +86,8 @@ def test_climbed_points_are_rounded_so_that_repeats_merge() -> None:
     chosen = acquisition.choose(posterior, 0.1, domain=domain, points=points, rng=rng())
     steps = (chosen - domain.lower) / (0.05 * (domain.upper - domain.lower))
     np.testing.assert_allclose(steps, np.round(steps), atol=1e-9)
+
+
+def test_scores_that_are_not_finite_are_refused_with_the_reason() -> None:
+    with pytest.raises(ValueError, match="too large to compute with"):
+        pick(np.array([0.0, np.nan]), rng())

@@ -305,3 +305,17 @@ def test_an_empty_file_has_no_columns(tmp_path: Path) -> None:
 def test_values_are_given_or_read_but_not_both(given: dict[str, object]) -> None:
     with pytest.raises(ValidationError, match="give either values, or file and column"):
         read({"kind": "empirical", **given})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        1e200,
+        {"kind": "lognormal", "median": 1.0, "sigma": 1e200},
+        {"kind": "uniform", "low": 1e308, "high": 1.7e308},
+        {"kind": "empirical", "values": [1.7e308, 1.7e308]},
+    ],
+)
+def test_what_is_too_large_to_compute_with_is_refused(given: object) -> None:
+    with pytest.raises(ValidationError, match="too large to compute with; give at most 1e"):
+        ADAPTER.validate_python(given)
