@@ -106,7 +106,7 @@ def test_a_model_is_listed_with_its_kind_its_fields_and_their_sentences() -> Non
     ).splitlines()
     assert lines[-1].startswith("  - `freedom: float = 3.0`: Degrees of freedom, above 2;")
     assert (
-        "  - `std: Amount`: The true std of an error, in reward units; the same everywhere."
+        "  - `std: ModestAmount`: The true std of an error, in reward units; the same everywhere."
         in lines
     )
     assert any(
