@@ -11,10 +11,11 @@ import numpy as np
 from sparq_sim.analysis.curves import Band
 from sparq_sim.arrays import Matrix, Values
 from sparq_sim.report.data import ChartData
+from sparq_sim.report.scales import fit
 from sparq_sim.report.uncertainty import find_band
 from sparq_sim.study.settings import Setting, agree
 
-__all__ = ["RegretCurve", "draw_levels", "find_curves", "find_end", "find_longest"]
+__all__ = ["RegretCurve", "draw_levels", "find_curves", "find_end", "find_longest", "tell_beyond"]
 
 _UNSETTLED = 0.04
 """The share of the rounds, at first, that an axis need not show."""
@@ -89,6 +90,26 @@ def find_longest(curves: Sequence[RegretCurve]) -> int:
         curves: Those of a chart.
     """
     return max((int(each.band.rounds[-1]) for each in curves), default=1)
+
+
+def tell_beyond(curves: Sequence[RegretCurve], *, from_zero: bool) -> str:
+    """Tell that first rounds lie beyond the axis, if they do.
+
+    Args:
+        curves: Those of a chart.
+        from_zero: Whether a linear axis begins at 0.
+
+    Returns:
+        A sentence, or nothing.
+    """
+    scale = fit([part for curve in curves for part in curve.shown], from_zero=from_zero)
+    if scale is None or not any(
+        ((curve.mean < scale.low) | (curve.mean > scale.high)).any() for curve in curves
+    ):
+        return ""
+    return f"Some of the first {_UNSETTLED:.0%} of the rounds lie beyond the axis.".replace(
+        "%", " %"
+    )
 
 
 def draw_levels(

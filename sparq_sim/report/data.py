@@ -289,10 +289,10 @@ def describe_curve(criterion: Criterion, *, average: bool, units: Units = UNNAME
     if criterion.more_is_better:
         caption = "The mean of the rewards observed up to each round, with their noise."
         return SeriesWords("Mean reward", caption, add_unit(criterion.label, units.reward))
-    kind, sign = ("Average", "R_t / t: the mean") if average else ("Cumulative", "R_t: the sum")
-    of, caption = criterion.word, f"{sign} of the regrets up to each round."
+    kind, what = ("Average", "mean") if average else ("Cumulative", "sum")
+    of, caption = criterion.word, f"The {what} of the regrets of all rounds so far."
     if not average:
-        caption += " On a linear scale, linear growth is a straight line."
+        caption += " While each round loses as much as the last, it is a straight line."
     if not criterion.is_regret:
         caption += (
             " Each regret is the highest reward observed in the whole play, minus the reward of "

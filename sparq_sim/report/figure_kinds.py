@@ -5,8 +5,8 @@ from __future__ import annotations
 __all__ = ["KINDS"]
 
 KINDS = {
-    "average-regret": "R_t / t over the rounds, with bands over replications",
-    "cumulative-regret": "R_t over the rounds, with bands over replications",
+    "average-regret": "mean regret of the rounds so far, with bands over replications",
+    "cumulative-regret": "sum of the regrets of the rounds so far, with bands over replications",
     "round-regret": "regret of each round, smoothed by a moving mean",
     "mean-reward": "mean of the rewards so far over the rounds, where the best is not known",
     "reward": "observed reward of each round, where the best is not known",

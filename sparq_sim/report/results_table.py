@@ -17,7 +17,7 @@ from sparq_sim.report.phrases import choose_decimals, format_decimals
 from sparq_sim.simulation.measures import LOW_ANSWERED
 from sparq_sim.study.settings import Setting, list_paths, shorten_paths
 
-__all__ = ["Cell", "Column", "Line", "ResultsTable", "make_results_table"]
+__all__ = ["Cell", "Column", "Line", "ResultsTable", "make_results_table", "name_paths"]
 
 _FATES = {
     "late": "answered after the agent stopped waiting",
@@ -106,15 +106,22 @@ def make_results_table(standings: Standings, levels: Sequence[Level] = ()) -> Re
         lines = sorted([*lines, *below], key=lambda each: each[0])
         below = []
     return ResultsTable(
-        paths=_name_paths([row.setting for row in rows]),
+        paths=name_paths([row.setting for row in rows]),
         columns=columns,
         lines=[line for _, line in (*lines, *below)],
         remarks=[*_remark(standings, levels)],
     )
 
 
-def _name_paths(settings: Sequence[Setting]) -> dict[str, str]:
-    """Name the paths that tell rows apart; of those with the same values in all rows, the first."""
+def name_paths(settings: Sequence[Setting]) -> dict[str, str]:
+    """Return headings for the paths that tell rows apart, as columns of a table.
+
+    Args:
+        settings: Those of the rows.
+
+    Returns:
+        By path; of those with the same values in all rows, only the first.
+    """
     kept: dict[str, list[object]] = {}
     for path in sorted(list_paths(settings)):
         values = [setting.get(path) for setting in settings]

@@ -22,7 +22,7 @@ from sparq_sim.analysis.standings import Standings
 from sparq_sim.analysis.summary import Spread, Summary
 from sparq_sim.errors import mask_invisible
 from sparq_sim.report.phrases import describe_ranges
-from sparq_sim.report.results_table import Cell, Line, ResultsTable, make_results_table
+from sparq_sim.report.results_table import Cell, Line, ResultsTable, make_results_table, name_paths
 from sparq_sim.study.settings import format_setting, format_value, list_paths, shorten_paths
 
 __all__ = [
@@ -137,11 +137,11 @@ def meter_tables(summaries: Sequence[Summary], *, width: int = 10**6) -> list[Ta
 
 
 def _meter_table(rows: Sequence[Summary], names: Sequence[str]) -> Table:
-    paths = sorted(list_paths(each.setting for each in rows))
+    paths = name_paths([each.setting for each in rows])
     table = Table(title="Meters, in the last round", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("optimizer", no_wrap=True)
-    for path in paths:
-        table.add_column(_safe(path.rsplit(".", 1)[-1]), justify="right", no_wrap=True)
+    for heading in paths.values():
+        table.add_column(_safe(heading), justify="right", no_wrap=True)
     for name in names:
         table.add_column(_safe(name.replace("_", "\n")), justify="right", no_wrap=True)
     for each in rows:

@@ -169,10 +169,18 @@ def _format_table(text: str) -> str:
 
 
 def format_setting(setting: Setting) -> str:
-    """Return a setting on one line.
+    """Return a setting on one line; fields of one name that have one value are named once.
 
     Args:
         setting: The swept values of a play.
     """
+    alike: dict[str, list[str]] = {}
+    for path in setting:
+        alike.setdefault(shorten_path(path), []).append(path)
     names = shorten_paths(setting)
-    return ", ".join(f"{names[path]} {format_value(value)}" for path, value in setting.items())
+    for word, paths in alike.items():
+        # Losses of two experts that are swept side by side, say.
+        if len({canonical(setting[path]) for path in paths}) == 1:
+            names |= dict.fromkeys(paths, word)
+    told = (f"{names[path]} {format_value(value)}" for path, value in setting.items())
+    return ", ".join(dict.fromkeys(told))

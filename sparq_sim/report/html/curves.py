@@ -9,7 +9,7 @@ import numpy as np
 
 from sparq_sim.analysis.averages import thin_rounds
 from sparq_sim.analysis.curves import ROUND_REGRET, Series
-from sparq_sim.report.curves import RegretCurve, draw_levels, find_curves, find_end
+from sparq_sim.report.curves import RegretCurve, draw_levels, find_curves, find_end, tell_beyond
 from sparq_sim.report.data import (
     ChartData,
     curve_name,
@@ -68,10 +68,12 @@ def _regret_chart(data: ChartData, *, average: bool) -> Chart:
     few = any(len(curve.singles) > 1 for here in curves for curve in here)
     bands = any(np.isfinite(curve.low).any() for here in curves for curve in here)
     ends = [[curve.end for curve in here] for here in curves]
+    beyond = [tell_beyond(here, from_zero=data.criterion.from_zero) for here in curves]
     return Chart(
         name=kind_of_curve(data.criterion, average=average),
         title=words.title,
         caption=words.caption
+        + next((f" {told}" for told in beyond if told), "")
         + " Shaded: 95 % interval of the mean, of the best; choose a name to see another's." * bands
         + " Thin: single plays, too few for an interval." * few
         + " Dashed: simple policies that know all." * bool(data.levels),

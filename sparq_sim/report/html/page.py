@@ -24,8 +24,8 @@ from sparq_sim.report.html.plotly import read_plotly
 from sparq_sim.report.html.ranked import make_ranked_chart
 from sparq_sim.report.phrases import format_number
 from sparq_sim.report.place import find_most_telling
-from sparq_sim.report.results_table import make_results_table
-from sparq_sim.study.settings import format_setting, format_value, list_paths, shorten_paths
+from sparq_sim.report.results_table import make_results_table, name_paths
+from sparq_sim.study.settings import format_setting, format_value
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -90,7 +90,7 @@ def make_environment(*folders: Path) -> Environment:
         "interval": _format_interval,
         "shown": format_value,
     }
-    environment.globals |= {"brief": shorten_paths, "in_words": format_setting}
+    environment.globals |= {"in_words": format_setting}
     return environment
 
 
@@ -129,7 +129,7 @@ def describe(report: ReportData) -> dict[str, Any]:
     rows = report.charts.summaries
     return {
         "report": report,
-        "paths": list_paths(each.setting for each in rows),
+        "paths": name_paths([each.setting for each in rows]),
         "summaries": rows[:_MOST_ROWS],
         "criterion": report.charts.criterion,
         "results": make_results_table(report.standings, report.charts.levels)

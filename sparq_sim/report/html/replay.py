@@ -20,7 +20,7 @@ from sparq_sim.report.replay import Film, Replay
 from sparq_sim.report.roster import Roster, name_play
 from sparq_sim.report.shares import list_parts, spell_out
 from sparq_sim.simulation.trace import Trace
-from sparq_sim.study.settings import Setting, format_setting, shorten_path
+from sparq_sim.study.settings import format_setting
 from sparq_sim.study.store import StoredSummary
 
 __all__ = ["pack", "pack_all"]
@@ -124,7 +124,7 @@ def _pack_choice(kept: Sequence[Replay], roster: Roster) -> dict[str, Any]:
     return {
         "opens": _find_opening(kept, roster),
         "optimizers": [mask_invisible(name) for name in roster.optimizers],
-        "settings": [mask_invisible(text) for text in _name_settings(settings)],
+        "settings": [mask_invisible(format_setting(setting)) for setting in settings],
         "draws": [
             f"seed {seed}, replication {replication}" if several else str(replication)
             for seed, replication in draws
@@ -135,17 +135,6 @@ def _pack_choice(kept: Sequence[Replay], roster: Roster) -> dict[str, Any]:
             for rows in found
         ],
     }
-
-
-def _name_settings(settings: Sequence[Setting]) -> list[str]:
-    """Name each setting; a field that several sources have alike in all of them is named once."""
-    merged = [{shorten_path(path): value for path, value in each.items()} for each in settings]
-    alike = all(
-        values[shorten_path(path)] == value
-        for each, values in zip(settings, merged, strict=True)
-        for path, value in each.items()
-    )
-    return [format_setting(each) for each in (merged if alike else settings)]
 
 
 def pack(replay: Replay, *, stride: int = 1) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from sparq_sim.report.palette import GREY
 from sparq_sim.report.print.style import STYLE, literal
 from sparq_sim.report.scales import Scale, differ_much, fit, label_levels
 from sparq_sim.report.uncertainty import find_interval
-from sparq_sim.study.settings import format_setting, shorten_path
+from sparq_sim.study.settings import format_setting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +33,6 @@ __all__ = [
     "lay_out",
     "make_panel",
     "setting_titles",
-    "short_names",
 ]
 
 Artists: TypeAlias = dict[str, Any]
@@ -251,21 +250,7 @@ def setting_titles(data: ChartData) -> list[str]:
     Args:
         data: What is drawn.
     """
-    names = short_names(data.varied_paths)
     return [
-        format_setting({name: setting[path] for path, name in names.items() if path in setting})
+        format_setting({path: setting[path] for path in data.varied_paths if path in setting})
         for setting in data.settings
     ]
-
-
-def short_names(paths: Sequence[str]) -> dict[str, str]:
-    """Return a name of each path: its last word, or all of it where others end alike.
-
-    Args:
-        paths: Of swept parameters, in full.
-    """
-    words = [shorten_path(path) for path in paths]
-    return {
-        path: path if words.count(word) > 1 else word
-        for path, word in zip(paths, words, strict=True)
-    }
