@@ -5,7 +5,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
@@ -202,6 +202,21 @@ def test_a_dask_cluster_plays_on_when_a_worker_is_killed(
     assert not pids
     assert (report.done, report.failed_plays) == (16, ())
     assert digests(tmp_path) == expected
+
+
+class Cancelling(ThreadPoolExecutor):
+    """Cancels what it is given, as Dask does when its scheduler has died."""
+
+    def submit(self, *_: Any, **__: Any) -> Future[Any]:
+        given: Future[Any] = Future()
+        given.cancel()
+        given.set_running_or_notify_cancel()
+        return given
+
+
+def test_an_executor_that_cancels_plays_is_said_to_be_broken(tmp_path: Path) -> None:
+    with pytest.raises(ExecutorError, match=r"run again with a new one: finished plays are kept"):
+        Study(small(), tmp_path).run(Cancelling(1))
 
 
 def test_a_dask_cluster_that_is_not_there_is_said(tmp_path: Path) -> None:

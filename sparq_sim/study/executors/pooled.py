@@ -78,9 +78,9 @@ def _settle_piece(
 ) -> Iterator[Outcome]:
     try:
         yield from future.result()
-    except BrokenExecutor as error:
+    except (BrokenExecutor, CancelledError) as error:  # Dask cancels all when its scheduler dies.
         raise ExecutorError(
-            f"the executor broke ({error}); run again with a new one: finished plays are kept"
+            f"the executor broke ({error!r}); run again with a new one: finished plays are kept"
         ) from error
     except Exception as error:
         if type(error).__name__ != "KilledWorker":  # Dask's; it may not be installed.
