@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,16 +12,20 @@ import numpy as np
 
 from sparq_sim.analysis.summary import finite
 from sparq_sim.errors import SparqError
-from sparq_sim.messages import REWARD
-from sparq_sim.report.journeys import find_journeys
+from sparq_sim.report.journeys import (
+    find_journeys,
+    list_outages,
+    list_sources,
+    split_journey,
+)
 from sparq_sim.report.network import NetworkData, read_networks
 from sparq_sim.report.phases import find_phases
-from sparq_sim.simulation.beliefs import describe_difference, find_play
+from sparq_sim.report.recall import recall
 from sparq_sim.simulation.records import Fate
 from sparq_sim.simulation.trace import Columns, Trace
 from sparq_sim.study.choice import name_in_words
 from sparq_sim.study.results import Results
-from sparq_sim.study.store import StoredPlay, StoredSummary
+from sparq_sim.study.store import StoredSummary
 
 __all__ = ["write_timeline"]
 
@@ -59,7 +61,7 @@ def write_timeline(
     if path.suffix != ".json":
         raise SparqError(f"cannot export a timeline to {path.name}; end it in .json")
     stored, title = study.read(play.key), name_in_words(play)
-    trace = stored.trace if play.record == "full" else _play_again(stored, allow_import)
+    trace = recall(stored, allow_import=allow_import)
     told = {
         "traceEvents": _list_events(trace, title, stored.provenance.fingerprint),
         "displayTimeUnit": "ms",
@@ -79,20 +81,6 @@ def write_timeline(
         ) from error
 
 
-def _play_again(stored: StoredPlay, allow_import: bool) -> Trace:
-    """Return the trace of a play with its replies, which were not recorded."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # They were given when it was played first.
-        trace = find_play(stored.trace, allow_import=allow_import).again()
-    if trace.digest() != stored.provenance.summary.digest:
-        raise SparqError(
-            "replies were not recorded, and played again it is not the play that was stored; run "
-            "the scenario with record = 'full'. First difference: "
-            f"{describe_difference(stored.trace, trace)}"
-        )
-    return trace
-
-
 def _list_events(trace: Trace, title: str, fingerprint: Mapping[str, Any]) -> list[Event]:
     """List the events of a play: names first, then all else by time.
 
@@ -100,7 +88,7 @@ def _list_events(trace: Trace, title: str, fingerprint: Mapping[str, Any]) -> li
     failures and measurements are instants; outages have a duration; what was spent, regret and
     points on their way are counters.
     """
-    sources = sorted(set(trace.replies["source"].tolist()), key=lambda name: (name != REWARD, name))
+    sources = list_sources(trace.replies)
     processes = {name: _PLAY + 1 + i for i, name in enumerate(sources)}
     described = [*_describe(_PLAY, title, {_MOVES: "moves"})]
     for name, process in processes.items():
@@ -168,7 +156,7 @@ def _list_queries(trace: Trace, processes: Mapping[str, int]) -> Iterator[Event]
         yield _make("b", name, process, asked, **same, args=args)
         if row["measured_at"] is not None:
             yield _make("n", "measured", process, row["measured_at"], **same)
-        for phase, begun, over in _split(row):
+        for phase, begun, over in split_journey(row):
             yield _make("b", phase, process, begun, **same)
             yield _make("e", phase, process, over, **same)
         yield _make("e", name, process, arrived, **same, args={"fate": row["fate"]})
@@ -210,18 +198,6 @@ def _tell(trace: Trace, row: Mapping[str, Any], rows: slice) -> Event:
         **({"values": values} if row["fate"] == Fate.ANSWERED else {}),
         "cost": float(replies["cost"][rows].sum()),
     }
-
-
-def _split(row: Mapping[str, Any]) -> Iterator[tuple[str, float, float]]:
-    """Yield the phases of a query that took time."""
-    arrived = row["arrived_at"]
-    # What was never served waited to its end; what was never sent was served to its end.
-    served = arrived if row["served_at"] is None else min(row["served_at"], arrived)
-    sent = arrived if row["sent_at"] is None else min(max(served, row["sent_at"]), arrived)
-    spans = pairwise([row["asked_at"], served, sent, arrived])
-    for name, (begun, over) in zip(("waiting", "service", "transit"), spans, strict=True):
-        if begun < over:
-            yield name, begun, over
 
 
 _Life: TypeAlias = dict[int, list[tuple[str, str, float, float]]]
@@ -277,12 +253,9 @@ def _list_flying(replies: Columns, processes: Mapping[str, int]) -> Iterator[Eve
 
 def _list_outages(fingerprint: Mapping[str, Any], processes: Mapping[str, int]) -> Iterator[Event]:
     """Yield the outages that the channels of the play declare."""
-    channels = {
-        name: each.get("channel", {}) for name, each in fingerprint.get("experts", {}).items()
-    }
-    channels[REWARD] = fingerprint.get("feedback", {})
+    outages = list_outages(fingerprint)
     for source, process in processes.items():
-        for start, end in channels.get(source, {}).get("outages", ()):
+        for start, end in outages.get(source, ()):
             yield _make(
                 "X",
                 "outage",

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from heapq import heappop, heappush
 from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparq_sim.report.html.packing import Floats
+from sparq_sim.report.journeys import find_lanes
 from sparq_sim.simulation.trace import Columns
 
 __all__ = ["NO_LANE", "Lanes", "assign_lanes"]
@@ -54,7 +53,9 @@ def assign_lanes(
     """
     lanes = np.full(len(once["round"]), NO_LANE, dtype=np.intp)
     owns = [np.flatnonzero(once["source"] == source) for source in sources]
-    found = [_find_free(once, own, before) for own in owns]
+    found = [
+        find_lanes({name: column[own] for name, column in once.items()}, before) for own in owns
+    ]
     needs = [int(own.max(initial=-1)) + 1 for own in found]
     heights = [1.0 if count == 1 else (count + 1) / _THIN for count in strips]
     styles: list[LaneStyle] = ["lanes"] * len(sources)
@@ -72,26 +73,3 @@ def assign_lanes(
             lanes[owns[i]] = found[i]
     counts = [0 if style == "area" else need for style, need in zip(styles, needs, strict=True)]
     return Lanes(lanes, styles, counts)
-
-
-def _find_free(once: Columns, own: NDArray[np.intp], before: float) -> NDArray[np.intp]:
-    """Return the first free lane of each journey of a source, were there room for all."""
-    asked, arrived = once["asked_at"][own], once["arrived_at"][own]
-    gap = before / 60
-    # Where values are older than their query, a line leads back to when they were measured.
-    measured = np.fmin(once["measured_at"][own], asked)
-    lanes = _fill(np.maximum(measured, asked - before), arrived + gap)
-    return lanes if lanes.max(initial=0) < _AREA else _fill(asked, arrived + gap)
-
-
-def _fill(starts: Floats, ends: Floats) -> NDArray[np.intp]:
-    """Put spans into lanes in which they do not touch."""
-    lanes = np.zeros(len(starts), dtype=np.intp)
-    free: list[int] = []
-    busy: list[tuple[float, int]] = []
-    for span in np.argsort(starts, kind="stable").tolist():
-        while busy and busy[0][0] <= starts[span]:
-            heappush(free, heappop(busy)[1])
-        lanes[span] = heappop(free) if free else len(busy)
-        heappush(busy, (float(ends[span]), int(lanes[span])))
-    return lanes

@@ -19,7 +19,7 @@ from sparq_sim.report.html.packing import (
     pack_numbers,
     pack_words,
 )
-from sparq_sim.report.journeys import find_journeys
+from sparq_sim.report.journeys import choose_span, find_journeys, list_sources
 from sparq_sim.report.network import PHASES
 from sparq_sim.report.phases import find_phases
 from sparq_sim.report.replay import Film
@@ -46,10 +46,8 @@ def choose_window(film: Film, stride: int) -> tuple[float, float]:
         film: What is packed.
         stride: From one frame that is kept to the next.
     """
-    replies = film.trace.replies
-    latencies = replies["arrived_at"] - replies["asked_at"]
-    usual = 2.5 * float(np.quantile(latencies, 0.9)) if len(latencies) else 0.0
-    before = max(min(max(usual, 12 * film.period), 60 * film.period) / stride, 2 * film.period)
+    span = choose_span(film.trace.replies, film.period)
+    before = max(span / stride, 2 * film.period)
     return before, before / 4
 
 
@@ -75,7 +73,7 @@ def pack_replies(
     starts = find_journeys(replies)
     sizes = np.diff(np.append(starts, len(replies["round"])))
     once = {name: column[starts] for name, column in replies.items()}
-    sources = sorted(set(once["source"].tolist()), key=lambda name: (name != REWARD, name))
+    sources = list_sources(once)
     shown = mark_shown(once["asked_at"], once["arrived_at"], times, before=before, after=after)
     phases, known, nodes = find_phases(film.networks, film.trace, starts, shown)
     strips = _count_strips(once["source"][shown], sizes[shown], phases, sources)
