@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sparq_sim.simulation.play import Played
     from sparq_sim.study.store import StoredPlay
 
-__all__ = ["AskedPoint", "Explanation", "Heard", "Place", "explain"]
+__all__ = ["AskedPoint", "Explanation", "Heard", "Place", "explain", "is_told"]
 
 _COVER = {1: 501, 2: 41}
 """Points per dimension of the grid that is looked at; those on which optimizers search unless told
@@ -336,10 +336,10 @@ def _list_heard(trace: Trace, row: int, now: float) -> list[Heard]:
     if "source" not in replies:
         return []
     own = (replies["asker"] == AGENT_NAME) | (replies["asker"] == replies["source"])
-    told = own & _is_told(trace, row, now)
+    told = own & is_told(trace, row, now)
     answered = told & (replies["fate"] == Fate.ANSWERED)
     before = float(trace.rounds["started_at"][row - 1]) if row else -np.inf
-    recent = ~_is_told(trace, row - 1, before)
+    recent = ~is_told(trace, row - 1, before)
     on_its_way = own & (replies["asked_at"] < now) & (replies["arrived_at"] > now)
     heard = []
     for source in sorted(np.unique(replies["source"][own]), key=lambda name: name != REWARD):
@@ -361,8 +361,14 @@ def _list_heard(trace: Trace, row: int, now: float) -> list[Heard]:
     return [each for each in heard if each.answered or each.failed or each.awaited]
 
 
-def _is_told(trace: Trace, row: int, now: float) -> NDArray[np.bool_]:
-    """Return which replies have been heard when the move of a round is chosen."""
+def is_told(trace: Trace, row: int, now: float) -> NDArray[np.bool_]:
+    """Return which replies have been heard when the move of a round is chosen: (n,).
+
+    Args:
+        trace: The play, with its replies.
+        row: The row of the round.
+        now: When the move is chosen.
+    """
     replies = trace.replies
     # What was asked together with the move is heard after it, be it in the same instant.
     earlier = (replies["round"] <= row) | (replies["asked_at"] < now)

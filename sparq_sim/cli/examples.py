@@ -19,6 +19,7 @@ EXAMPLES = {
     "plot": (
         "sparq-sim plot studies/synthetic average-regret -o regret.pdf --log",
         "sparq-sim plot studies/delay sweep -o delay.svg --width 6.8",
+        "sparq-sim plot studies/synthetic belief -o belief.pdf --play sparq-gp-ucb,1 --round 60",
     ),
     "export": (
         "sparq-sim export studies/synthetic summary.csv",

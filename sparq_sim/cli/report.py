@@ -83,9 +83,9 @@ def plot(
         str,
         typer.Argument(
             help="What to draw: average-regret, cumulative-regret, mean-reward, reward, cost, "
-            "sweep, heat-map, spent, asked, retries, pushed, staleness, shares, place, network, or "
-            "the name of a note that optimizers record, or of a meter of an expert; by- and a "
-            "meter draws regret against it.",
+            "sweep, heat-map, spent, asked, retries, pushed, staleness, shares, place, network, "
+            "belief or timeline of one play, or the name of a note that optimizers record, or of a "
+            "meter of an expert; by- and a meter draws regret against it.",
             autocompletion=complete_figure,
         ),
     ],
@@ -119,11 +119,34 @@ def plot(
         str | None,
         typer.Option(metavar="LOW,HIGH", help="Where the axis to the left begins and ends."),
     ] = None,
+    play: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PLAY",
+            help="Of which play to draw the belief or the timeline, named as for report --film; by "
+            "default, the first of the best optimizer.",
+        ),
+    ] = None,
+    number: Annotated[
+        int | None,
+        typer.Option(
+            "--round",
+            min=1,
+            help="The round of a belief, or in the middle of a timeline; by default, the last.",
+        ),
+    ] = None,
+    begin: Annotated[
+        float | None,
+        typer.Option("--from", metavar="TIME", help="When a timeline begins, in clock units."),
+    ] = None,
+    end: Annotated[
+        float | None, typer.Option("--to", metavar="TIME", help="When a timeline ends.")
+    ] = None,
     against: Against = None,
     allow_import: AllowImport = False,
 ) -> None:
     """Draw one figure of a study, for print."""
-    from sparq_sim.report.print import Axis, save
+    from sparq_sim.report.print import Axis, PlayView, save
     from sparq_sim.study.results import Results
 
     chosen = dict(_parse_condition(text) for text in where or [])
@@ -139,6 +162,7 @@ def plot(
         axis=Axis(log, _parse_limits(ylim)),
         optimizer=optimizer,
         replication=replication,
+        view=PlayView(play or "", number, begin, end),
         best_seen=best_seen,
         allow_import=allow_import,
     )

@@ -23,6 +23,8 @@ KINDS = {
     "staleness": "how old experts' answers were on arrival",
     "shares": "shares of a whole, which optimizers note as group/part, stacked over the rounds",
     "place": "where each optimizer played over time, on the true reward, in one replication",
+    "belief": "what an optimizer believed in one round of a play, beside the true reward",
+    "timeline": "what became of each query of a play, a row per source",
     "network": "map, batteries and energy of a network, in the first play of an optimizer",
 }
 """What can be drawn of a study; besides these, whatever was noted each round, by its name, and

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 from sparq_sim.errors import SparqError
-from sparq_sim.simulation.beliefs import describe_difference, find_play
+from sparq_sim.simulation.beliefs import describe_difference, find_play, is_same_play
 from sparq_sim.simulation.trace import Trace
 from sparq_sim.study.store import StoredPlay
 
@@ -28,7 +28,7 @@ def recall(stored: StoredPlay, *, allow_import: bool = False) -> Trace:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # They were given when it was played first.
         trace = find_play(stored.trace, allow_import=allow_import).again()
-    if trace.digest() != stored.provenance.summary.digest:
+    if not is_same_play(stored.trace, trace):
         raise SparqError(
             "replies were not recorded, and played again it is not the play that was stored; run "
             "the scenario with record = 'full'. First difference: "

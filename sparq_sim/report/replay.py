@@ -20,19 +20,24 @@ from sparq_sim.report.moments import Moment, choose_rounds, find_moments
 from sparq_sim.report.network import NetworkData, read_networks
 from sparq_sim.report.roster import Roster
 from sparq_sim.report.scene import Scene
-from sparq_sim.simulation.beliefs import describe_difference, find_play, replay_beliefs
+from sparq_sim.simulation.beliefs import (
+    describe_difference,
+    find_play,
+    is_same_play,
+    replay_beliefs,
+)
 from sparq_sim.simulation.blas import one_thread
 from sparq_sim.simulation.lifetime import open_landscape
-from sparq_sim.simulation.play import Played
 from sparq_sim.simulation.trace import Trace
 from sparq_sim.study.choice import choose_play
 from sparq_sim.study.settings import format_setting
 
 if TYPE_CHECKING:
+    from sparq_sim.simulation.play import Played
     from sparq_sim.study.results import Results
-    from sparq_sim.study.store import StoredSummary
+    from sparq_sim.study.store import StoredPlay, StoredSummary
 
-__all__ = ["Film", "Replay", "play_again"]
+__all__ = ["Film", "Replay", "film_round", "play_again"]
 
 _MOST_FRAMES = 150
 """Of a replay; of longer plays, as many rounds are shown."""
@@ -264,11 +269,61 @@ class _Projector:
         return self._started[3]
 
 
-def _film(played: Played, stored: Trace, landscape: Landscape, frames: NDArray[np.intp]) -> Film:
+def film_round(stored: StoredPlay, number: int, *, allow_import: bool = False) -> Film:
+    """Return what is to be seen of one round of a play; it is played again.
+
+    What is true and what is believed are taken at the same points.
+
+    Args:
+        stored: The play.
+        number: The number of the round, from 1.
+        allow_import: Whether the play may name code to run, as `module:Class`.
+
+    Raises:
+        NoBeliefError: The agent has no belief.
+        SparqError: It cannot be played again as it was, or its domain has more dimensions than can
+            be shown.
+    """
+    if not stored.provenance.summary.knows_best:
+        raise SparqError(
+            "its rewards are known only where and when it played, so that there is no landscape to "
+            "show; draw 'timeline' or 'reward'"
+        )
+    with ExitStack() as stack, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # They were given when it was played first.
+        played = find_play(stored.trace, allow_import=allow_import)
+        where = played.environment, played.seed, played.replication
+        landscape = stack.enter_context(open_landscape(*where))
+        scene = Scene.of(landscape.domain)
+        if not len(scene.true):
+            raise SparqError(
+                f"a belief over {landscape.domain.dimensions} coordinates cannot be drawn; for its "
+                "numbers take Trace.belief_at in Python or `sparq-sim explain`, for the queries a "
+                "figure 'timeline'"
+            )
+        scene, row = replace(scene, believed=scene.true), np.array([number - 1])
+        film = _film(played, stored.trace, landscape, row, scene=scene, strict=True)
+    if not is_same_play(stored.trace, film.trace):
+        raise SparqError(
+            "played again it is not the play that was stored, so what was believed cannot be told. "
+            f"First difference: {describe_difference(stored.trace, film.trace)}"
+        )
+    return film
+
+
+def _film(
+    played: Played,
+    stored: Trace,
+    landscape: Landscape,
+    frames: NDArray[np.intp],
+    *,
+    scene: Scene | None = None,
+    strict: bool = False,
+) -> Film:
     """Play, looking at the agent in the rounds of *frames*."""
-    scene = Scene.of(landscape.domain)
+    scene = scene or Scene.of(landscape.domain)
     trace, beliefs = replay_beliefs(
-        played, scene.believed, frames, like=stored, landscape=landscape
+        played, scene.believed, frames, like=stored, landscape=landscape, strict=strict
     )
     frames = frames[frames < len(trace)]
     moments = trace.rounds["played_at"][frames].tolist()

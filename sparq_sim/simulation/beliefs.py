@@ -35,6 +35,7 @@ __all__ = [
     "belief_map",
     "describe_difference",
     "find_play",
+    "is_same_play",
     "replay_beliefs",
 ]
 
@@ -220,7 +221,7 @@ def _replay(
             again, beliefs = replay_beliefs(
                 played, where, rows, like=trace, landscape=landscape, strict=True
             )
-        if not _same_play(trace, again):
+        if not is_same_play(trace, again):
             raise BeliefError(
                 f"played again, optimizer {played.optimizer_name!r} does not play as in the trace, "
                 "so what it believed cannot be told: its code, its data or a library has changed "
@@ -362,8 +363,13 @@ def describe_difference(trace: Trace, again: Trace) -> str:
     return first_difference(trace, again) or "in the form of its columns"
 
 
-def _same_play(trace: Trace, again: Trace) -> bool:
-    """Return whether two plays are the same, up to rounding."""
+def is_same_play(trace: Trace, again: Trace) -> bool:
+    """Return whether two plays are the same, up to rounding.
+
+    Args:
+        trace: The one that was stored; of its replies and accounts, only what it has is compared.
+        again: The other.
+    """
     again = again if trace.replies else replace(again, replies={}, accounts={})
     if trace.digest() == again.digest():
         return True

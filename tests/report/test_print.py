@@ -120,7 +120,7 @@ def regret(material: ChartData, optimizer: str, setting: Mapping[str, object]) -
 
 RARE = ("retries", "pushed")
 WITHOUT_BEST = ("mean-reward", "reward")
-OF_PLAYS = ("shares", "place", "network")
+OF_PLAYS = ("shares", "place", "belief", "timeline", "network")
 ORDINARY = [kind for kind in KINDS if kind not in (*RARE, *WITHOUT_BEST, *OF_PLAYS)]
 
 

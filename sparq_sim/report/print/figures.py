@@ -30,6 +30,7 @@ from sparq_sim.report.print.marks import Lines
 from sparq_sim.report.print.meters import BY, is_constant, list_meters, meter_panel
 from sparq_sim.report.print.network import draw_network
 from sparq_sim.report.print.place import draw_places
+from sparq_sim.report.print.plays import OF_ONE_PLAY, WINNER, PlayView, check_view, draw_play
 from sparq_sim.report.print.prices import price_panels
 from sparq_sim.report.print.shares import share_panels
 from sparq_sim.report.print.style import UNDATED, apply_style, need_matplotlib
@@ -48,7 +49,7 @@ _JUDGED = (
     *("differences", "cost", "price", "sweep", "heat-map"),
 )
 """The kinds of figures that show what plays are compared by."""
-_WITHOUT_AXIS = ("differences", "heat-map", "network", "place", "shares")
+_WITHOUT_AXIS = ("differences", "heat-map", "network", "place", "shares", *OF_ONE_PLAY)
 """Kinds of figures whose axis to the left shows no quantity that could be on another scale."""
 SUFFIXES = (".pdf", ".svg", ".png")
 """The endings of files that figures can be saved to."""
@@ -71,6 +72,7 @@ def save(
     axis: Axis = AS_FITS,
     optimizer: str | None = None,
     replication: int | None = None,
+    view: PlayView = WINNER,
     best_seen: bool = False,
     allow_import: bool = False,
 ) -> Path:
@@ -87,6 +89,7 @@ def save(
         axis: What is asked of the axis to the left, as by `draw`.
         optimizer: Whose network is drawn, as by `draw`.
         replication: Of which places are drawn, as by `draw`.
+        view: Which play a belief or timeline is of, and when, as by `draw`.
         best_seen: Whether regret is against the best seen, as by `draw`.
         allow_import: Whether plays may name code to run, as by `draw`.
 
@@ -112,6 +115,7 @@ def save(
         axis=axis,
         optimizer=optimizer,
         replication=replication,
+        view=view,
         best_seen=best_seen,
         allow_import=allow_import,
     )
@@ -133,6 +137,7 @@ def draw(
     axis: Axis = AS_FITS,
     optimizer: str | None = None,
     replication: int | None = None,
+    view: PlayView = WINNER,
     best_seen: bool = False,
     allow_import: bool = False,
 ) -> Figure:
@@ -152,10 +157,12 @@ def draw(
             Other kinds of figures show all optimizers.
         replication: Of which places are drawn; by default, that in which the best optimizer did as
             in its median play. Other kinds of figures show all replications.
+        view: Which play a belief or timeline is of, and when; by default, the last round of the
+            first play of the best optimizer. Other kinds of figures show all plays.
         best_seen: Whether regret is against the best reward seen in each play, where the best
             reward is not known; what was gathered of a study says so itself.
         allow_import: Whether plays may name code to run, as `module:Class`, for the true reward
-            below places.
+            below places, a belief or a timeline.
 
     Raises:
         SparqError: There is nothing to draw, or an argument is not as described.
@@ -175,6 +182,7 @@ def draw(
     if not data.found:
         raise SparqError("there is no finished play to draw; run the study first")
     _check_criterion(data, kind)
+    check_view(kind, view)
     if optimizer is not None and kind != "network":
         raise SparqError(f"a figure {kind!r} shows all optimizers; leave out {optimizer!r}")
     if replication is not None and kind != "place":
@@ -196,6 +204,16 @@ def draw(
         settings, at = chosen.settings, replication
         picture = _find_place(study, settings, replication=at, allow_import=allow_import)
         return draw_places(picture, width=width)
+    if kind in OF_ONE_PLAY:
+        return draw_play(
+            study,
+            kind,
+            chosen,
+            view,
+            is_narrowed=bool(where or only),
+            width=width,
+            allow_import=allow_import,
+        )
     with apply_style():
         match kind:
             case "average-regret" | "cumulative-regret" | "mean-reward":
@@ -251,7 +269,8 @@ def kinds(study: Results | ChartData, *, best_seen: bool = False) -> list[str]:
     if isinstance(study, Results) and read_stored_networks(study)[0]:
         found.append("network")
     if isinstance(study, Results) and data.found:
-        found.append("place")
+        # Whether an optimizer has a belief shows only when it plays.
+        found += ["place", "timeline"]
     return found
 
 
@@ -323,7 +342,7 @@ def _check_lines(lines: Mapping[str, LevelOrCurve], kind: str) -> Lines:
     several = kind not in ("cost", "sweep") and not kind.startswith(BY)
     found = {}
     for name, values in lines.items():
-        if kind in ("differences", "heat-map", "network", "place", "price", "shares"):
+        if kind in (*_WITHOUT_AXIS, "price"):
             what = "figure of shares" if kind == "shares" else kind.replace("-", " ")
             raise SparqError(f"a {what} has no place for the line {name!r}")
         found[name] = np.asarray(values, dtype=float)

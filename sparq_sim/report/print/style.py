@@ -85,11 +85,12 @@ def apply_style() -> AbstractContextManager[None]:
     return style.context(STYLE, after_reset=True)
 
 
-def literal(text: str) -> str:
+def literal(text: str, most: int = 48) -> str:
     """Return a text that matplotlib shows as it is, on one line that has room.
 
     Args:
         text: A name or label, perhaps from elsewhere.
+        most: Letters for which there is room.
     """
     line = " ".join(mask_invisible(text).split())
-    return (line if len(line) <= 48 else f"{line[:47]}…").replace("$", r"\$")
+    return (line if len(line) <= most else f"{line[: most - 1]}…").replace("$", r"\$")
