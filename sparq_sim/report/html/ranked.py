@@ -234,7 +234,7 @@ class _Drawer:
         if any(1 < count < FEWEST for count in counts):
             told.append("Small dots are single plays.")
         if levels:
-            told.append("In italics: what simple policies with full knowledge would get.")
+            told.append("In italics: what simple policies would get.")
         lines = [
             self._track.place(height)
             for height, _ in levels
