@@ -124,8 +124,11 @@ def test_the_replay_has_no_colour_of_an_optimizer() -> None:
 
 def test_marks_of_the_replay_that_mean_unlike_things_have_unlike_colours() -> None:
     style = (TEMPLATES / "replay.css").read_text(encoding="utf-8")
-    marks = dict(re.findall(r"--mark-([a-z]+): var\((--[a-z0-9-]+)", style))
-    scene = [marks[name] for name in ("true", "belief", "own", "expert", "best", "waiting")]
+    marks = dict(re.findall(r"--mark-([a-z0-9-]+): var\((--[a-z0-9-]+)", style))
+    scene = [
+        marks[name]
+        for name in ("true", "belief", "own", "expert-1", "expert-2", "expert-3", "best", "waiting")
+    ]
     assert len(set(scene)) == len(scene)
 
 

@@ -272,7 +272,7 @@ def test_a_play_that_makes_no_scenario_is_saved_with_the_reason(tmp_path: Path) 
 
 
 def test_a_play_in_real_time_is_saved_and_says_so(tmp_path: Path) -> None:
-    trace = asyncio.run(play_live(Uniform(), Slope(), Rules(rounds=2), seconds=0.01))
+    trace = asyncio.run(play_live(Uniform(), Slope(), Rules(rounds=2), seconds=0.2))
     trace.save(tmp_path / "live.zip")
     again = Trace.load(tmp_path / "live.zip")
     assert again.digest() == trace.digest()
