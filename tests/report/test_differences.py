@@ -71,3 +71,9 @@ def test_one_optimizer_differs_from_no_other() -> None:
     assert "differences" not in kinds(alone)
     with pytest.raises(SparqError, match="one optimizer only"):
         draw(alone, "differences")
+
+
+def test_a_chart_of_one_or_two_rows_is_low() -> None:
+    assert difference_charts(DATA)[0].low
+    more = [*PLAYS, *make_plays("worst", [0.9] * 6)]
+    assert not difference_charts(replace(DATA, found=more, optimizers=["good", "worst"]))[0].low

@@ -9,6 +9,7 @@ from sparq_sim import SparqError
 from sparq_sim.analysis.criteria import REGRET, REWARD, Criterion
 from sparq_sim.analysis.summary import summarize
 from sparq_sim.report.data import ChartData
+from sparq_sim.report.html.cost import cost_charts
 from sparq_sim.report.html.prices import price_charts
 from sparq_sim.report.print import draw, kinds
 from sparq_sim.study.settings import Setting
@@ -42,6 +43,18 @@ def test_the_caption_tells_who_is_best_up_to_which_price_and_how_surely() -> Non
     (dot,) = [trace for trace in figure["data"] if "text" in trace]
     assert dot["x"] == [pytest.approx(0.05)]
     assert dot["text"] == ["from 0.05: &lt;b&gt;nobody"]
+
+
+def test_the_plane_has_dots_for_plays_too_few_for_an_interval() -> None:
+    for plays, dots in ((PLAYS, 0), ([play for play in PLAYS if play.replication < 3], 6)):
+        (chart,) = cost_charts(charted(*plays))
+        spreads = [
+            trace
+            for trace in chart.figures[0]["data"]
+            if trace.get("meta", {}).get("role") == "spread"
+        ]
+        assert sum(len(trace["x"]) for trace in spreads) == dots
+        assert ("single plays" in chart.caption) == (dots > 0)
 
 
 def test_who_is_best_at_every_price_needs_no_chart() -> None:

@@ -7,7 +7,8 @@ from math import isfinite
 
 import numpy as np
 
-from sparq_sim.analysis.summary import Summary
+from sparq_sim.analysis.intervals import FEWEST
+from sparq_sim.analysis.summary import Summary, group
 from sparq_sim.report.data import ChartData, pareto_front
 from sparq_sim.report.html.figure import (
     Chart,
@@ -47,6 +48,8 @@ def cost_charts(data: ChartData) -> list[Chart]:
         f"Each point is an optimizer in one setting. On the line, {criterion.comparative} {word} "
         "costs more; what lies off it is beaten in both."
     )
+    if any(_list_few(data, name) for name in data.optimizers):
+        caption += " Dots are single plays, too few for an interval."
     return [
         Chart(
             "plane",
@@ -61,7 +64,10 @@ def cost_charts(data: ChartData) -> list[Chart]:
 
 def _draw_plane(data: ChartData, rows: Sequence[Summary]) -> Figure:
     positive, most = data.criterion.from_zero, max(each.spent.mean for each in rows)
+    few = {name: _list_few(data, name) for name in data.optimizers}
+    dots = [dot for name in few for dot in few[name]]
     reaches = [find_interval(each.spent, positive=True)[1] for each in rows]
+    reaches += [spent for spent, _ in dots]
     ends = [rows[i] for i in pareto_front([(each.spent.mean, each.loss) for each in rows])]
     traces: list[PlotlyTrace] = [
         {
@@ -79,6 +85,17 @@ def _draw_plane(data: ChartData, rows: Sequence[Summary]) -> Figure:
         look = data.look(name)
         # Names lie within the figure: to the right of what spends little.
         sides = ["left" if each.spent.mean > most / 2 else "right" for each in own]
+        traces.append(
+            {
+                **mark(name, "spread"),
+                "x": round_digits(spent for spent, _ in few[name]),
+                "y": round_digits(judged for _, judged in few[name]),
+                "mode": "markers",
+                "marker": {**marker_style(look, size=5), "opacity": 0.45},
+                "hoverinfo": "skip",
+                "showlegend": False,
+            }
+        )
         traces.append(
             {
                 **mark(name),
@@ -114,7 +131,19 @@ def _draw_plane(data: ChartData, rows: Sequence[Summary]) -> Figure:
         np.array([each.judged.mean, *find_interval(each.judged, positive=positive)])
         for each in rows
     ]
+    shown.append(np.array([judged for _, judged in dots]))
     return add_scales(figure, shown, levels, from_zero=positive)
+
+
+def _list_few(data: ChartData, optimizer: str) -> list[tuple[float, float]]:
+    """Return what plays spent and came to, of rows with too few for an interval."""
+    found: list[tuple[float, float]] = []
+    for plays in group(data.found).values():
+        pairs = [(play.measures["spent"], data.criterion.of(play)) for play in plays]
+        known = [(x, y) for x, y in pairs if x is not None and y is not None]
+        if plays[0].optimizer == optimizer and len(known) < FEWEST:
+            found += known
+    return found
 
 
 def _name(row: Summary, *, alone: bool) -> str:

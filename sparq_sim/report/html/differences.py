@@ -36,8 +36,9 @@ def difference_charts(data: ChartData) -> list[Chart]:
     rankings = find_rankings(data)
     if not any(rankings):
         return []
+    low = all(ranking is None or len(ranking.rivals) <= 2 for ranking in rankings)
     figures = [_draw(data, ranking) for ranking in rankings]
-    return [Chart("differences", "Behind the best", DIFFERENCES, figures, by="setting")]
+    return [Chart("differences", "Behind the best", DIFFERENCES, figures, by="setting", low=low)]
 
 
 def _draw(data: ChartData, ranking: Ranking | None) -> Figure:

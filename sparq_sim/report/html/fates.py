@@ -16,10 +16,14 @@ def fate_charts(data: ChartData) -> list[Chart]:
     Args:
         data: What it shows.
     """
-    if not any(find_fates(data, setting) for setting in data.settings):
+    counts = [len(find_fates(data, setting)) for setting in data.settings]
+    if not any(counts):
         return []
+    low = max(counts) <= 2
     figures = [_draw(data, setting) for setting in data.settings]
-    return [Chart("fates", "What became of the points asked", FATES, figures, by="setting")]
+    return [
+        Chart("fates", "What became of the points asked", FATES, figures, by="setting", low=low)
+    ]
 
 
 def _draw(data: ChartData, setting: Setting) -> Figure:

@@ -66,6 +66,8 @@ class Chart:
     """Whether its values may also be shown on a logarithmic scale."""
     logarithmic: bool = False
     """Whether they are at first."""
+    low: bool = False
+    """Whether it needs little height, as it has one or two rows."""
 
 
 def round_digits(numbers: Iterable[float]) -> list[float | None]:
