@@ -109,6 +109,7 @@ def test_the_round_of_a_timeline_is_in_its_middle(asked: Results) -> None:
         ("belief", ("gp,1", 13), "there is no round 13 in gp, seed 0, replication 1; it has round"),
         ("belief", ("", None, 2.0), "a belief is of one round; name it by --round"),
         ("timeline", ("", None, 5.0, 5.0), "--from must be before --to"),
+        ("timeline", ("", None, float("nan")), "--from nan: expected a time in clock units"),
         ("timeline", ("", None, 90.0, 99.0), "nothing happened from 90 to 99; the play lasted"),
         ("cost", ("gp",), "a figure 'cost' is not of one play; leave out --play"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,12 +79,15 @@ def choose_part(trace: Trace, number: int | None, span: tuple[float | None, floa
         span: From when to when; None where a user does not say.
 
     Raises:
-        SparqError: It ends before it begins, or nothing happened in it.
+        SparqError: A time is no number, it ends before it begins, or nothing happened in it.
     """
     starts, last = trace.rounds["started_at"], float(trace.rounds["played_at"][-1])
     period = float(np.diff(starts).min()) if len(starts) > 1 else 1.0
     around = choose_span(trace.replies, period) / 2
     begin, end = span
+    for name, time in (("--from", begin), ("--to", end)):
+        if time is not None and not isfinite(time):
+            raise SparqError(f"{name} {time}: expected a time in clock units, such as {last:g}")
     if begin is None and end is None:
         now = last if number is None else float(trace.rounds["played_at"][number - 1])
         # At the ends of a play, as much is shown as elsewhere.
