@@ -89,7 +89,7 @@ def fit_on_grid(
     apart = np.abs(times[:, None] - times)
     in_time = np.exp(-apart / np.array(TIME_SCALES)[:, None, None])
     correlations = in_space[:, None] * in_time * np.outer(weights, weights)
-    values_of_r, vectors = np.linalg.eigh(correlations)
+    values_of_r, vectors = _decompose(correlations)
     rotated = np.swapaxes(vectors, -1, -2) @ whitened
     seen, ones = rotated[..., None, :, 0], rotated[..., None, :, 1]
     spectrum = 1 + np.maximum(values_of_r, 0.0)[..., None, :] * VARIANCES[:, None]
@@ -113,3 +113,20 @@ def fit_on_grid(
         level + sqrt(scale) * float((odds * offsets).sum()),
         odds,
     )
+
+
+def _decompose(
+    matrices: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the eigenvalues and eigenvectors of symmetric matrices, (..., n, n)."""
+    try:
+        return np.linalg.eigh(matrices)
+    except np.linalg.LinAlgError:
+        # LAPACK's divide and conquer gives up on a few sound matrices with entries of very unlike
+        # size (1e-148 beside 1); its older QR iteration, which is slower, does not.
+        from scipy.linalg import eigh
+
+        size = matrices.shape[-1]
+        pairs = [eigh(each, driver="ev") for each in matrices.reshape(-1, size, size)]
+        found, vectors = (np.stack(each) for each in zip(*pairs, strict=True))
+        return found.reshape(matrices.shape[:-1]), vectors.reshape(matrices.shape)

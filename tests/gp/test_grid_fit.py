@@ -107,3 +107,23 @@ def check_finite(found: GridFit) -> None:
     assert np.isfinite(found.weights).all()
     assert found.weights.sum() == pytest.approx(1.0)
     assert np.isfinite([found.mean, *found.kernel.parameters().values()]).all()
+
+
+def test_matrices_that_divide_and_conquer_gives_up_on_are_decomposed_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(5)
+    points, times = rng.random((12, 2)), np.arange(12.0)
+    values, noise = rng.normal(size=12), np.full(12, 0.01)
+
+    def fit() -> GridFit:
+        return fit_on_grid(points, values, times=times, variances=noise, reach=np.ones(2))
+
+    usual = fit()
+
+    def give_up(_: object) -> None:
+        raise np.linalg.LinAlgError("Eigenvalues did not converge")
+
+    monkeypatch.setattr(np.linalg, "eigh", give_up)
+    np.testing.assert_allclose(fit().weights, usual.weights, atol=1e-9)
+    assert fit().mean == pytest.approx(usual.mean)
