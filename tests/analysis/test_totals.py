@@ -4,7 +4,7 @@ from math import inf
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sparq_sim.analysis.contrasts import compare_at_price
@@ -27,13 +27,15 @@ def test_the_break_even_price_is_that_of_the_comparison_at_a_price() -> None:
     assert np.ravel(change.ranges) == pytest.approx(np.ravel(compared.break_even.ranges))
 
 
+@example([(0.0, 1e-7), (1.0, 0.0)])
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=6))
 def test_between_changes_the_one_that_is_told_is_the_lowest(
     rows: list[tuple[float, float]],
 ) -> None:
     plays = {f"{k}": make_plays(f"{k}", [y], spent=10 * z) for k, (y, z) in enumerate(rows)}
     totals = total_at_prices(plays, REGRET)
-    prices = [0.0, *(change.price for change in totals.changes), 1e3]
+    prices = [0.0, *(change.price for change in totals.changes)]
+    prices.append(2 * prices[-1] + 1e3)
     for place, change in enumerate(totals.changes):
         for name, (low, high) in {
             change.before: (prices[place], prices[place + 1]),
