@@ -1,7 +1,5 @@
 """Compare ways to find a kernel, over worlds of the scenarios memory/ with another seed.
 
-All but the plume and Hartmann's function, which take longest to play.
-
 The kernel of the scenario, fitted to 200 points of other starts; one fitted once, by maximum
 likelihood, to 10 plays at random; and the default, fitted on a grid with a prior as observations
 grow. To docs/results/fitting.json, by `python -m reproduce fitting`.
@@ -32,7 +30,6 @@ REPLICATIONS = 10
 ROUNDS = 100
 OPTIMIZERS = {"tv": "tv-gp-ucb", "w": "w-gp-ucb", "sparq": "sparq-gp-ucb"}
 """By their names in the scenarios."""
-QUICK = [world for world in WORLDS if world not in ("plume", "hartmann")]
 WAYS = ("given", "once", "grown")
 
 Job = tuple[str, str, str, int]
@@ -80,7 +77,7 @@ def list_jobs() -> list[Job]:
     """Return all plays."""
     return [
         (world, name, way, replication)
-        for world in QUICK
+        for world in WORLDS
         for name in OPTIMIZERS
         for way in WAYS
         for replication in range(REPLICATIONS)
@@ -93,7 +90,7 @@ def compare(played: Mapping[Job, float]) -> dict[str, list[Row]]:
     Args:
         played: The average regret of each play.
     """
-    pairs = [(world, name) for world in QUICK for name in OPTIMIZERS]
+    pairs = [(world, name) for world in WORLDS for name in OPTIMIZERS]
     regrets = {
         (world, name, way): [played[world, name, way, each] for each in range(REPLICATIONS)]
         for world, name in pairs
@@ -118,7 +115,7 @@ def _summarise(regrets: Mapping[tuple[str, str, str], list[float]]) -> Iterator[
         for way in ("given", "grown"):
             ratios = [
                 np.mean(regrets[world, name, way]) / np.mean(regrets[world, name, "once"])
-                for world in QUICK
+                for world in WORLDS
             ]
             row[way] = round(float(np.exp(np.log(ratios).mean())), 2)
         yield row
