@@ -212,7 +212,7 @@ def export(
 
 
 def _explain_play(study: Results, play: str | None) -> str:
-    """Say what is missing beside --what timeline, or beside --play."""
+    """Return what is missing beside --what timeline, or beside --play."""
     from sparq_sim.study.choice import name_in_words
 
     if play is not None:

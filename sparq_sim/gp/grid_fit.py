@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 
 from sparq_sim.arrays import Points, Values
 from sparq_sim.gp.kernels import SquaredExponential
@@ -124,8 +125,6 @@ def _decompose(
     except np.linalg.LinAlgError:
         # LAPACK's divide and conquer gives up on a few sound matrices with entries of very unlike
         # size (1e-148 beside 1); its older QR iteration, which is slower, does not.
-        from scipy.linalg import eigh
-
         size = matrices.shape[-1]
         pairs = [eigh(each, driver="ev") for each in matrices.reshape(-1, size, size)]
         found, vectors = (np.stack(each) for each in zip(*pairs, strict=True))

@@ -93,7 +93,7 @@ def find_longest(curves: Sequence[RegretCurve]) -> int:
 
 
 def tell_beyond(curves: Sequence[RegretCurve], *, from_zero: bool) -> str:
-    """Tell that first rounds lie beyond the axis, if they do.
+    """Return a sentence that first rounds lie beyond the axis, if they do.
 
     Args:
         curves: Those of a chart.

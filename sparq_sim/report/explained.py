@@ -149,7 +149,7 @@ def _describe_reward(explained: Explanation) -> str:
 
 
 def _describe_by_mean(explained: Explanation, by_mean: Place) -> str:
-    """Tell what would have come of the place with the highest mean."""
+    """Return, in words, what would have come of the place with the highest mean."""
     played = explained.find("played")
     if played is not None and by_mean.mean <= played.mean:
         return "By the mean alone it would have played there, too."

@@ -110,7 +110,7 @@ def find_lanes(once: Columns, before: float) -> NDArray[np.intp]:
 
 
 def _fill(starts: NDArray[np.float64], ends: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Put spans into lanes in which they do not touch."""
+    """Assign spans to lanes in which they do not touch."""
     lanes = np.zeros(len(starts), dtype=np.intp)
     free: list[int] = []
     busy: list[tuple[float, int]] = []

@@ -119,7 +119,7 @@ def describe_set(ranges: Ranges) -> str:
 
 
 def _describe_changes(lines: PriceLines) -> str:
-    """Tell who is best up to which price; nothing where one is best at all."""
+    """Return, in words, who is best up to which price; nothing where one is best at all."""
     changes = lines.totals.changes
     if not changes:
         return ""

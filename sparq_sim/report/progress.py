@@ -74,7 +74,7 @@ def show_level_progress(console: Console) -> Iterator[WatchLevels | None]:
 
 @contextmanager
 def show_progress(console: Console) -> Iterator[Watch]:
-    """Tell how far a study has come: in a picture on a terminal, elsewhere a line now and then.
+    """Show how far a study has come: in a picture on a terminal, elsewhere a line now and then.
 
     The picture has the average regrets so far, or rewards where no best is known.
 

@@ -175,7 +175,7 @@ def _list_queries(trace: Trace, processes: Mapping[str, int]) -> Iterator[Event]
 
 
 def _tell(trace: Trace, row: Mapping[str, Any], rows: slice) -> Event:
-    """Tell what was asked, and what became of it."""
+    """Return what was asked, and what became of it."""
     replies = trace.replies
     told = (
         "query",

@@ -13,7 +13,7 @@ from tests.cli.invoking import ends_with
 
 
 def test_every_command_has_examples() -> None:
-    assert EXAMPLES.keys() == typer.main.get_command(app).commands.keys()  # type: ignore[attr-defined]
+    assert EXAMPLES.keys() == typer.main.get_command(app).commands.keys()  # type: ignore[attr-defined] # a group
 
 
 @pytest.mark.parametrize("line", [each for some in EXAMPLES.values() for each in some])
@@ -21,6 +21,6 @@ def test_an_example_can_be_read_and_stands_in_the_help(line: str) -> None:
     program, name, *arguments = shlex.split(line)
     assert program == "sparq-sim"
     assert line in EXAMPLES[name]
-    command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
+    command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined] # a group
     command.make_context(name, arguments)
     assert line in " ".join(ends_with(0, name, "-h").split())

@@ -112,7 +112,7 @@ def test_where_the_best_is_not_known_only_the_moves_are_told(points: Points, tol
 def test_the_ground_is_the_true_reward_at_its_times_and_places(tmp_path: Path, place: Any) -> None:
     world = Slope(place=place)
     (picture,) = pictured(played(tmp_path, environment=world, optimizers={"random": Uniform()}))
-    landscape, ground = world.start(None), picture.ground  # type: ignore[arg-type]
+    landscape, ground = world.start(None), picture.ground  # type: ignore[arg-type] # no chance
     assert ground is not None
     assert_allclose(ground.times, np.arange(1, 21))
     for row, time in enumerate(ground.times.tolist()):

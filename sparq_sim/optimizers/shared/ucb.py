@@ -219,7 +219,7 @@ class UCBAgent:
         return self._memory is None or self._fitting.every != "never"
 
     def _record(self, event: Callable[[Memory], object]) -> None:
-        """Tell the memory of an *event*, and those that will be started later."""
+        """Pass an *event* to the memory, and to those that will be started later."""
         if self._keeps_all:
             self._history.append(event)
         if self._memory is not None:

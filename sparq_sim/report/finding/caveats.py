@@ -15,7 +15,7 @@ _MOST_NAMED = 3
 
 
 def tell_caveats(standings: Standings) -> list[str]:
-    """Tell how little is certain: few plays, plays that stuck or ended early, rows left out.
+    """Return, in words, how little is certain: few plays, stuck or ended early, rows left out.
 
     Args:
         standings: The rows of a study, ranked.

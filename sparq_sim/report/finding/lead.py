@@ -17,7 +17,7 @@ _MOST_NAMED = 3
 
 
 def tell_lead(ranking: Ranking) -> list[str]:
-    """Tell who is best in a setting.
+    """Return, in words, who is best in a setting.
 
     Args:
         ranking: The optimizers of the setting.
@@ -86,7 +86,7 @@ def _describe_gap(best: Summary, other: Summary) -> str:
 
 
 def _tell_pairs(place: Place) -> list[str]:
-    """Tell what pairs of plays with a rival say; nothing where there are too few."""
+    """Return, in words, what pairs of plays with a rival say; nothing where there are too few."""
     gap, criterion = place.behind, place.row.criterion
     if gap.count < 2 or place.verdict == "equal":
         return []

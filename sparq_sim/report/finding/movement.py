@@ -20,7 +20,7 @@ _MANIFOLD = 1.5
 def tell_movement(
     standings: Standings, optimizer: str, axis: Axis | None, *, briefly: bool = False
 ) -> str:
-    """Tell what the settings change for an optimizer: from where to where, and how surely.
+    """Return, in words, what the settings change for an optimizer, and how surely.
 
     Args:
         standings: The rows of the study, ranked.
@@ -74,14 +74,14 @@ def _describe(
 
 
 def _manifold(before: float, after: float) -> str:
-    """Tell a rise as a multiple; nothing of a fall, or of numbers that may be negative."""
+    """Return, in words, a rise as a multiple; nothing of a fall or of negative numbers."""
     if before <= 0 or after / before < _MANIFOLD:
         return ""
     return f", {format_number(after / before, 2)} times as much"
 
 
 def _judge(least: Summary, most: Summary, standings: Standings, *, of: int) -> str:
-    """Tell whether the difference between two of so many settings may be chance."""
+    """Return, in words, whether the difference between two of so many settings may be chance."""
     plays = group(standings.found)
     gap = compare_rows(plays[label_of(most)], plays[label_of(least)], standings.criterion)
     if gap.count < 2:

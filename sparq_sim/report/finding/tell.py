@@ -33,7 +33,7 @@ class Finding:
 
 
 def tell_finding(standings: Standings, levels: Sequence[Level] = ()) -> Finding:
-    """Tell what a study shows.
+    """Return, in words, what a study shows.
 
     Args:
         standings: Its rows, ranked.
@@ -57,7 +57,7 @@ def tell_finding(standings: Standings, levels: Sequence[Level] = ()) -> Finding:
 
 
 def _tell_best(standings: Standings) -> list[str]:
-    """Tell who is best, or what the settings change; in a sentence or two."""
+    """Return, in words, who is best, or what the settings change; in a sentence or two."""
     rankings = standings.rankings
     if len(rankings) == 1:
         return tell_lead(rankings[0])

@@ -18,7 +18,7 @@ _MOST_NAMED = 3
 
 
 def tell_winners(standings: Standings, axis: Axis | None) -> list[str]:
-    """Tell who is best where, and what the settings change for who is best most often.
+    """Return, in words, who is best where, and what settings change for the most frequent winner.
 
     Args:
         standings: Rankings of several settings.
@@ -60,7 +60,7 @@ def _span(axis: Axis | None, rankings: Sequence[Ranking]) -> str:
 
 
 def _tell_change(rankings: Sequence[Ranking], change: int, axis: Axis) -> str:
-    """Tell up to where one is best, and from where on another."""
+    """Return, in words, up to where one is best, and from where on another."""
     before, after = rankings[change - 1], rankings[change]
     upto = f"at {axis.describe(before.setting)}"
     onwards = f"at {axis.describe(after.setting)}"
@@ -72,7 +72,7 @@ def _tell_change(rankings: Sequence[Ranking], change: int, axis: Axis) -> str:
 
 
 def _where(name: str, rankings: Sequence[Ranking], axis: Axis | None) -> str:
-    """Tell where an optimizer is best: in which setting, or in how many."""
+    """Return, in words, where an optimizer is best: in which setting, or in how many."""
     own = [each.setting for each in rankings if each.best.row.optimizer == name]
     if len(own) > 1 or (axis is None and len(own[0]) > _MOST_NAMED):
         return f"in {len(own)}"
@@ -80,7 +80,7 @@ def _where(name: str, rankings: Sequence[Ranking], axis: Axis | None) -> str:
 
 
 def _certain(rankings: Sequence[Ranking]) -> str:
-    """Tell in how many settings the lead over all others is beyond chance."""
+    """Return, in words, in how many settings the lead over all others is beyond chance."""
     rivalled = [each for each in rankings if each.rivals]
     sure = sum(each.is_sure for each in rivalled)
     if not rivalled:

@@ -23,7 +23,7 @@ _MOST_NAMED = 3
 
 
 def tell_levels(standings: Standings, levels: Sequence[Level]) -> list[str]:
-    """Tell who does worse than the best fixed point, and than points drawn at random.
+    """Return, in words, who does worse than the best fixed point, and than points drawn at random.
 
     Worse is whose whole interval is; of few plays, whose mean is.
 
@@ -69,7 +69,7 @@ def _tell_level(field: str, standings: Standings, levels: Sequence[Level]) -> st
 
 
 def _name_worse(worse: Mapping[str, tuple[int, int]], policy: str) -> str:
-    """Tell who does worse, and in how many settings if not in all."""
+    """Return, in words, who does worse, and in how many settings if not in all."""
     always = [name for name, (count, seen) in worse.items() if count == seen]
     parts: list[str] = []
     if always:
@@ -90,7 +90,7 @@ def _find_ends(row: Summary) -> tuple[float, float]:
 
 
 def tell_price(standings: Standings) -> list[str]:
-    """Tell who is best at which price, where a price is swept: both sides of the break-even one.
+    """Return, in words, who is best below and above the break-even price, where one is swept.
 
     Args:
         standings: The rows of the study, ranked.

@@ -166,7 +166,7 @@ def _list_outages(
 
 
 def _tell_instant(replies: Columns) -> str:
-    """Say that no query took time, and no value was older than its query; "" if not so."""
+    """Return a sentence that no query took time, nor was a value older than it; "" if not so."""
     asked = replies["asked_at"]
     if not len(asked):
         return ""

@@ -66,7 +66,7 @@ class Place:
 
 
 def look_around(landscape: Landscape, played_at: Values, *, seconds: float) -> World:
-    """Take true rewards at some of the times at which rounds were played.
+    """Compute true rewards at some of the times at which rounds were played.
 
     Args:
         landscape: Started.

@@ -192,7 +192,7 @@ def _fit(panels: Sequence[Panel], axis: Axis, all_axes: Sequence[Axes]) -> Scale
 
 
 def _apply(scale: Scale, all_axes: Sequence[Axes], panels: Sequence[Panel]) -> None:
-    """Give panels, which share it, an axis to the left, and write the levels at its edge."""
+    """Draw the axis that panels share to the left, and write the levels at its edge."""
     first = all_axes[0]
     if scale.logarithmic:
         first.set_yscale("log")
