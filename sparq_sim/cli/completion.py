@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -86,10 +85,12 @@ def complete_field(context: typer.Context, incomplete: str) -> list[str]:
 
 def complete_swept(context: typer.Context, incomplete: str) -> list[str]:
     """Return the fields that are swept in the studies that are typed before."""
+    from sparq_sim.documents import read_json
+
     found: list[str] = []
     for folder in _list_arguments(context, "folders"):
         try:
-            described = json.loads((Path(folder) / _DESCRIPTION).read_text("utf-8"))
+            described = read_json((Path(folder) / _DESCRIPTION).read_bytes())
             found += (path for play in described["plays"] for path in play["setting"])
         except (OSError, ValueError, LookupError, TypeError):
             continue  # It is no study, or not yet.

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
+from sparq_sim.documents import read_json
 from sparq_sim.domain import Box, Domain, Sites
 from sparq_sim.errors import JournalError
 from sparq_sim.journal.entries import (
@@ -127,8 +128,8 @@ def encode(entry: Entry | Header) -> bytes:
 
 def _load(line: bytes) -> dict[str, Any]:
     try:
-        data = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        data = read_json(line)
+    except ValueError as error:
         raise JournalError(f"it is no JSON ({error}): {_show(line)}") from None
     if not isinstance(data, dict) or str(data.get("type")) not in _KINDS:
         raise JournalError(f"it is no entry of a journal: {_show(line)}")

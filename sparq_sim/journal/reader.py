@@ -17,7 +17,10 @@ from sparq_sim.simulation.past import OpenAsk, Past
 from sparq_sim.simulation.records import Record
 from sparq_sim.simulation.trace import Trace
 
-__all__ = ["Journal", "JournalTail", "read_journal"]
+__all__ = ["LONGEST_LINE", "Journal", "JournalTail", "read_journal"]
+
+LONGEST_LINE = 64_000_000
+"""How many bytes a line may have, and how many of a file are read at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,9 +136,16 @@ class JournalTail:
             JournalError: The file cannot be read, or is damaged; the message names the line. The
                 entries before it were returned by the call before.
         """
-        data = self._read_rest()
-        whole, _, rest = data.rpartition(b"\n")
         entries: list[Entry] = []
+        while not entries and self._take_some(entries):
+            pass
+        return entries
+
+    def _take_some(self, entries: list[Entry]) -> bool:
+        """Take the lines of the next part of the file; return whether there is more of it."""
+        data = self._read_part()
+        whole, _, rest = data.rpartition(b"\n")
+        is_more = len(data) == LONGEST_LINE
         if len(rest) < len(data):
             for line in whole.split(b"\n"):
                 try:
@@ -143,12 +153,15 @@ class JournalTail:
                         self._take(line, entries)
                 except JournalError:
                     if entries:
-                        return entries  # What is whole comes first; the next call raises.
+                        return False  # What is whole comes first; the next call raises.
                     raise
                 self._lines += 1
                 self.whole_bytes += len(line) + 1
+        elif is_more:
+            with _placed(self.path, self._lines + 1):
+                raise JournalError(f"it is longer than {LONGEST_LINE} bytes")
         self.cut_bytes = len(rest)
-        return entries
+        return is_more
 
     def _take(self, line: bytes, entries: list[Entry]) -> None:
         if self.header is None:
@@ -159,7 +172,7 @@ class JournalTail:
             raise JournalError(f"it has the number {entry.n}; expected {self._lines}")
         entries.append(entry)
 
-    def _read_rest(self) -> bytes:
+    def _read_part(self) -> bytes:
         try:
             with self.path.open("rb") as file:
                 if file.seek(0, 2) < self.whole_bytes:
@@ -168,7 +181,7 @@ class JournalTail:
                         "read it again from its beginning"
                     )
                 file.seek(self.whole_bytes)
-                return file.read()
+                return file.read(LONGEST_LINE)
         except OSError as error:
             raise JournalError(f"{self.path} cannot be read: {error.strerror or error}") from error
 

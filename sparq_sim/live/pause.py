@@ -14,10 +14,12 @@ from sparq_sim.scenario.live_table import AnyPause, PauseFile
 from sparq_sim.simulation.clock.realtime import LiveClock
 from sparq_sim.simulation.journaling import Journaling
 
-__all__ = ["Notice", "PauseCondition", "Pauser", "make_condition", "read_notice"]
+__all__ = ["MOST_NOTICE", "Notice", "PauseCondition", "Pauser", "make_condition", "read_notice"]
 
 CHECK_EVERY = 0.5
 """How many seconds pass between two looks at the condition of a play that is paused."""
+MOST_NOTICE = 100_000
+"""How many bytes are read of what a file or a command says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +46,13 @@ def make_condition(pause: AnyPause) -> PauseCondition:
     async def look_at_file() -> Notice | None:
         assert isinstance(pause, PauseFile)
         try:
-            text = pause.file.read_text(encoding="utf-8", errors="replace")
+            with pause.file.open("rb") as file:
+                content = file.read(MOST_NOTICE + 1)
         except FileNotFoundError:
             return None
         except OSError as error:
             return Notice(f"{pause.file}: {error.strerror}")
-        return read_notice(text, default=f"{pause.file} exists")
+        return read_notice(content, default=f"{pause.file} exists")
 
     async def run_command() -> Notice | None:
         assert not isinstance(pause, PauseFile)
@@ -69,7 +72,7 @@ async def _run(command: tuple[str, ...], timeout: float) -> Notice | None:
     except OSError as error:
         return Notice(f"{command[0]} cannot be run: {error.strerror}")
     try:
-        output, _ = await asyncio.wait_for(process.communicate(), timeout)
+        output = await asyncio.wait_for(_read_to_end(process), timeout)
     except TimeoutError:
         return Notice(f"{command[0]} did not end within {timeout:g} s")
     finally:
@@ -80,19 +83,33 @@ async def _run(command: tuple[str, ...], timeout: float) -> Notice | None:
     if process.returncode == 0:
         return None
     told = f"{command[0]} ended with code {process.returncode}"
-    return read_notice(output.decode(errors="replace"), default=told)
+    return read_notice(output, default=told)
 
 
-def read_notice(text: str, *, default: str) -> Notice:
+async def _read_to_end(process: asyncio.subprocess.Process) -> bytes:
+    """Return the beginning of what a command prints, once it has ended."""
+    assert process.stdout is not None
+    output = b""
+    while more := await process.stdout.read(MOST_NOTICE):
+        output = (output + more)[: MOST_NOTICE + 1]
+    await process.wait()
+    return output
+
+
+def read_notice(content: bytes, *, default: str) -> Notice:
     """Read what a file or a command says of a pause.
 
     Args:
-        text: TOML with `reason` and `bounds`, or any other text, whose first line is the reason.
+        content: TOML with `reason` and `bounds`, or any other text, whose first line is the
+            reason; of what is longer than `MOST_NOTICE` bytes, the beginning is such a text.
         default: The reason, where the text gives none.
     """
+    text = content.decode(errors="replace")
     try:
+        if len(content) > MOST_NOTICE:
+            raise ValueError
         data: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # Of numbers and dates that are none, too.
         lines = text.strip().splitlines()
         return Notice(lines[0][:200] if lines else default)
     return Notice(str(data.get("reason", default))[:200], data.get("bounds"))

@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import Annotated, Any, Literal, NoReturn, Self, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
 
 from pydantic import Field, StringConstraints, ValidationError, model_validator
 from pydantic.json_schema import models_json_schema
 
+from sparq_sim.documents import NestedError, read_json
 from sparq_sim.errors import PeerError, did_you_mean, mask_invisible
 from sparq_sim.fields import Amount, Positive
 from sparq_sim.plugin.model import Model
@@ -245,31 +246,18 @@ def decode(data: bytes, secrets: Iterable[str] = ()) -> dict[str, Any]:
         PeerError: It is no JSON object, has a key twice, or has NaN or Infinity.
     """
     try:
-        found = json.loads(
-            data.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_refuse_twice
-        )
+        found = read_json(data.decode("utf-8"), strict=True)
     except UnicodeDecodeError:
         raise PeerError(f"sent what is not text in UTF-8: {show(data, secrets)}") from None
     except json.JSONDecodeError:
         raise PeerError(f"sent no JSON: {show(data, secrets)}") from None
-    except RecursionError:
+    except NestedError:
         shown = show(data, secrets)
         raise PeerError(f"sent JSON that is nested too deeply: {shown}") from None
     except ValueError as error:  # Of the two hooks, or a whole number of thousands of digits.
         raise PeerError(f"sent JSON with {error!s:.60}: {show(data, secrets)}") from None
     if not isinstance(found, dict):
         raise PeerError(f"sent JSON that is no object: {show(data, secrets)}")
-    return found
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name}, which is no number of JSON")
-
-
-def _refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key twice")
     return found
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sparq_sim.documents import read_json
 from sparq_sim.scenario.tables import (
     ABSENT,
     find_at_path,
@@ -107,7 +107,7 @@ def read_holdings(home: FolderStore) -> list[Holding]:
     if not path.is_file():
         return []
     try:
-        described: dict[str, Any] = json.loads(path.read_bytes())
+        described: dict[str, Any] = read_json(path.read_bytes())
         held = [Holding.from_json(each) for each in (described, *described.get("others", ()))]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         home.layout.set_aside(path, f"it cannot be read ({type(error).__name__}: {error})")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from sparq_sim.documents import read_json
 from sparq_sim.errors import SparqError, did_you_mean
 from sparq_sim.fields import is_number
 from sparq_sim.study.store import Setting, canonical
@@ -160,7 +160,7 @@ def format_value(value: object) -> str:
 def _format_table(text: str) -> str:
     """Return a swept table, which settings keep as its JSON, as "periodic, every 600"."""
     try:
-        table = json.loads(text)
+        table = read_json(text)
     except ValueError:  # It is a text that begins like one.
         return text
     kind = table.pop("kind", None)

@@ -209,6 +209,6 @@ def test_a_file_of_the_scenario_pauses_a_play_in_real_time(tmp_path: Path) -> No
 
 
 def test_a_notice_may_be_any_text() -> None:
-    assert read_notice("", default="why").reason == "why"
-    assert read_notice("two\nlines", default="why").reason == "two"
-    assert len(read_notice("x" * 999, default="why").reason) == 200
+    assert read_notice(b"", default="why").reason == "why"
+    assert read_notice(b"two\nlines", default="why").reason == "two"
+    assert len(read_notice(b"x" * 999, default="why").reason) == 200

@@ -21,6 +21,7 @@ from sparq_sim.study.store.codec import (
 from sparq_sim.study.store.errors import UnfitError, explain_content_errors
 from sparq_sim.study.store.files import whole_file
 from sparq_sim.study.store.keys import FORMAT, PlayId, canonical
+from sparq_sim.study.store.limits import check_size
 from sparq_sim.study.store.summary import StoredSummary
 
 __all__ = ["Archive", "write_archive"]
@@ -91,6 +92,11 @@ class Archive:
             table = self._file.schema_arrow.empty_table()
         else:
             with explain_content_errors("it cannot be read"):
+                check_size(
+                    self._file.metadata,
+                    lambda names: pq.ParquetFile(self.path, read_dictionary=names),
+                    [group],
+                )
                 table = self._file.read_row_group(group, columns=columns)
         return describe_table(table.select(columns), metadata)
 

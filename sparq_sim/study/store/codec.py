@@ -5,7 +5,6 @@ Long because each conversion stands beside the one that undoes it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -15,9 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from sparq_sim.documents import read_json
 from sparq_sim.simulation.trace import Trace
 from sparq_sim.study.store.errors import StoreError, UnfitError, explain_content_errors
 from sparq_sim.study.store.keys import PlayId, canonical, check_format
+from sparq_sim.study.store.limits import check_size
 from sparq_sim.study.store.provenance import Contents, Provenance
 from sparq_sim.study.store.summary import StoredSummary
 
@@ -292,7 +293,7 @@ def read_metadata(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
     if _META not in (metadata or {}):
         raise UnfitError("it was not written by sparq-sim")
     with explain_content_errors("its provenance cannot be read"):
-        data = json.loads((metadata or {})[_META])
+        data = read_json((metadata or {})[_META])
     if not isinstance(data, dict):
         raise UnfitError("its provenance cannot be read")
     check_format(data.get("format"), "it holds plays")
@@ -412,7 +413,12 @@ def from_bytes(content: bytes, columns: list[str] | None = None) -> pa.Table:
         content: All of the file.
         columns: Those to read; by default, all.
     """
-    return pq.read_table(pa.BufferReader(content), columns=columns, page_checksum_verification=True)
+    file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
+    check_size(
+        file.metadata,
+        lambda names: pq.ParquetFile(pa.BufferReader(content), read_dictionary=names),
+    )
+    return file.read(columns=columns)
 
 
 def open_writer(where: object, schema: pa.Schema) -> pq.ParquetWriter:

@@ -6,7 +6,7 @@ import struct
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zipfile import BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import pyarrow as pa
 from pydantic import ValidationError
@@ -151,6 +151,9 @@ def _unpack(content: bytes) -> Trace:
     with explain_content_errors("it is no archive of tables"):
         try:
             with ZipFile(BytesIO(content)) as archive:
+                # They are written unpacked, so that none can unpack to more than it is.
+                if any(each.compress_type != ZIP_STORED for each in archive.infolist()):
+                    raise UnfitError("its tables are packed, which Trace.save never does")
                 tables: dict[TableName, pa.Table] = {
                     name: from_bytes(archive.read(file))
                     for name in TABLES
