@@ -113,7 +113,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 _UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
 )
 """Control characters, those that turn the direction of text, and halves of characters."""
 

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
-from rich.console import Console, ConsoleOptions, HighlighterType, JustifyMethod, OverflowMethod
+from rich.console import (
+    Console,
+    ConsoleOptions,
+    HighlighterType,
+    JustifyMethod,
+    OverflowMethod,
+    RenderableType,
+)
+from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 
 from sparq_sim.cli.encoding import spell_for
+from sparq_sim.errors import mask_invisible
 
 __all__ = ["find_room", "make_console"]
 
@@ -27,7 +37,19 @@ def find_room(console: Console) -> int:
 
 
 class _SpellingConsole(Console):
-    """A console that spells what its encoding lacks before it measures how wide a text is."""
+    """A console that spells what its encoding lacks before it measures how wide a text is.
+
+    Characters that would control the terminal are masked: names and texts are of any origin.
+    """
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            # Those of rich itself, such as to move the cursor, are no text.
+            yield (
+                segment if segment.control else segment._replace(text=mask_invisible(segment.text))
+            )
 
     @property
     def options(self) -> ConsoleOptions:
@@ -47,7 +69,7 @@ class _SpellingConsole(Console):
         highlighter: HighlighterType | None = None,
     ) -> Text:
         return super().render_str(
-            spell_for(self.encoding, text),
+            spell_for(self.encoding, mask_invisible(text)),
             style=style,
             justify=justify,
             overflow=overflow,
