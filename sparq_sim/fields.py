@@ -34,6 +34,7 @@ __all__ = [
     "Positive",
     "Probability",
     "Quantity",
+    "RunsProgram",
     "ScenarioString",
     "Share",
     "add_checks",
@@ -151,10 +152,17 @@ def _resolve_program(given: Any) -> Any:
     return given
 
 
+class RunsProgram:
+    """Marks a field whose value is a program that is run; see `Command`."""
+
+
 Command: TypeAlias = Annotated[
-    tuple[str, ...], Field(min_length=1), BeforeValidator(_resolve_program)
+    tuple[str, ...], Field(min_length=1), BeforeValidator(_resolve_program), RunsProgram()
 ]
-"""A program and its arguments; a relative path in a scenario file starts from its folder."""
+"""A program and its arguments; a relative path in a scenario file starts from its folder.
+
+A scenario with such a field is played only where programs are allowed (`--allow-programs`).
+"""
 
 
 # How a value is checked before pydantic reads it

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sparq_sim.cli.options import AllowImport, Overrides, Source, load_scenario
+from sparq_sim.cli.options import AllowImport, AllowPrograms, Overrides, Source, load_scenario
 from sparq_sim.cli.output import say
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def live(
     ] = 1.0,
     overrides: Overrides = None,
     allow_import: AllowImport = False,
+    allow_programs: AllowPrograms = False,
 ) -> None:
     """Play a scenario live: in real time, against real devices and services, with a journal.
 
@@ -64,7 +65,13 @@ def live(
         showing = show_live(console, rounds=rounds, title=loaded.title)
         with showing as watch, _stops_by_signal(task, stops, watch), _shows_warnings(watch):
             await play_live(
-                loaded, optimizer, folder=folder, resume=resume, speed=speed, watch=watch
+                loaded,
+                optimizer,
+                folder=folder,
+                resume=resume,
+                speed=speed,
+                watch=watch,
+                allow_programs=allow_programs,
             )
 
     try:

@@ -18,6 +18,7 @@ __all__ = [
     "BEST_SEEN",
     "Against",
     "AllowImport",
+    "AllowPrograms",
     "ExecutorName",
     "Folder",
     "Jobs",
@@ -52,6 +53,10 @@ Overrides = Annotated[
 AllowImport = Annotated[
     bool,
     typer.Option("--allow-import", help="Allow scenarios to import Python code, as module:Class."),
+]
+AllowPrograms = Annotated[
+    bool,
+    typer.Option("--allow-programs", help="Allow scenarios to run the programs that they name."),
 ]
 Jobs = Annotated[
     int | None, typer.Option(min=1, help="Number of worker processes; one per core by default.")

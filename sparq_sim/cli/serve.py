@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import secrets
 import shlex
 import signal
 import sys
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sparq_sim.cli.options import AllowImport, load_scenario
+from sparq_sim.cli.options import AllowImport, AllowPrograms, load_scenario
 from sparq_sim.cli.output import emit, say
 from sparq_sim.errors import PluginError, SparqError
 
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["serve_expert"]
 
+_TOKEN = "SPARQ_TOKEN"
+"""The environment variable of the token, unless another is named."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Door:
@@ -34,6 +39,7 @@ class _Door:
     http: int | None
     host: str
     token_env: str
+    no_token: bool
     mqtt: MqttAddress | None
     lines: bool
 
@@ -83,9 +89,14 @@ def serve_expert(
         str,
         typer.Option(
             metavar="VARIABLE",
-            help="The environment variable with a bearer token, which askers over HTTP must have.",
+            help="The environment variable with the bearer token that askers over HTTP must have; "
+            f"by default {_TOKEN}, and where that is not set, a new token is made and shown.",
         ),
     ] = "",
+    no_token: Annotated[
+        bool,
+        typer.Option("--no-token", help="Answer any program of this machine, without a token."),
+    ] = False,
     version: Annotated[str, typer.Option(help="The version of MQTT: 5 or 3.1.1.")] = "5",
     username_env: Annotated[
         str, typer.Option(metavar="VARIABLE", help="The variable with the user at the broker.")
@@ -100,6 +111,7 @@ def serve_expert(
         Path | None, typer.Option(help="Certificates (PEM) that vouch for the broker.")
     ] = None,
     allow_import: AllowImport = False,
+    allow_programs: AllowPrograms = False,
 ) -> None:
     """Serve an expert over HTTP, MQTT or pipes, in the wire format, until Ctrl-C.
 
@@ -114,7 +126,7 @@ def serve_expert(
         tls=tls,
         ca_file=ca_file,
     )
-    door = _Door(http, host, token_env, address, lines)
+    door = _Door(http, host, token_env, no_token, address, lines)
     _check_door(door)
     hosted = _host(
         kind,
@@ -124,6 +136,7 @@ def serve_expert(
         seed=seed,
         replication=replication,
         allow_import=allow_import,
+        allow_programs=allow_programs,
     )
     try:
         asyncio.run(_serve(hosted, door))
@@ -140,6 +153,8 @@ def _check_door(door: _Door) -> None:
         )
     if door.token_env and door.http is None:
         raise SparqError("--token-env is for --http; a broker has users, see --username-env")
+    if door.no_token and (door.http is None or door.token_env):
+        raise SparqError("--no-token is for --http, in place of --token-env")
 
 
 def _read_address(mqtt: str | None, topic: str, **fields: object) -> MqttAddress | None:
@@ -175,10 +190,12 @@ def _host(
     seed: int | None,
     replication: int,
     allow_import: bool,
+    allow_programs: bool,
 ) -> HostedExpert:
     """Make the expert and its surroundings, and refuse what cannot be served."""
     from sparq_sim.remote.serve.hosting import HostedExpert
     from sparq_sim.scenario.loading import make_environment, make_expert
+    from sparq_sim.scenario.programs import check_programs
 
     expert = make_expert(kind, fields, allow_import=allow_import)
     name = kind.rpartition(":")[2]
@@ -194,6 +211,8 @@ def _host(
     beside = {}
     if along and loaded is not None:
         beside = {each: (entry.expert, entry.channel) for each, entry in loaded.experts.items()}
+        named = {f"experts.{each}": expert for each, (expert, _) in beside.items() if each != name}
+        check_programs(named, allowed=allow_programs)
     try:
         expert.check_experts({name, *beside})
     except PluginError as error:
@@ -216,7 +235,6 @@ def _host(
 
 
 async def _serve(hosted: HostedExpert, door: _Door) -> None:
-    from sparq_sim.remote.secrets import is_loopback, read_secret
     from sparq_sim.remote.serve.http import serve_http
     from sparq_sim.remote.serve.lines import serve_lines
     from sparq_sim.remote.serve.mqtt import serve_mqtt
@@ -241,14 +259,25 @@ async def _serve(hosted: HostedExpert, door: _Door) -> None:
                     )
                 _print(_tell_mqtt(hosted.name, door.mqtt, ask))
             else:
-                token = read_secret(door.token_env) if door.token_env else ""
-                if not (token or is_loopback(door.host)):
-                    say("Note: anybody who reaches it is answered; see --token-env", err=True)
+                token, told = _find_token(door)
                 url = await stack.enter_async_context(
                     serve_http(hosted.answer, host=door.host, port=door.http or 0, token=token)
                 )
-                _print(_tell_http(hosted.name, url, ask, door.token_env))
+                variable = "" if door.no_token else door.token_env or _TOKEN
+                _print(told + _tell_http(hosted.name, url, ask, variable))
             await asyncio.Event().wait()
+
+
+def _find_token(door: _Door) -> tuple[str, str]:
+    """Return the token that askers must have, and what is told of it if it is a new one."""
+    from sparq_sim.remote.secrets import read_secret
+
+    if door.no_token:
+        return "", ""
+    if door.token_env or _TOKEN in os.environ:
+        return read_secret(door.token_env or _TOKEN), ""
+    token = secrets.token_urlsafe(18)
+    return token, f"Askers need this token, in their environment:\n  export {_TOKEN}={token}\n"
 
 
 @contextmanager

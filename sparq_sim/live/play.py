@@ -21,6 +21,7 @@ from sparq_sim.plugin.environment import Landscape
 from sparq_sim.plugin.frames import describe_error
 from sparq_sim.plugin.steered import SafeMoment, Steered
 from sparq_sim.scenario.model import Scenario
+from sparq_sim.scenario.programs import check_programs
 from sparq_sim.simulation.blas import one_thread
 from sparq_sim.simulation.clock.realtime import LiveClock
 from sparq_sim.simulation.engine import Engine
@@ -60,6 +61,7 @@ async def live(
     replication: int = 0,
     pause: PauseCondition | None = None,
     watch: LiveWatch | None = None,
+    allow_programs: bool = False,
 ) -> Trace:
     """Play a scenario in real time, and return the trace.
 
@@ -79,6 +81,8 @@ async def live(
         replication: Which of several plays with the seed of the scenario it is, from 0.
         pause: The condition under which it pauses; by default that of the scenario.
         watch: Called with each round, each reply, and each line of news.
+        allow_programs: Whether programs that the scenario names may be run: sources, systems, safe
+            states and conditions of pauses.
 
     Returns:
         What happened, from the beginning of the play.
@@ -89,6 +93,12 @@ async def live(
         asyncio.CancelledError: The play was cancelled; all is recorded.
     """
     name = _choose_optimizer(scenario, optimizer)
+    parts: dict[str, object] = {
+        "environment": scenario.environment,
+        "live.pause": scenario.live.pause,
+        **{f"experts.{each}": entry.expert for each, entry in scenario.experts.items()},
+    }
+    check_programs(parts, allowed=allow_programs)
     if not (speed > 0 and isfinite(speed)):
         raise SparqError(f"a speed must be a number above 0, not {speed!r}")
     home = LiveFolder(folder)

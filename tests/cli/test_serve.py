@@ -36,7 +36,14 @@ from tests.remote.serve.asks import ask
 
 __all__ = ["any_broker"]
 
+TOKEN = "a token of the tests"
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
 LAGGED = ["lagged", "--set", "lag=3", "--seed", "5", "--replication", "1"]
+
+
+@pytest.fixture(autouse=True)
+def _token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARQ_TOKEN", TOKEN)
 
 
 @contextmanager
@@ -132,10 +139,13 @@ def test_an_expert_behind_pipes_answers_as_in_a_simulated_play(
 
 def test_the_line_for_curl_can_be_answered() -> None:
     with served("truth", "--scenario", "synthetic", "--http", "0") as told:
-        found = re.search(r"curl -s (\S+) -d '(.*)'", told)
+        found = re.search(r"curl -s (\S+) -H (\".*?\") -d '(.*)'", told)
         assert found is not None
-        reply = httpx.post(found[1], content=found[2], trust_env=False, timeout=PATIENCE).json()
-        assert reply["id"] == json.loads(found[2])["id"]
+        assert found[2] == '"Authorization: Bearer $SPARQ_TOKEN"'
+        reply = httpx.post(
+            found[1], content=found[3], headers=BEARER, trust_env=False, timeout=PATIENCE
+        ).json()
+        assert reply["id"] == json.loads(found[3])["id"]
         assert len(reply["values"]) == 1
 
 
@@ -151,6 +161,27 @@ def test_a_token_is_needed_and_never_shown() -> None:
         bearer = {"Authorization": "Bearer very-secret"}
         answered = httpx.post(url, json=ask(), headers=bearer, trust_env=False, timeout=PATIENCE)
         assert answered.json()["type"] == "answer"
+
+
+def test_where_no_token_is_set_a_new_one_is_made_and_needed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("SPARQ_TOKEN")
+    with served("truth", "--http", "0") as told:
+        found = re.search(r"export SPARQ_TOKEN=(\S{24})\n", told)
+        assert found is not None
+        url = table(told)["url"]
+        for token, status in (("wrong", 401), (found[1], 200)):
+            bearer = {"Authorization": f"Bearer {token}"}
+            reply = httpx.post(url, json=ask(), headers=bearer, trust_env=False, timeout=PATIENCE)
+            assert reply.status_code == status
+
+
+def test_without_a_token_programs_of_this_machine_are_answered() -> None:
+    with served("truth", "--http", "0", "--no-token") as told:
+        assert "token_env" not in table(told)
+        reply = httpx.post(table(told)["url"], json=ask(), trust_env=False, timeout=PATIENCE)
+        assert reply.status_code == 200
 
 
 def test_lines_end_with_the_input() -> None:
@@ -171,7 +202,9 @@ def test_a_committee_is_served_with_the_experts_of_its_scenario(tmp_path: Path) 
     arguments = ["committee", "--set", 'members=["a", "b"]', "--http", "0"]
     with served(*arguments, "--scenario", str(file), "--along") as told:
         url = table(told)["url"]
-        reply = httpx.post(url, json=ask(), trust_env=False, timeout=PATIENCE).json()
+        reply = httpx.post(
+            url, json=ask(), headers=BEARER, trust_env=False, timeout=PATIENCE
+        ).json()
         assert reply["type"] == "answer"
 
 
@@ -190,6 +223,8 @@ def test_a_committee_is_served_with_the_experts_of_its_scenario(tmp_path: Path) 
         (["lagged", "--topic", "lab", "--http", "0"], "--topic is for --mqtt"),
         (["lagged", "--lines", "--token-env", "T"], "--token-env is for --http"),
         (["lagged", "--http", "0", "--token-env", "SPARQ_NO_TOKEN"], "SPARQ_NO_TOKEN is not set"),
+        (["lagged", "--lines", "--no-token"], "--no-token is for --http"),
+        (["lagged", "--http", "0", "--no-token", "--host", "0.0.0.0"], "which needs a token"),
         (["lagged", "--http", "0", "--along"], "--along needs --scenario"),
         (["committee", "--set", 'members=["a"]', "--http", "0"], "serve it with --scenario FILE"),
         (["simulator", "--http", "0"], "no coarser version"),

@@ -37,6 +37,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture(autouse=True)
+def _token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARQ_TOKEN", "one that is known in both terminals")
+
+
 def find_command(text: str) -> list[str]:
     """Return the one command of the guide that has some *text* in it."""
     (found,) = [
@@ -134,7 +139,7 @@ def test_a_plant_in_c_is_steered_paused_and_resumed(folder: Path) -> None:
     run(find_command("^gcc"), folder)
     pause, note = folder / "PAUSE", next(b.text for b in BLOCKS if b.text.startswith("printf"))
     with web_lab(folder):
-        command = find_command("live real-plant.toml --speed 5$")
+        command = find_command("live real-plant.toml --speed 5 --allow-programs$")
         child = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
         assert child.stdout is not None
         for line in child.stdout:

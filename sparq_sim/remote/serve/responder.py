@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from hashlib import blake2b
 from math import isfinite
 from types import TracebackType
 from typing import Any, Self, TypeAlias
@@ -24,10 +26,14 @@ from sparq_sim.remote.wire import (
     read_message,
 )
 
-__all__ = ["REMEMBERED", "Answerer", "Responder", "Response"]
+__all__ = ["MOST_OPEN", "REMEMBERED", "REMEMBERED_BYTES", "Answerer", "Responder", "Response"]
 
 REMEMBERED = 10_000
 """How many answers are kept, to be given again to a question that is sent again."""
+REMEMBERED_BYTES = 64_000_000
+"""How large they may be together; of larger ones, fewer are kept."""
+MOST_OPEN = 1000
+"""How many questions may be under way at once; further ones fail, and may be sent again."""
 
 Answerer: TypeAlias = Callable[[AskMessage | ApplyMessage], Awaitable[Estimate]]
 """What answers: it returns an `Estimate`, whose `measured_at` is in clock units of the asker's
@@ -51,8 +57,15 @@ class Response:
 class _Asked:
     """A question that is being answered, or that has been."""
 
-    about: tuple[object, ...]
+    about: bytes
+    """Hashes what is asked, which may be large."""
     task: asyncio.Task[Response]
+
+    @property
+    def size(self) -> int:
+        """How many bytes the answer has, once it is there."""
+        is_there = self.task.done() and not self.task.cancelled()
+        return len(self.task.result().payload) if is_there else 0
 
 
 class Responder:
@@ -72,6 +85,7 @@ class Responder:
         """The largest message that is read, in bytes."""
         self._asked: dict[str, _Asked] = {}
         self._open: set[asyncio.Task[Response]] = set()
+        self._bytes = 0  # Of the answers that are kept.
 
     async def __aenter__(self) -> Self:
         return self
@@ -125,21 +139,32 @@ class Responder:
             if known is None:
                 raise PeerError("collects the answer to a request that is not known here")
             return known.task
-        about = (message.type, message.names, message.points)
+        about = blake2b(repr((message.type, message.names, message.points)).encode()).digest()
         if known is None:
+            if len(self._open) >= MOST_OPEN:
+                raise PeerError(f"has to wait: {MOST_OPEN} questions are being answered")
             task = asyncio.create_task(self._make_response(message))
             self._open.add(task)
-            task.add_done_callback(self._open.discard)
-            self._remember(message.id, _Asked(about, task))
+            task.add_done_callback(partial(self._end, message.id))
+            self._asked[message.id] = _Asked(about, task)
+            self._forget()
             return task
         if known.about != about:
             raise PeerError("has used this id for another request")
         return known.task
 
-    def _remember(self, key: str, asked: _Asked) -> None:
-        self._asked[key] = asked
-        if len(self._asked) > REMEMBERED:
-            del self._asked[next(iter(self._asked))]
+    def _end(self, key: str, task: asyncio.Task[Response]) -> None:
+        """Count a question as answered, and its answer among those that are kept."""
+        self._open.discard(task)
+        asked = self._asked.get(key)
+        if asked is not None and asked.task is task:
+            self._bytes += asked.size
+            self._forget()
+
+    def _forget(self) -> None:
+        """Forget the oldest answers where there are too many, or too large ones."""
+        while len(self._asked) > REMEMBERED or self._bytes > REMEMBERED_BYTES:
+            self._bytes -= self._asked.pop(next(iter(self._asked))).size
 
     async def _make_response(self, message: AskMessage | ApplyMessage) -> Response:
         try:

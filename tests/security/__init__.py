@@ -1,0 +1,1 @@
+"""Attacks: each tries at a door of sparq-sim what SECURITY.md says is refused there."""
