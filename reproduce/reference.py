@@ -41,6 +41,7 @@ PACKAGES = (HOME, "sparq_experts", "sparq_environments")
 KINDS = ("environment", "expert", "optimizer")
 INNER = (
     "sparq_sim.cli",
+    "sparq_sim.documents",
     "sparq_sim.gp.candidates",
     "sparq_sim.gp.kernels.",
     "sparq_sim.gp.sparse.matrices",
@@ -98,6 +99,7 @@ INNER = (
     "sparq_sim.scenario.loading",
     "sparq_sim.scenario.plugins",
     "sparq_sim.scenario.problems",
+    "sparq_sim.scenario.programs",
     "sparq_sim.scenario.scaffold",
     "sparq_sim.scenario.settings",
     "sparq_sim.scenario.tables",

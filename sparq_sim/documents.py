@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any, NoReturn
 
-__all__ = ["MOST_BYTES", "MOST_LEVELS", "NestedError", "read_json"]
+__all__ = ["MOST_LEVELS", "NestedError", "read_json"]
 
-MOST_BYTES = 100_000_000
+_MOST_BYTES = 100_000_000
 """How large a document may be, in bytes."""
 MOST_LEVELS = 100
 """How deep lists and objects may be nested; what reads them calls itself for each level."""
@@ -17,7 +17,7 @@ class NestedError(ValueError):
     """A document is nested too deeply."""
 
 
-def read_json(data: bytes | str, *, most_bytes: int = MOST_BYTES, strict: bool = False) -> Any:
+def read_json(data: bytes | str, *, most_bytes: int = _MOST_BYTES, strict: bool = False) -> Any:
     """Return what a document holds.
 
     Args:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import secrets
 import shlex
 import signal
 import sys
@@ -270,13 +269,13 @@ async def _serve(hosted: HostedExpert, door: _Door) -> None:
 
 def _find_token(door: _Door) -> tuple[str, str]:
     """Return the token that askers must have, and what is told of it if it is a new one."""
-    from sparq_sim.remote.secrets import read_secret
+    from sparq_sim.remote.secrets import make_token, read_secret
 
     if door.no_token:
         return "", ""
     if door.token_env or _TOKEN in os.environ:
         return read_secret(door.token_env or _TOKEN), ""
-    token = secrets.token_urlsafe(18)
+    token = make_token()
     return token, f"Askers need this token, in their environment:\n  export {_TOKEN}={token}\n"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
 from typing import Any
@@ -11,7 +12,7 @@ from urllib.parse import quote
 
 from sparq_sim.errors import SparqError
 
-__all__ = ["HIDDEN", "is_loopback", "read_secret", "redact", "redact_message"]
+__all__ = ["HIDDEN", "is_loopback", "make_token", "read_secret", "redact", "redact_message"]
 
 HIDDEN = "[secret]"
 """What is shown in the place of a secret."""
@@ -39,6 +40,11 @@ def read_secret(name: str) -> str:
             "which no secret can have; set it again without"
         )
     return secret
+
+
+def make_token() -> str:
+    """Return a new token, which nobody can guess; 24 characters that a URL can have."""
+    return secrets.token_urlsafe(18)
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:

@@ -128,7 +128,7 @@ def test_no_module_takes_chance_from_elsewhere(module: str) -> None:
     found = list(chances(read_tree(module)))
     if module == "sparq_sim.testing.laws_of_optimizers":  # It looks whether others do.
         found = [line for line in found if not line.endswith("np.random.get_state")]
-    if module == "sparq_sim.live.watch.server":  # The token of a page is no part of a play.
+    if module == "sparq_sim.remote.secrets":  # The token of a server is no part of a play.
         found = [line for line in found if not line.endswith("import secrets")]
     assert not found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import sys
 from hmac import compare_digest
 from html import escape
@@ -16,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from sparq_sim.errors import SparqError
 from sparq_sim.live.watch.screen import Screen
+from sparq_sim.remote.secrets import make_token
 
 __all__ = ["WatchServer"]
 
@@ -53,7 +53,7 @@ class WatchServer(ThreadingHTTPServer):
             SparqError: The port cannot be had.
         """
         self.screen = screen
-        self.token = token or secrets.token_urlsafe(18)
+        self.token = token or make_token()
         try:
             super().__init__((_LOOPBACK, port), _Handler)
         except OSError as error:
