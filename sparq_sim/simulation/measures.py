@@ -28,6 +28,7 @@ __all__ = [
     "impossible_rounds",
     "last_meters",
     "mark_asked",
+    "mark_impossible",
     "mark_pushed",
     "mark_retried",
     "octaves",
@@ -327,8 +328,20 @@ def impossible_rounds(trace: Trace) -> int:
     Args:
         trace: A play.
     """
+    return int(np.count_nonzero(mark_impossible(trace)))
+
+
+def mark_impossible(trace: Trace) -> NDArray[np.bool_]:
+    """Mark the rounds whose regret is below 0, but for what a numerical search may miss.
+
+    Args:
+        trace: A play.
+
+    Returns:
+        Whether each round is one of them, (rounds,).
+    """
     slack = _SLACK * np.maximum(1.0, np.abs(trace.rounds["best"]))
-    return int(np.count_nonzero(trace.rounds["regret"] < -slack))
+    return np.asarray(trace.rounds["regret"] < -slack, dtype=bool)
 
 
 def idle_rounds(trace: Trace) -> int:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
-from math import fsum, inf, nan
+from math import inf, nan
 from typing import Any, get_args
 
 import numpy as np
@@ -36,13 +36,13 @@ from sparq_sim.simulation.channel.channel import Due
 from sparq_sim.simulation.channel.faults import Fault, FaultKind
 from sparq_sim.simulation.channel.noise import Noise
 from sparq_sim.simulation.channel.policy import Policy, Rate
+from sparq_sim.simulation.laws import Hearing, find_broken, find_misheard
 from sparq_sim.simulation.measures import tally
 from sparq_sim.simulation.records import UNASKED
 from sparq_sim.testing import Slope, Teller, WaitlessLoop
 
 LANDSCAPE = Slope().start(np.random.default_rng(0))
 PERIODS = (1.0, 0.1, 1 / 3)
-TOLERANCE = 1 + 1e-9  # Of budgets; see Purse.
 
 Told = float | Reply
 """What a spy hears: the moment of an ask, or a reply that is told."""
@@ -570,20 +570,17 @@ def test_the_same_seed_gives_the_same_play_and_another_replication_another(
 # Accounts.
 
 
-class Spy:
-    """Notes what an agent is told and asked."""
+def overhear(scenario: Scenario) -> tuple[Hearing, Trace]:
+    """Play, and note what the agent is told and asked."""
+    hearing = Hearing()
 
-    def __init__(self, scenario: Scenario) -> None:
-        self.asks: list[float] = []
-        self.told: list[tuple[int, Reply]] = []
-        """Each reply, with how many asks came before it."""
-        self.trace = scenario.with_optimizer(spy=self._note).play()
-
-    def _note(self, told: Told) -> None:
+    def note(told: Told) -> None:
         if isinstance(told, float):
-            self.asks.append(told)
+            hearing.asks.append(told)
         else:
-            self.told.append((len(self.asks), told))
+            hearing.told.append((len(hearing.asks), told))
+
+    return hearing, scenario.with_optimizer(spy=note).play()
 
 
 def keys(trace: Trace, chosen: NDArray[np.bool_]) -> list[tuple[str, int, int]]:
@@ -613,15 +610,13 @@ class ClerkAgent(InquirerAgent):
 
 @settings(max_examples=90)
 @given(scenarios())
-def test_every_point_asked_is_answered_or_fails_exactly_once(scenario: Scenario) -> None:
+def test_every_point_that_the_agent_asks_about_is_answered_or_fails(scenario: Scenario) -> None:
     moves: list[Move] = []
     clerk = Clerk(**dict(scenario.optimizer), file=moves.append)
     trace = replace(scenario, optimizer=clerk).play()
     replies = trace.replies
     once = ~np.isin(replies["fate"], UNASKED) & ~replies["superseded"]
     recorded = keys(trace, once)
-    assert len(recorded) == len(set(recorded))
-
     by_agent = {number for source, number, _ in recorded if source != "reward" and number > 0}
     last = {query.id for query in moves[-1].queries}
     if not last & by_agent:  # The play can end before the last move is thought out.
@@ -636,10 +631,6 @@ def test_every_point_asked_is_answered_or_fails_exactly_once(scenario: Scenario)
     of_agent = once & (replies["asker"] == "agent")
     told = keys(trace, of_agent & (replies["source"] != "reward"))
     assert sorted(asked) == sorted((number, row) for _, number, row in told)
-    rounds_played = trace.rounds["round"][trace.rounds["moved"]].tolist()
-    assert [("reward", number, 0) for number in rounds_played] == sorted(
-        keys(trace, of_agent & (replies["source"] == "reward"))
-    )
     for name in scenario.experts:
         counts = tally(trace, name)
         assert (
@@ -647,23 +638,12 @@ def test_every_point_asked_is_answered_or_fails_exactly_once(scenario: Scenario)
             == counts.answered + counts.failed + counts.relayed
             == (once & (replies["source"] == name) & (replies["asker"] != name)).sum()
         )
-    assert_array_equal(np.isfinite(replies["value"]), replies["fate"] == "answered")
 
 
-@settings(max_examples=90)
-@given(scenarios())
-def test_costs_add_up_exactly_and_never_exceed_the_budget(scenario: Scenario) -> None:
-    trace = scenario.play()
-    costs, rules = trace.replies["cost"], scenario.rules
-    assert fsum(costs) == trace.spent <= rules.budget * TOLERANCE
-    assert (costs >= 0).all()
-    fates = ["outage", "budget", "access", "rate", "duplicate", "stray"]
-    free = np.isin(trace.replies["fate"], fates) | (trace.replies["attempt"] == 0)
-    assert not costs[free].any()
-    assert (np.diff(trace.rounds["spent"]) >= 0).all()
+# Laws of a trace; tests/simulation/laws shows that each of them can be broken.
 
 
-@settings(max_examples=80)
+@settings(max_examples=150)
 @given(scenarios())
 @example(
     Scenario(
@@ -675,70 +655,15 @@ def test_costs_add_up_exactly_and_never_exceed_the_budget(scenario: Scenario) ->
         seed=0,
     )
 )
-def test_no_round_spends_more_than_its_budget(scenario: Scenario) -> None:
-    replies = scenario.play().replies
-    for number in np.unique(replies["round"]):
-        spent = fsum(replies["cost"][replies["round"] == number])
-        assert spent <= scenario.rules.budget_per_round * TOLERANCE
+def test_a_random_play_breaks_no_law(scenario: Scenario) -> None:
+    hearing, trace = overhear(scenario)
+    plain = [name for name, (one, _) in scenario.experts.items() if not isinstance(one, Stammerer)]
+    assert trace.played is not None
+    assert find_broken(trace, trace.played, plain=plain) == []
+    assert list(find_misheard(hearing, trace)) == []
 
 
 # Time.
-
-
-@settings(max_examples=90)
-@given(scenarios())
-def test_no_answer_is_used_before_it_arrives_nor_told_twice_nor_kept_back(
-    scenario: Scenario,
-) -> None:
-    spy = Spy(scenario)
-    assert spy.asks == sorted(spy.asks)
-    for before, reply in spy.told:
-        assert reply.arrived_at <= spy.asks[before]
-        if before:  # What had arrived by an earlier ask was told then.
-            assert reply.arrived_at >= spy.asks[before - 1]
-    told = [
-        (reply.query.source, reply.query.id, int(row))
-        for _, reply in spy.told
-        for row in reply.rows
-    ]
-    assert len(told) == len(set(told))
-    replies = spy.trace.replies
-    to_agent = (replies["asker"] == "agent") | (replies["asker"] == replies["source"])
-    due = replies["heard"] & to_agent & (replies["arrived_at"] < spy.asks[-1])
-    assert set(keys(spy.trace, due)) <= set(told) <= set(keys(spy.trace, replies["heard"]))
-
-
-@settings(max_examples=60)
-@given(scenarios())
-def test_the_asker_hears_of_all_but_what_is_lost_without_patience_or_comes_too_late(
-    scenario: Scenario,
-) -> None:
-    replies = scenario.play().replies
-    channels = {name: channel for name, (_, channel) in scenario.experts.items()}
-    channels["reward"] = scenario.feedback
-    names = ("source", "fate", "heard", "superseded")
-    for source, fate, heard, superseded in zip(*(replies[name] for name in names), strict=True):
-        unheard = {"duplicate", "stray", "unanswered"}
-        if channels[source].patience == inf == channels[source].policy.timeout:
-            unheard.add("lost")
-        assert heard == (fate not in unheard and not superseded)
-
-
-@settings(max_examples=90)
-@given(scenarios())
-def test_a_query_is_asked_served_sent_and_arrives_in_this_order(scenario: Scenario) -> None:
-    replies = scenario.play().replies
-    answered = replies["fate"] == "answered"
-    travelled = answered & (replies["attempt"] > 0)
-    stages = np.array([replies[n] for n in ("asked_at", "served_at", "sent_at", "arrived_at")])
-    assert np.isfinite(stages[:, travelled]).all()
-    # What never got to a stage has NaN there, and goes on from the stage before.
-    reached = np.maximum.accumulate(np.where(np.isnan(stages), -inf, stages), axis=0)
-    assert (np.isnan(stages) | (stages == reached)).all()
-    assert_array_equal(np.isfinite(replies["measured_at"]), answered)
-    assert (replies["measured_at"][travelled] <= replies["sent_at"][travelled]).all()
-    assert (replies["measured_at"][answered] <= replies["arrived_at"][answered]).all()
-    assert (replies["measured_at"][answered] >= 0).all()
 
 
 def test_a_source_that_sends_of_its_own_accord_was_served_from_the_beginning() -> None:
