@@ -52,6 +52,12 @@ def run(
             "below 0.",
         ),
     ] = False,
+    laws: Annotated[
+        bool,
+        typer.Option(
+            "--laws", help="Check each play against the laws of plays; one that breaks a law fails."
+        ),
+    ] = False,
     open_: OpenPage = False,
     dry_run: Annotated[
         bool,
@@ -91,7 +97,7 @@ def run(
         return
     try:
         with show_progress(screen) as watch, catch_sigterm():
-            done = study.run(make_executor(executor, jobs), watch=watch)
+            done = study.run(make_executor(executor, jobs), watch=watch, laws=laws)
     except KeyboardInterrupt as stop:
         # Workers that were killed may have left files that are not whole.
         FolderStore(folder).prepare()

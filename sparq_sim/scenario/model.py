@@ -180,6 +180,7 @@ class Scenario(Rules):
         *,
         landscape: Landscape | None = None,
         watch: Watch | None = None,
+        laws: bool = False,
     ) -> Trace:
         """Play once, in virtual time, and return the trace.
 
@@ -189,8 +190,13 @@ class Scenario(Rules):
             landscape: The started environment of this seed and replication, if there is one
                 already; by default it is started anew.
             watch: Called after each round.
+            laws: Whether to check that the trace obeys the laws that every play must obey.
+
+        Raises:
+            BrokenLawError: With *laws*, the trace breaks one.
         """
-        return self.prepare(optimizer, replication).again(landscape=landscape, watch=watch)
+        played = self.prepare(optimizer, replication)
+        return played.again(landscape=landscape, watch=watch, laws=laws)
 
     def prepare(self, optimizer: str | Optimizer, replication: int = 0) -> Played:
         """Return all that fixes one play.

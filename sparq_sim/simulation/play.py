@@ -20,6 +20,7 @@ from sparq_sim.simulation.clock.virtual import SimClock
 from sparq_sim.simulation.engine import Engine
 from sparq_sim.simulation.garbage import collect_rarely
 from sparq_sim.simulation.journaling import Journaling
+from sparq_sim.simulation.laws import check_laws
 from sparq_sim.simulation.lifetime import Resources, run_at_once
 from sparq_sim.simulation.randomness import Streams
 from sparq_sim.simulation.records import Turn
@@ -68,12 +69,19 @@ class Played:
         """The name of the optimizer, or else of its class."""
         return self.name or type(self.optimizer).__name__
 
-    def again(self, *, landscape: Landscape | None = None, watch: Watch | None = None) -> Trace:
+    def again(
+        self,
+        *,
+        landscape: Landscape | None = None,
+        watch: Watch | None = None,
+        laws: bool = False,
+    ) -> Trace:
         """Play it once more, in virtual time.
 
         Args:
             landscape: The started environment of this seed and replication; by default a new one.
             watch: Called after each round.
+            laws: Whether to check the laws of plays, as `play` does.
 
         Returns:
             The trace, which remembers what was played.
@@ -88,6 +96,7 @@ class Played:
             replication=self.replication,
             landscape=landscape,
             watch=watch,
+            laws=laws,
         )
         return replace(trace, played=self)
 
@@ -104,6 +113,7 @@ def play(
     landscape: Landscape | None = None,
     watch: Watch | None = None,
     journal: Journaling | None = None,
+    laws: bool = False,
 ) -> Trace:
     """Play one optimizer against one environment in virtual time, and return the trace.
 
@@ -126,6 +136,8 @@ def play(
             compute; by default the environment is started here.
         watch: Called with what happened after each round.
         journal: Writes down what happens as it happens, as a `JournalWriter` does.
+        laws: Whether to check, when the play has ended, that its trace obeys the laws that every
+            play must obey; it changes nothing in the trace.
 
     Returns:
         What happened: a row for each round and one for each point asked about. Regret, cost and
@@ -135,6 +147,7 @@ def play(
         PluginError: Something that takes part cannot be used, or does what it may not.
         LiveOnlyError: The environment or an expert is real, or an expert awaits what passes in
             real time only.
+        BrokenLawError: With *laws*, the trace breaks one: a mistake of the simulator or a plug-in.
 
     Example:
         An optimizer and an expert, 100 rounds long::
@@ -156,7 +169,10 @@ def play(
 
     refuse_real(played)
     beside = Supervision(journal, play_id="" if journal is None else journal.play_id)
-    return run_at_once(_play(played, clock, run, beside, landscape=landscape, watch=watch))
+    trace = run_at_once(_play(played, clock, run, beside, landscape=landscape, watch=watch))
+    if laws:
+        check_laws(trace, played)
+    return trace
 
 
 async def play_live(
@@ -171,6 +187,7 @@ async def play_live(
     landscape: Landscape | None = None,
     watch: Watch | None = None,
     seconds: float = 1.0,
+    laws: bool = False,
 ) -> Trace:
     """Play one optimizer against one environment in real time, and return the trace.
 
@@ -187,18 +204,23 @@ async def play_live(
         landscape: As for `play`.
         watch: Called with what happened after each round.
         seconds: How long a clock unit lasts.
+        laws: As for `play`.
 
     Returns:
         What happened, as for `play`.
 
     Raises:
         PluginError: Something that takes part cannot be used, or does what it may not.
+        BrokenLawError: As for `play`.
     """
     given = (experts or {}, feedback or Channel())
     played = Played(optimizer, environment, rules, *given, seed, replication, live=True)
     clock = LiveClock(rules.period, seconds=seconds)
     beside = Supervision(play_id=uuid4().hex)
-    return await _play(played, clock, clock.run, beside, landscape=landscape, watch=watch)
+    trace = await _play(played, clock, clock.run, beside, landscape=landscape, watch=watch)
+    if laws:
+        check_laws(trace, played)
+    return trace
 
 
 async def _play(

@@ -122,18 +122,20 @@ class Plan:
             or (there.record != "full" and play.label in full)
         ]
 
-    def tasks(self, plays: Sequence[PlayId]) -> deque[deque[Task]]:
+    def tasks(self, plays: Sequence[PlayId], *, laws: bool = False) -> deque[deque[Task]]:
         """Return what is to be computed, in groups that share a landscape.
 
         Args:
             plays: Those of the plan that are to be computed.
+            laws: Whether the laws of plays are checked.
         """
         hints = {name: recipe.landscape for name, recipe in self.recipes.items()}
         groups: dict[tuple[str, int, int], deque[Task]] = {}
         for play in plays:
             recipe = self.recipes[play.label]
             shared = hints[play.label], play.seed, play.replication
-            groups.setdefault(shared, deque()).append(Task(play, recipe.scenario, recipe.code))
+            task = Task(play, recipe.scenario, recipe.code, laws)
+            groups.setdefault(shared, deque()).append(task)
         return deque(groups.values())
 
     def holding(self) -> Holding:

@@ -122,7 +122,11 @@ class Study:
             admit_into(self.store, self._plan, into=self._into)
 
     def run(
-        self, executor: PlayExecutor | Executor | None = None, *, watch: Watch | None = None
+        self,
+        executor: PlayExecutor | Executor | None = None,
+        *,
+        watch: Watch | None = None,
+        laws: bool = False,
     ) -> RunReport:
         """Play what is missing; each play is kept as it finishes.
 
@@ -132,6 +136,8 @@ class Study:
         Args:
             executor: Where plays are computed; by default, on all cores of this machine.
             watch: Called at the beginning and after each play.
+            laws: Whether each play that is computed is checked against the laws that every play
+                must obey; one that breaks a law fails and is not kept.
 
         Returns:
             How many plays are finished, which are not, and what a user should be told.
@@ -159,21 +165,27 @@ class Study:
         if missing:
             with _marked(self.store) as mark:
                 chosen = _choose(executor, self.scenarios.values(), self.notes)
-                self._play(missing, chosen, mark, counter)
+                self._play(missing, chosen, mark, counter, laws=laws)
         return counter.report()
 
     def _play(
-        self, plays: Sequence[PlayId], executor: PlayExecutor, mark: str, counter: RunCounter
+        self,
+        plays: Sequence[PlayId],
+        executor: PlayExecutor,
+        mark: str,
+        counter: RunCounter,
+        *,
+        laws: bool,
     ) -> None:
         stuck: list[PlayId] = []
         pickles = _Pickles()
         home = self.store if isinstance(self.store, FolderStore) else None
         work = Work(
-            groups=self._plan.tasks(plays),
+            groups=self._plan.tasks(plays, laws=laws),
             pack=lambda tasks: Batch(
                 str(home.folder.absolute()) if home else None,
                 mark,
-                tuple(Step(each.play, pickles.of(each), each.code) for each in tasks),
+                tuple(Step(each.play, pickles.of(each), each.code, each.laws) for each in tasks),
             ),
             home=home,
         )
@@ -191,7 +203,7 @@ class Study:
                 "workers cannot rebuild the scenario (is it made of things defined in a script "
                 f"or a notebook?), so {len(stuck)} plays are computed in this process"
             )
-            self._play(stuck, InProcess(), mark, counter)
+            self._play(stuck, InProcess(), mark, counter, laws=laws)
 
 
 def _choose(

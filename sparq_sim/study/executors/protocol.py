@@ -46,6 +46,8 @@ class Task:
     """What is played, without a sweep."""
     code: str
     """Names the code that computes it, as `name_code` does; a worker must have the same."""
+    laws: bool = False
+    """Whether the laws of plays are checked; it fails if one is broken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ class Step:
     """Its scenario, pickled."""
     code: str
     """The hash of the code that the play depends on, as the sender has loaded it."""
+    laws: bool = False
+    """Whether the laws of plays are checked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def _receive(step: Step, home: FolderStore | None) -> Outcome:
         scenario = _unpack(step.scenario)
     except Exception as error:
         return Outcome(step.play, "unreadable", message=f"{type(error).__name__}: {error}")
-    return compute(Task(step.play, scenario, step.code), home)
+    return compute(Task(step.play, scenario, step.code, step.laws), home)
 
 
 def compute(task: Task, home: FolderStore | None) -> Outcome:
@@ -105,7 +105,9 @@ def compute(task: Task, home: FolderStore | None) -> Outcome:
             raise ExecutorError(OTHER_CODE)
         with _noting(warned):
             landscape = share_landscape(scenario.environment, scenario.seed, play.replication)
-            trace = scenario.play(play.optimizer, play.replication, landscape=landscape)
+            trace = scenario.play(
+                play.optimizer, play.replication, landscape=landscape, laws=task.laws
+            )
         provenance = describe_play(
             scenario,
             play.optimizer,

@@ -56,12 +56,18 @@ def find_laws(trace: Trace) -> set[str]:
 Columns = dict[str, NDArray[Any]]
 
 
-def spoil(change: Callable[[Columns], object], table: str = "replies") -> Trace:
-    """Return the trace with one of its tables changed."""
-    trace = made()
-    columns = {name: column.copy() for name, column in getattr(trace, table).items()}
-    change(columns)
-    return replace(trace, **{table: columns})
+def spoil(change: Callable[[Columns], object]) -> Trace:
+    """Return the trace with its replies changed."""
+    replies = {name: column.copy() for name, column in made().replies.items()}
+    change(replies)
+    return replace(made(), replies=replies)
+
+
+def spoil_rounds(change: Callable[[Columns], object]) -> Trace:
+    """Return the trace with its rounds changed."""
+    rounds = {name: column.copy() for name, column in made().rounds.items()}
+    change(rounds)
+    return replace(made(), rounds=rounds)
 
 
 def test_a_play_breaks_no_law() -> None:
@@ -208,7 +214,7 @@ ROUNDS = {
 
 @pytest.mark.parametrize("law", ROUNDS)
 def test_each_law_of_rounds_can_be_broken(law: str) -> None:
-    assert law in find_laws(spoil(ROUNDS[law], "rounds"))
+    assert law in find_laws(spoil_rounds(ROUNDS[law]))
 
 
 def test_regret_below_zero_breaks_a_law() -> None:
@@ -216,7 +222,7 @@ def test_regret_below_zero_breaks_a_law() -> None:
         columns["best"][2] = columns["reward"][2] - 0.5
         columns["regret"][2] = columns["best"][2] - columns["reward"][2]
 
-    assert "regret is not negative" in find_laws(spoil(better_than_best, "rounds"))
+    assert "regret is not negative" in find_laws(spoil_rounds(better_than_best))
 
 
 def test_a_play_that_ends_without_a_reason_breaks_a_law() -> None:
