@@ -23,9 +23,14 @@ if TYPE_CHECKING:
 __all__ = ["export", "make_table", "write_table"]
 
 
+_FORMULA = r"^[=@\t\r+-]"
+"""How a text begins that spreadsheets would take for a formula, unless it is a number."""
+_NUMBER = r"^[+-]([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$|^[+-](inf|nan)$"
+
+
 def export(
     study: Results, path: Path | str, what: str = "summary", *, best_seen: bool = False
-) -> None:
+) -> int:
     """Write the summary, the rounds, the replies or an account of a study to a file.
 
     Args:
@@ -37,21 +42,30 @@ def export(
         best_seen: Whether the summary and the rounds have regret against the best reward seen in
             each play, where the best reward is not known.
 
+    Returns:
+        How many texts of a CSV file have got an apostrophe, as `write_table` does.
+
     Raises:
         AnalysisError: There is no such table, the ending is another, or the file cannot be
             written.
         SparqError: Regret against the best seen is wished for, and all plays know the best.
         StoreError: No play has that account, or it was not recorded.
     """
-    write_table(partial(_table, study, what, best_seen=best_seen), path)
+    return write_table(partial(_table, study, what, best_seen=best_seen), path)
 
 
-def write_table(make: Callable[[], pa.Table], path: Path | str) -> None:
+def write_table(make: Callable[[], pa.Table], path: Path | str) -> int:
     """Write a table to a file.
+
+    In a CSV file, a text that spreadsheets would take for a formula gets an apostrophe before it.
+    Parquet and JSON have all texts as they are.
 
     Args:
         make: Makes the table, once it is known that the file can be of its kind.
         path: The file; its ending, .csv, .parquet or .json, decides the format.
+
+    Returns:
+        How many texts have got an apostrophe, names of columns included.
 
     Raises:
         AnalysisError: The ending is another, or the file cannot be written.
@@ -61,6 +75,9 @@ def write_table(make: Callable[[], pa.Table], path: Path | str) -> None:
     if path.suffix not in writers:
         raise AnalysisError(f"cannot export to {path.name}; end it in {', '.join(writers)}")
     table = make()
+    guarded = 0
+    if path.suffix == ".csv":
+        table, guarded = _guard_formulas(table)
     try:
         writers[path.suffix](table, path)
     except OSError as error:
@@ -68,6 +85,7 @@ def write_table(make: Callable[[], pa.Table], path: Path | str) -> None:
         raise AnalysisError(
             f"cannot write {path}: {reason}; make its folder, or choose another file"
         ) from error
+    return guarded
 
 
 def make_table(rows: Sequence[Mapping[str, object]]) -> pa.Table:
@@ -132,6 +150,30 @@ def _column(values: Sequence[object]) -> pa.Array:
         return pa.array(values)
     except pa.ArrowException:
         return pa.array([v if isinstance(v, str | None) else canonical(v) for v in values])
+
+
+def _guard_formulas(table: pa.Table) -> tuple[pa.Table, int]:
+    """Return a table in which no text is a formula, and how many have got an apostrophe."""
+    import pyarrow as pa
+
+    count = 0
+    for place, name in enumerate(table.column_names):
+        if pa.types.is_string(table[name].type):
+            column, some = _guard_column(table[name])
+            table, count = table.set_column(place, name, column), count + some
+    names, some = _guard_column(pa.chunked_array([pa.array(table.column_names, pa.string())]))
+    return table.rename_columns(names.to_pylist()), count + some
+
+
+def _guard_column(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
+    from pyarrow import compute
+
+    is_formula = compute.and_not(
+        compute.match_substring_regex(column, _FORMULA),
+        compute.match_substring_regex(column, _NUMBER),
+    )
+    quoted = compute.binary_join_element_wise("'", column, "")
+    return compute.if_else(is_formula, quoted, column), compute.sum(is_formula).as_py() or 0
 
 
 def _to_csv(table: pa.Table, path: Path) -> None:

@@ -204,10 +204,17 @@ def export(
         from sparq_sim.report.chart_table import tabulate_chart
 
         kind = what.removeprefix(CHART)
-        write_table(partial(tabulate_chart, study, kind, best_seen=best_seen), to)
+        guarded = write_table(partial(tabulate_chart, study, kind, best_seen=best_seen), to)
     else:
-        write(study, to, what, best_seen=best_seen)
+        guarded = write(study, to, what, best_seen=best_seen)
     say(str(to))
+    if guarded:
+        texts = "1 text begins" if guarded == 1 else f"{guarded} texts begin"
+        say(
+            f"Note: {texts} as a formula of a spreadsheet would, and got an apostrophe before it; "
+            ".parquet and .json have it as it is",
+            err=True,
+        )
     print_notes(study, best_seen=best_seen)
 
 
