@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from hmac import compare_digest
 from html import escape
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socket import SHUT_RDWR, socket
 from socketserver import TCPServer
+from threading import Lock
 from time import time
 from types import TracebackType
 from typing import Any
@@ -17,9 +20,11 @@ from sparq_sim.errors import SparqError
 from sparq_sim.live.watch.screen import Screen
 from sparq_sim.remote.secrets import make_token
 
-__all__ = ["WatchServer"]
+__all__ = ["MOST_CONNECTIONS", "WatchServer"]
 
 _LOOPBACK = "127.0.0.1"
+MOST_CONNECTIONS = 64
+"""How many connections are served at once; for another one, the oldest is closed."""
 _HOSTS = (_LOOPBACK, "localhost", "[::1]")
 """What a browser on this machine calls it; any other name may be one that an attacker's name
 server points here."""
@@ -54,6 +59,8 @@ class WatchServer(ThreadingHTTPServer):
         """
         self.screen = screen
         self.token = token or make_token()
+        self._open: dict[socket, None] = {}
+        self._lock = Lock()
         try:
             super().__init__((_LOOPBACK, port), _Handler)
         except OSError as error:
@@ -71,6 +78,23 @@ class WatchServer(ThreadingHTTPServer):
         # That of HTTPServer asks a name server for the name of this machine, which may take long.
         TCPServer.server_bind(self)
         self.server_name, self.server_port = _LOOPBACK, self.server_address[1]
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a connection; where there are too many, the oldest has to go."""
+        with self._lock:
+            self._open[request] = None
+            late = [*self._open][:-MOST_CONNECTIONS]
+            for each in late:
+                del self._open[each]
+                with suppress(OSError):  # It is just being closed.
+                    each.shutdown(SHUT_RDWR)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Close a connection."""
+        with self._lock:
+            self._open.pop(request, None)
+        super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Report what went wrong, but for browsers that have gone away."""
