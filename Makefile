@@ -11,6 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint compiled browser broker plotly results bench soak docs clean
+.PHONY: lowest newest pythons digests
 
 help:  ## List the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -50,6 +51,48 @@ test: $(VENV)/test  ## Lint, types and tests
 soak: $(VENV)/test  ## Run the slow statistical and soak tests
 	@$(BIN)/pytest -n auto -m slow
 
+# Environments of their own, of the versions at the ends of what pyproject.toml permits. uv, which
+# can choose the lowest, comes from the registry as all else does.
+TESTS ?= tests
+.venv-lowest/run: RESOLUTION := lowest-direct
+.venv-newest/run: RESOLUTION := highest
+.venv-%/run: pyproject.toml
+	@rm -rf .venv-$*
+	@$(PYTHON) -m venv .venv-$*
+	@.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check uv
+	@.venv-$*/bin/uv pip install --quiet --python .venv-$*/bin/python --resolution $(RESOLUTION) \
+	  --editable ".[all]" --group tests
+	@touch $@
+
+lowest: .venv-lowest/run  ## Run the tests with the lowest versions that are permitted
+	@.venv-lowest/bin/uv pip list --quiet --python .venv-lowest/bin/python
+	@.venv-lowest/bin/pytest -n $(WORKERS) $(TESTS)
+
+newest:  ## Run the tests with the newest versions that are permitted
+	@rm -rf .venv-newest
+	@$(MAKE) --no-print-directory .venv-newest/run
+	@.venv-newest/bin/uv pip list --quiet --python .venv-newest/bin/python
+	@.venv-newest/bin/pytest -n $(WORKERS) $(TESTS)
+
+# What differs between Pythons is met by the demo, the digests and these rooms.
+PYTHONS ?= 3.11 3.12 3.13 3.14
+ROOMS ?= tests/project/test_digests.py tests/simulation tests/scenario tests/journal
+pythons:  ## Run the demo and some rooms of tests with each Python that is here
+	@missing=""; for version in $(PYTHONS); do \
+	  found=""; for each in python$$version $$HOME/.pyenv/versions/$$version.*/bin/python; do \
+	    if $$each -c "" 2>/dev/null; then found=$$each; break; fi; \
+	  done; \
+	  if test -z "$$found"; then missing="$$missing $$version"; continue; fi; \
+	  echo "Python $$version: $$found"; \
+	  $(MAKE) --no-print-directory .venv-$$version/run PYTHON=$$found RESOLUTION=highest || exit 1; \
+	  .venv-$$version/bin/sparq-sim run synthetic --set replications=2 --set rounds=30 \
+	    --out studies/python-$$version --into --no-report --quiet || exit 1; \
+	  .venv-$$version/bin/pytest -n $(WORKERS) $(ROOMS) || exit 1; \
+	done; test -z "$$missing" || echo "Not here, and not tried:$$missing"
+
+digests: $(VENV)/test  ## Play the recorded digests again, and compare
+	@$(BIN)/python -m reproduce.digests
+
 browser:  ## Install Debian's Chromium, for the tests of the report (as root)
 	@apt-get update -qq && apt-get install -y -qq chromium chromium-driver
 
@@ -71,4 +114,4 @@ docs: $(VENV)/docs  ## Build the documentation
 	@echo "docs/_build/html/index.html"
 
 clean:  ## Remove the environment and everything built
-	rm -rf $(VENV) build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) .venv-* build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

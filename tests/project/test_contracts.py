@@ -53,6 +53,8 @@ def within(*packages: str) -> list[str]:
 
 def test_modules_import_one_another_as_the_contracts_allow() -> None:
     command = Path(sys.executable).with_name("lint-imports")
+    if not command.exists():
+        pytest.skip("import-linter is not installed")
     done = subprocess.run(
         [command, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False
     )
