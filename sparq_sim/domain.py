@@ -11,6 +11,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from sparq_sim.arrays import Points, all_finite, freeze_array
+from sparq_sim.errors import escape_surrogates
 
 __all__ = ["Box", "Domain", "Sites"]
 
@@ -166,7 +167,9 @@ class Sites:
             raise ValueError(f"sites have shape {self.points.shape}; expected (n, d), n at least 1")
         if not all_finite(self.points):
             raise ValueError(f"sites must be finite, not {self.points.tolist()}")
-        self.site_names = tuple(names or (f"site-{i}" for i in range(len(self.points))))
+        self.site_names = tuple(
+            map(escape_surrogates, names or (f"site-{i}" for i in range(len(self.points))))
+        )
         self.names = _coordinate_names(coordinates, self.points.shape[1])
         if len(self.site_names) != len(self.points):
             raise ValueError(f"{len(self.points)} sites have {len(self.site_names)} names")
@@ -254,7 +257,9 @@ Domain: TypeAlias = Box | Sites
 
 
 def _coordinate_names(names: Sequence[str] | None, dimensions: int) -> tuple[str, ...]:
-    given = tuple(names) if names else tuple(f"x{i}" for i in range(dimensions))
+    given = (
+        tuple(map(escape_surrogates, names)) if names else tuple(f"x{i}" for i in range(dimensions))
+    )
     if len(given) != dimensions or len(set(given)) != dimensions:
         raise ValueError(f"{dimensions} coordinates need as many different names, not {given}")
     return given

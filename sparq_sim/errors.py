@@ -20,6 +20,7 @@ __all__ = [
     "Unaffordable",
     "Unavailable",
     "did_you_mean",
+    "escape_surrogates",
     "mask_invisible",
 ]
 
@@ -127,3 +128,14 @@ def mask_invisible(text: str) -> str:
         text: Of any origin.
     """
     return _UNSEEN.sub("\ufffd", text)
+
+
+def escape_surrogates(text: str) -> str:
+    r"""Return *text* of a plug-in with halves of characters written out, as "\udc80".
+
+    Such halves come of bytes that are no text; no file and no terminal takes them.
+
+    Args:
+        text: Of any origin.
+    """
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from functools import wraps
+from typing import Annotated, Any
 
 import typer
 
@@ -24,7 +25,9 @@ from sparq_sim.cli.run import run
 from sparq_sim.cli.serve import serve_expert
 from sparq_sim.cli.watch import watch
 from sparq_sim.errors import SparqError
+from sparq_sim.plugin.exits import refuse_exits
 from sparq_sim.plugin.frames import describe_error, locate_error
+from sparq_sim.plugin.threads import end_in_time
 
 __all__ = ["app", "main"]
 
@@ -35,6 +38,18 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _without_exits(command: Callable[..., None]) -> Callable[..., None]:
+    """Have a plug-in that would end the program end a *command* with an error."""
+
+    @wraps(command)
+    def run_command(*arguments: Any, **options: Any) -> None:
+        with refuse_exits():
+            command(*arguments, **options)
+
+    return run_command
+
 
 # In the order of the help text.
 _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
@@ -67,7 +82,9 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
 }
 for _panel, _commands in _COMMANDS.items():
     for _name, _command in _commands.items():
-        app.command(_name, rich_help_panel=_panel, epilog=write_epilog(_name))(_command)
+        app.command(_name, rich_help_panel=_panel, epilog=write_epilog(_name))(
+            _without_exits(_command)
+        )
 
 
 def _print_version(wanted: bool) -> None:
@@ -95,16 +112,31 @@ def main(arguments: Sequence[str] | None = None) -> None:
     exit code is then 2.
 
     Args:
-        arguments: The arguments after the name of the program; by default those of the process.
+        arguments: The arguments after the name of the program; by default those of the process,
+            which then ends, also where plug-ins have left threads.
     """
     spell_what_streams_lack()
+    try:
+        _run(arguments)
+    except BaseException as ended:
+        if arguments is None:
+            code = ended.code if isinstance(ended, SystemExit) else 1
+            end_in_time(code if isinstance(code, int) else int(code is not None), _note)
+        raise
+
+
+def _run(arguments: Sequence[str] | None) -> None:
     try:
         app(arguments)
     except SparqError as error:
         say(f"Error: {describe_error(error)}", err=True)
         sys.exit(2)
-    except (Exception, SystemExit) as error:  # The exit of a plug-in would look like success.
+    except Exception as error:
         if not locate_error(error):
             raise
         say(f"Error: {describe_error(error)}", err=True)
         sys.exit(2)
+
+
+def _note(text: str) -> None:
+    say(f"Note: {text}", err=True)

@@ -18,6 +18,7 @@ from sparq_sim.live.folder import LiveFolder
 from sparq_sim.live.pause import PauseCondition, Pauser, make_condition
 from sparq_sim.live.resume import FAILED, SAFE, STOPPED, check_open, check_same, is_over, list_holds
 from sparq_sim.plugin.environment import Landscape
+from sparq_sim.plugin.exits import refuse_exits
 from sparq_sim.plugin.frames import describe_error
 from sparq_sim.plugin.steered import SafeMoment, Steered
 from sparq_sim.scenario.model import Scenario
@@ -210,10 +211,11 @@ class _Session:
         )
         moment: SafeMoment = "failure"
         try:
-            await self._start(resources, before)
-            # Again, for the libraries that the plug-ins have loaded meanwhile.
-            with one_thread(), collect_rarely():
-                self.trace = await clock.run(self._engine.play())
+            with refuse_exits():
+                await self._start(resources, before)
+                # Again, for the libraries that the plug-ins have loaded meanwhile.
+                with one_thread(), collect_rarely():
+                    self.trace = await clock.run(self._engine.play())
             moment = "end"
         except asyncio.CancelledError:
             moment = "interrupt"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparq_sim.errors import HookError, LiveOnlyError
+from sparq_sim.errors import HookError, LiveOnlyError, escape_surrogates
 from sparq_sim.plugin.expert import Accounting, Metered
 from sparq_sim.plugin.frames import describe_error
 
@@ -99,7 +99,7 @@ def _check_column(where: str, given: Any) -> NDArray[np.generic]:
         case "i" | "u" if not len(column) or int(column.max()) <= np.iinfo(np.int64).max:
             return column.astype(np.int64)
         case "U":
-            return np.array(column.tolist(), dtype=np.str_)
+            return np.array([escape_surrogates(text) for text in column.tolist()], dtype=np.str_)
     raise HookError(
         f"{where}: gives an array of type {column.dtype}; expected numbers, bools or strings"
     )

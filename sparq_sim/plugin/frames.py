@@ -8,10 +8,10 @@ from pathlib import Path
 from traceback import walk_tb
 from types import CodeType, FrameType
 
-from sparq_sim.errors import SparqError
+from sparq_sim.errors import SparqError, escape_surrogates
 from sparq_sim.plugin.origins import list_entry_points
 
-__all__ = ["MOST_FRAMES", "describe_error", "locate_error"]
+__all__ = ["MOST_FRAMES", "describe_error", "is_of_plugin", "locate_error"]
 
 MOST_FRAMES = 3
 """How many places an error is followed through, the deepest ones."""
@@ -31,7 +31,7 @@ def locate_error(error: BaseException) -> str:
         Text for the end of a message, as " (expert.py:14 in answer > helper.py:7 in read)"; empty
         where no file of a plug-in is involved.
     """
-    frames = [each for each in walk_tb(error.__traceback__) if _is_of_plugin(each[0])]
+    frames = [each for each in walk_tb(error.__traceback__) if is_of_plugin(each[0])]
     more = ["…"] if len(frames) > MOST_FRAMES else []
     shown = [*more, *map(_show_frame, frames[-MOST_FRAMES:])]
     return f" ({' > '.join(shown)})" if frames else ""
@@ -47,10 +47,10 @@ def describe_error(error: BaseException, *, anywhere: bool = False) -> str:
     """
     notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
     if isinstance(error, SparqError):
-        return f"{error}{notes}"
+        return escape_surrogates(f"{error}{notes}")
     deepest = [f" ({_show_frame(frame)})" for frame in walk_tb(error.__traceback__)][-1:]
     where = locate_error(error) or ("".join(deepest) if anywhere else "")
-    return f"{type(error).__name__}: {error}{where}{notes}"
+    return escape_surrogates(f"{type(error).__name__}: {error}{where}{notes}")
 
 
 def _show_frame(at: tuple[FrameType, int]) -> str:
@@ -63,7 +63,12 @@ def _name_file(code: CodeType) -> str:
     return f"{path.parent.name}/{path.name}" if path.name == "__init__.py" else path.name
 
 
-def _is_of_plugin(frame: FrameType) -> bool:
+def is_of_plugin(frame: FrameType) -> bool:
+    """Return whether a frame runs code of a plug-in, or of a user's own script.
+
+    Args:
+        frame: Of a traceback, or of a thread.
+    """
     # Comprehensions have frames in some versions of Python; the function around them says enough.
     if frame.f_code.co_name in ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"):
         return False

@@ -32,6 +32,7 @@ from pydantic_core.core_schema import (
 from sparq_sim.arrays import Values
 from sparq_sim.errors import HookError, PluginError
 from sparq_sim.fields import is_number, table_error
+from sparq_sim.plugin.exits import refuse_exits
 from sparq_sim.plugin.frames import describe_error
 from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.registry import (
@@ -111,7 +112,10 @@ class PartChoice:
         # A class of a user's own need not have a field for its kind.
         own = {key: value for key, value in given.items() if key != "kind"}
         try:
-            part = model.model_validate(given if kind in _kinds(model) else own, context=context)
+            with refuse_exits():
+                part = model.model_validate(
+                    given if kind in _kinds(model) else own, context=context
+                )
         except ValidationError:
             raise
         except Exception as error:  # A validator of its own, that is broken.
@@ -124,7 +128,8 @@ class PartChoice:
         if type(part) in self.bundled.values():
             return part
         try:
-            self._probe(part)
+            with refuse_exits():
+                self._probe(part)
         except Exception as error:
             reason = f"{self.kind} {name_of(type(part))!r} raises {describe_error(error)}"
             reason = str(error) if isinstance(error, HookError) else reason

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args, overload
 import sparq_sim
 from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.plugin.environment import Environment
+from sparq_sim.plugin.exits import refuse_exits
 from sparq_sim.plugin.expert import Expert
 from sparq_sim.plugin.frames import describe_error
 from sparq_sim.plugin.model import Model
@@ -316,8 +317,9 @@ def _check_claims(kind: AnyKind, name: str, claims: Iterable[EntryPoint]) -> Non
 
 def _load_checked(kind: AnyKind, name: str, entry: EntryPoint) -> type[Model]:
     try:
-        loaded = entry.load()
-    except (Exception, SystemExit) as error:
+        with refuse_exits():
+            loaded = entry.load()
+    except Exception as error:
         raise PluginError(
             f"{kind} {name!r} ({entry.value}) cannot be loaded: {describe_error(error)}"
         ) from error

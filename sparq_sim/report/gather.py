@@ -15,6 +15,7 @@ from sparq_sim.analysis.standings import find_standings
 from sparq_sim.documents import read_json
 from sparq_sim.errors import PluginError
 from sparq_sim.plugin.environment import UNNAMED, Units, read_units
+from sparq_sim.plugin.exits import refuse_exits
 from sparq_sim.plugin.registry import load
 from sparq_sim.report import words
 from sparq_sim.report.data import ChartData, ReportData, series_order
@@ -288,7 +289,8 @@ def _levels(
                     allow_import=allow_import,
                 )
                 numbers = {each.replication for each in finished if each.seed == play["seed"]}
-                worlds[world] = find(scenario, replications=sorted(numbers) or [0])[0][1]
+                with refuse_exits():
+                    worlds[world] = find(scenario, replications=sorted(numbers) or [0])[0][1]
             except Exception as error:  # Of a plug-in, whatever it be: the rest can be shown.
                 notes.append(f"no reference levels: {error}")
         if (level := worlds[world]) is not None:

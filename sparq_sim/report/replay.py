@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sparq_sim.arrays import Points
 from sparq_sim.errors import SparqError
 from sparq_sim.plugin.environment import UNNAMED, Environment, Landscape, Units, read_units
+from sparq_sim.plugin.exits import refuse_exits
 from sparq_sim.plugin.optimizer import Belief
 from sparq_sim.report.moments import Moment, choose_rounds, find_moments
 from sparq_sim.report.network import NetworkData, read_networks
@@ -211,7 +212,7 @@ class _Projector:
                 replay, missing=f"its agent took {seconds:.0f} s; too long to play again"
             )
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), refuse_exits():
                 warnings.simplefilter("ignore")  # They were given when it was played first.
                 return self._play(found, replay)
         except Exception as error:  # Whatever plug-ins, files and versions can do.

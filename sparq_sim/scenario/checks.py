@@ -9,6 +9,7 @@ from warnings import catch_warnings
 from sparq_sim.errors import PluginError, ScenarioError, SparqError, did_you_mean
 from sparq_sim.messages import AGENT_NAME, REWARD
 from sparq_sim.plugin.environment import Environment
+from sparq_sim.plugin.exits import refuse_exits
 from sparq_sim.plugin.expert import Expert
 from sparq_sim.scenario.files import FILE_FIELDS
 from sparq_sim.scenario.layers import DEFAULTS, merge, name_optimizers
@@ -266,7 +267,8 @@ def _find_plugins_with_data(scenario: Scenario) -> Iterator[tuple[Keys, Environm
 def _explain_refusal(check: Callable[..., None], given: object) -> str:
     """Explain why a check of a plug-in refuses what is *given*, if it does."""
     try:
-        check(given)
+        with refuse_exits():
+            check(given)
     except SparqError as error:
         return str(error)
     except Exception as error:

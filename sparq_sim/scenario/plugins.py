@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ValidationError, ValidationInfo
 
 from sparq_sim.errors import PluginError
 from sparq_sim.plugin.environment import Environment
+from sparq_sim.plugin.exits import refuse_exits
 from sparq_sim.plugin.expert import Expert
 from sparq_sim.plugin.frames import describe_error
 from sparq_sim.plugin.model import Model
@@ -51,7 +52,8 @@ def _read_plugin(kind: Kind, given: Any, info: ValidationInfo) -> Any:
         raise make_error(str(error), "kind", given=name) from error
     fields = {key: value for key, value in given.items() if key != "kind"}
     try:
-        return model.model_validate(fields, context=info.context)
+        with refuse_exits():
+            return model.model_validate(fields, context=info.context)
     except ValidationError:
         raise
     except Exception as error:  # A validator of the plug-in's own, that is broken.

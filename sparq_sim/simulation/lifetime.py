@@ -17,6 +17,7 @@ from numpy.random import Generator
 
 from sparq_sim.errors import LiveOnlyError, PluginError
 from sparq_sim.plugin.environment import Environment, Landscape
+from sparq_sim.plugin.exits import explain_exit
 from sparq_sim.plugin.frames import describe_error
 from sparq_sim.plugin.steered import SteeredEnvironment
 from sparq_sim.simulation.blas import one_thread
@@ -232,13 +233,10 @@ def run_at_once(coroutine: Coroutine[Any, Any, T]) -> T:
         except StopIteration as end:
             result: T = end.value
             return result
-        except (Exception, KeyboardInterrupt):
-            raise
         except BaseException as error:
-            raise PluginError(
-                f"{describe_error(error, anywhere=True)}; a plug-in must not end the program: let "
-                "it raise an error, such as ValueError"
-            ) from error
+            if (told := explain_exit(error)) is None:
+                raise
+            raise told from error
         step = coroutine.throw
         given = LiveOnlyError(
             f"awaits {awaited!r}, which passes in real time only; in virtual time nothing that "

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparq_sim.domain import Box, Domain, Sites
-from sparq_sim.errors import PluginError, did_you_mean
+from sparq_sim.errors import PluginError, did_you_mean, escape_surrogates
 from sparq_sim.messages import Move
 
 __all__ = ["MoveChecker", "bring_within"]
@@ -67,7 +67,9 @@ class MoveChecker:
             move = _note_effort(move, who)
         try:
             if move.notes:
-                notes = {name: float(number) for name, number in move.notes.items()}
+                notes = {
+                    escape_surrogates(name): float(number) for name, number in move.notes.items()
+                }
                 move = Move(move.point, move.queries, notes, move.effort)
         except (TypeError, ValueError, AttributeError) as error:
             raise PluginError(f"{who} notes what is no number: {error}") from error

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from sparq_sim.errors import LiveOnlyError, PluginError
 from sparq_sim.plugin.environment import Environment, Landscape
+from sparq_sim.plugin.exits import refuse_exits
 from sparq_sim.plugin.expert import Expert
 from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.optimizer import Optimizer
@@ -234,15 +235,16 @@ async def _play(
 ) -> Trace:
     """Start all who take part, play, and close what they hold open, also on failure."""
     streams = Streams(played.seed, played.replication)
-    async with Resources() as resources:
-        with one_thread():
-            if landscape is None:
-                landscape = await resources.start_landscape(played.environment, streams)
-            engine = Engine(played, clock, streams, landscape, watch, supervision)
-            await engine.start(resources)
-        # Again, for the libraries that the plug-ins have loaded meanwhile.
-        with one_thread(), collect_rarely():
-            return replace(await run(engine.play()), played=played)
+    with refuse_exits():
+        async with Resources() as resources:
+            with one_thread():
+                if landscape is None:
+                    landscape = await resources.start_landscape(played.environment, streams)
+                engine = Engine(played, clock, streams, landscape, watch, supervision)
+                await engine.start(resources)
+            # Again, for the libraries that the plug-ins have loaded meanwhile.
+            with one_thread(), collect_rarely():
+                return replace(await run(engine.play()), played=played)
 
 
 def refuse_real(played: Played) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -279,7 +280,7 @@ def test_a_play_that_is_cancelled_leaves_all() -> None:
 
 def test_ctrl_c_in_a_play_leaves_all() -> None:
     def interrupt(_: object) -> None:
-        raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
         virtually(**parts(), watch=interrupt)

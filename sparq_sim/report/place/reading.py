@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparq_sim.errors import SparqError, mask_invisible
+from sparq_sim.plugin.exits import refuse_exits
 from sparq_sim.report.place.data import (
     Paint,
     PlaceAxis,
@@ -229,7 +230,8 @@ class _Reader:
         if key not in self._worlds:
             begun = monotonic()
             try:
-                self._worlds[key] = self._look_around(longest, traces)
+                with refuse_exits():
+                    self._worlds[key] = self._look_around(longest, traces)
             except Exception as error:  # Whatever plug-ins, files and versions can do.
                 reason = " ".join(str(error).split())
                 self._worlds[key] = mask_invisible(f"{reason:.300}")

@@ -19,6 +19,7 @@ from time import time
 from typing import Any, TypeVar
 
 from sparq_sim.errors import LiveOnlyError
+from sparq_sim.plugin.exits import refuse_exits
 from sparq_sim.simulation.clock.base import RoundedClock, call_with, check_duration
 from sparq_sim.simulation.clock.blocking import watch_steps
 from sparq_sim.simulation.clock.protocol import (
@@ -233,8 +234,9 @@ class LiveClock(RoundedClock):
         return _LiveProcess(self, self._begin(process))
 
     def _begin(self, process: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        task = self._loop.create_task(process)
+        task = self._loop.create_task(_refuse_exits(process))
         self._tasks[task] = None
+        task.add_done_callback(lambda _: process.close())  # Or Python warns if it never began.
         task.add_done_callback(self._end)
         return task
 
@@ -380,6 +382,12 @@ class LiveClock(RoundedClock):
             if (stirs, changes) != (self.stirs, len(self._agenda)):
                 return False
         return True
+
+
+async def _refuse_exits(process: Coroutine[Any, Any, T]) -> T:
+    """Run a process of which no plug-in can end the event loop."""
+    with refuse_exits():
+        return await process
 
 
 def _warn_of_slow_start(held: float, lasts: float) -> None:

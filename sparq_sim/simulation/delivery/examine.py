@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparq_sim.arrays import Values
-from sparq_sim.errors import AnswerLost, PeerError, ProgramError, Unaffordable, Unavailable
+from sparq_sim.errors import (
+    AnswerLost,
+    PeerError,
+    ProgramError,
+    Unaffordable,
+    Unavailable,
+    escape_surrogates,
+)
 from sparq_sim.messages import Estimate, Notes
 from sparq_sim.plugin.frames import locate_error
 from sparq_sim.simulation.records import Fate
@@ -111,7 +118,7 @@ def describe_error(error: Exception) -> str:
 def _shown(given: object, show: Callable[[object], str], length: int = 80) -> str:
     try:
         # Traces must not depend on where in memory things are.
-        return f"{_ADDRESS.sub('', show(given)):.{length}}"
+        return escape_surrogates(f"{_ADDRESS.sub('', show(given)):.{length}}")
     except Exception:
         return f"a {type(given).__name__} that cannot be shown"
 
@@ -130,7 +137,9 @@ def _measured(given: Estimate, count: int, now: float) -> Measured | str:
         return f"gave values {values.shape} and stds {shape}; expected ({count},)"
     notes: Notes = {}
     if given.notes != {}:
-        notes = {str(name): float(number) for name, number in given.notes.items()}
+        notes = {
+            escape_surrogates(str(name)): float(number) for name, number in given.notes.items()
+        }
     measured_at = now if given.measured_at is None else float(given.measured_at)
     if not 0 <= measured_at <= now:
         return f"measured at {measured_at}; expected a moment from 0 to now, which is {now}"
@@ -147,7 +156,7 @@ def _measured(given: Estimate, count: int, now: float) -> Measured | str:
         good &= (stds >= 0) & (stds <= LARGEST)
     if np.count_nonzero(good) == count:
         return Measured(values, stds, measured_at, notes)
-    bad, fate, reason = ~good, Fate.UNAVAILABLE, given.absent
+    bad, fate, reason = ~good, Fate.UNAVAILABLE, escape_surrogates(str(given.absent))
     if not (given.absent and np.isnan(values[bad]).all()):
         row = int(np.argmax(bad))
         std = 0.0 if stds is None else stds[row]

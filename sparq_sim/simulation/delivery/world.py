@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sparq_sim.arrays import Point, Points, Values, all_rows, freeze_array
 from sparq_sim.domain import Domain
-from sparq_sim.errors import Unaffordable, Unavailable, did_you_mean
+from sparq_sim.errors import Unaffordable, Unavailable, did_you_mean, escape_surrogates
 from sparq_sim.messages import AGENT_NAME, NO_READING, Estimate, Query, Reply, make_checked_query
 from sparq_sim.plugin.environment import Landscape, WithCellCount
 from sparq_sim.simulation.clock.expert_clock import LentClock
@@ -249,7 +249,9 @@ class QueryWorld:
     def note(self, **columns: float) -> None:
         if self._request is None:
             raise ValueError("a broadcast has no reply to note on; give the Estimate notes")
-        self._request.notes.update({name: float(number) for name, number in columns.items()})
+        self._request.notes.update(
+            {escape_surrogates(name): float(number) for name, number in columns.items()}
+        )
 
     def charge(self, cost: float) -> None:
         request = self._request
@@ -265,7 +267,7 @@ class QueryWorld:
             raise Unaffordable(f"the budget cannot pay {cost:g} more")
 
     def stop(self, reason: str) -> None:
-        self._context.stop_reason = reason
+        self._context.stop_reason = escape_surrogates(str(reason))
 
 
 class _KnownLandscape:
