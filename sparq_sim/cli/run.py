@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +23,7 @@ from sparq_sim.cli.options import (
 from sparq_sim.cli.output import say
 from sparq_sim.cli.report import REPORT, open_page, write_report
 from sparq_sim.errors import SparqError
+from sparq_sim.plugin.exits import refuse_exits
 from sparq_sim.plugin.frames import describe_error
 
 if TYPE_CHECKING:
@@ -37,6 +41,13 @@ def run(
     overrides: Overrides = None,
     jobs: Jobs = None,
     executor: ExecutorName = "processes",
+    limit: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="How long a play may take before it is ended; 3600 by default, 0 for no limit.",
+        ),
+    ] = None,
     into: Annotated[
         bool, typer.Option("--into", help="Use the folder even if it holds another scenario.")
     ] = False,
@@ -78,9 +89,8 @@ def run(
     from sparq_sim.cli.console import make_console
     from sparq_sim.cli.results import print_results
     from sparq_sim.report.progress import show_level_progress, show_progress
-    from sparq_sim.study.executors import Terminated, catch_sigterm
+    from sparq_sim.study.executors import LIMIT
     from sparq_sim.study.progress import count_plays
-    from sparq_sim.study.store import FolderStore
     from sparq_sim.study.study import Study
 
     if open_ and no_report:
@@ -95,50 +105,51 @@ def run(
 
         print_plan(study)
         return
-    try:
-        with show_progress(screen) as watch, catch_sigterm():
-            done = study.run(make_executor(executor, jobs), watch=watch, laws=laws)
-    except KeyboardInterrupt as stop:
-        # Workers that were killed may have left files that are not whole.
-        FolderStore(folder).prepare()
-        message = f"Stopped. Finished plays are in {folder}; run the same command to continue."
-        say(message, err=True)
-        raise typer.Exit(143 if isinstance(stop, Terminated) else 130) from None
-    standings = find_standings(study.results)
-    rows = standings.rows
-    known: dict[str, Levels] = {}
-    if rows:
-        reference_levels: list[Level] = []
-        try:
-            if rows[0].criterion.is_regret:  # Levels are regrets.
-                with show_level_progress(screen) as watch_levels:
-                    reference_levels = compute_levels(
-                        loaded,
-                        replications=sorted({p.replication for p in study.results.finished()}),
-                        known=known,
-                        watch=watch_levels,
-                    )
-        except Exception as error:  # A plug-in may raise anything; the plays are there.
-            say(f"Note: no reference levels: {describe_error(error)}", err=True)
-        keep_levels(study.results, reference_levels)
+    with _stopping(folder):
+        with show_progress(screen) as watch:
+            done = study.run(
+                make_executor(executor, jobs),
+                watch=watch,
+                laws=laws,
+                limit=LIMIT if limit is None else limit,
+            )
+        standings = find_standings(study.results)
+        rows = standings.rows
+        known: dict[str, Levels] = {}
+        if rows:
+            reference_levels: list[Level] = []
+            try:
+                if rows[0].criterion.is_regret:  # Levels are regrets.
+                    with refuse_exits(), show_level_progress(screen) as watch_levels:
+                        reference_levels = compute_levels(
+                            loaded,
+                            replications=sorted({p.replication for p in study.results.finished()}),
+                            known=known,
+                            watch=watch_levels,
+                        )
+            except Exception as error:  # A plug-in may raise anything; the plays are there.
+                say(f"Note: no reference levels: {describe_error(error)}", err=True)
+            keep_levels(study.results, reference_levels)
+            if not quiet:
+                print_results(loaded.title, standings, reference_levels)
+        warned = cautions(study.results)
+        for note in (
+            *done.notes,
+            *(caution.text for caution in warned if caution.topic != "no regret"),
+            *note_estimates(known.values()),
+        ):
+            say(f"Note: {note}", err=True)
         if not quiet:
-            print_results(loaded.title, standings, reference_levels)
-    warned = cautions(study.results)
-    for note in (
-        *done.notes,
-        *(caution.text for caution in warned if caution.topic != "no regret"),
-        *note_estimates(known.values()),
-    ):
-        say(f"Note: {note}", err=True)
-    if not quiet:
-        plays = count_plays(done.done - done.resumed)
-        say(f"{plays} in {done.elapsed:.1f} s, {done.resumed} reused; all in {folder}")
-    if rows and not no_report:
-        made = _try_report(study.results, folder / REPORT, allow_import=allow_import, known=known)
-        if made and not quiet:
-            say(f"Report: {made}")
-        if made and open_:
-            open_page(made)
+            plays = count_plays(done.done - done.resumed)
+            say(f"{plays} in {done.elapsed:.1f} s, {done.resumed} reused; all in {folder}")
+        if rows and not no_report:
+            made = _try_report(
+                study.results, folder / REPORT, allow_import=allow_import, known=known
+            )
+            if made and not quiet:
+                say(f"Report: {made}")
+            if made and open_:
+                open_page(made)
     if done.failed_plays:
         failed: dict[str, list[str]] = {}
         for failure in done.failed_plays:
@@ -152,12 +163,27 @@ def run(
         raise typer.Exit(3)
 
 
+@contextmanager
+def _stopping(folder: Path) -> Iterator[None]:
+    """Say how to go on where a signal stops what is done meanwhile, and end with its code."""
+    from sparq_sim.study.executors import catch_sigterm
+
+    with catch_sigterm():
+        try:
+            yield
+        except KeyboardInterrupt as stop:
+            message = f"Stopped. Finished plays are in {folder}; run the same command to continue."
+            say(message, err=True)
+            raise typer.Exit(128 + getattr(stop, "number", signal.SIGINT)) from None
+
+
 def _try_report(
     study: Results, to: Path, *, allow_import: bool, known: dict[str, Levels]
 ) -> Path | None:
     """Write the report of a run; if that fails, say so and go on."""
     try:
-        return write_report(study, to, replays=True, allow_import=allow_import, known=known)
+        with refuse_exits():
+            return write_report(study, to, replays=True, allow_import=allow_import, known=known)
     except Exception as error:  # Plug-ins, files and disks may raise anything.
         say(f"Note: no report: {describe_error(error)}; `sparq-sim report` tries again", err=True)
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,11 +20,13 @@ from sparq_sim.study.executors import (
     Task,
     Work,
 )
+from sparq_sim.study.executors.holding import hold_signals
+from sparq_sim.study.executors.limit import LIMIT, check_limit
 from sparq_sim.study.folder_claim import admit_into, claim
 from sparq_sim.study.plan import Plan
 from sparq_sim.study.progress import RunCounter, RunReport, Watch
 from sparq_sim.study.results import Results
-from sparq_sim.study.store import FolderStore, Label, PlayId, PlayStore, Setting
+from sparq_sim.study.store import FolderStore, Label, PlayId, PlayStore, Setting, StoreError
 
 if TYPE_CHECKING:
     from sparq_sim.scenario.model import Scenario
@@ -127,6 +129,7 @@ class Study:
         *,
         watch: Watch | None = None,
         laws: bool = False,
+        limit: float | None = LIMIT,
     ) -> RunReport:
         """Play what is missing; each play is kept as it finishes.
 
@@ -138,6 +141,8 @@ class Study:
             watch: Called at the beginning and after each play.
             laws: Whether each play that is computed is checked against the laws that every play
                 must obey; one that breaks a law fails and is not kept.
+            limit: Seconds of real time that a play may take, from when a worker begins it; one
+                that takes longer is ended, and has failed. None or 0 for no limit.
 
         Returns:
             How many plays are finished, which are not, and what a user should be told.
@@ -148,6 +153,7 @@ class Study:
             ScenarioError: Data that the scenario names cannot be played.
             LiveOnlyError: Something real takes part; nothing is played.
         """
+        limit = check_limit(limit)
         for recipe in self._plan.recipes.values():
             refuse_real(recipe.scenario.prepare(recipe.optimizer))
         if self._scenario is not None:
@@ -165,7 +171,7 @@ class Study:
         if missing:
             with _marked(self.store) as mark:
                 chosen = _choose(executor, self.scenarios.values(), self.notes)
-                self._play(missing, chosen, mark, counter, laws=laws)
+                self._play(missing, chosen, mark, counter, limit=limit, laws=laws)
         return counter.report()
 
     def _play(
@@ -176,6 +182,7 @@ class Study:
         counter: RunCounter,
         *,
         laws: bool,
+        limit: float | None,
     ) -> None:
         stuck: list[PlayId] = []
         pickles = _Pickles()
@@ -188,6 +195,7 @@ class Study:
                 tuple(Step(each.play, pickles.of(each), each.code, each.laws) for each in tasks),
             ),
             home=home,
+            limit=limit,
         )
         # Closed at once, also by Ctrl-C: what has begun is finished, nothing else is started.
         with closing(executor.outcomes(work)) as outcomes:
@@ -196,14 +204,15 @@ class Study:
                     stuck.append(outcome.play)
                     continue
                 if outcome.files is not None:
-                    self.store.keep(outcome.files)
+                    with hold_signals():
+                        self.store.keep(outcome.files)
                 counter.take(outcome)
         if stuck:
             self.notes.append(
                 "workers cannot rebuild the scenario (is it made of things defined in a script "
                 f"or a notebook?), so {len(stuck)} plays are computed in this process"
             )
-            self._play(stuck, InProcess(), mark, counter, laws=laws)
+            self._play(stuck, InProcess(), mark, counter, limit=limit, laws=laws)
 
 
 def _choose(
@@ -230,8 +239,13 @@ def _choose(
 def _marked(store: PlayStore) -> Iterator[str]:
     """Mark a folder, so that workers know whether they see it; other stores they never see."""
     if isinstance(store, FolderStore):
-        with store.put_mark() as mark:
-            yield mark
+        try:
+            with store.put_mark() as mark:
+                yield mark
+        finally:
+            # Workers that were killed have left files that are not whole.
+            with suppress(StoreError):
+                store.prepare()
     else:
         yield ""
 

@@ -25,8 +25,8 @@ from sparq_sim.study.executors import (
     InProcess,
     Processes,
     landscapes,
+    lane,
     pooled,
-    processes,
     worker,
 )
 from sparq_sim.study.progress import Progress
@@ -258,7 +258,7 @@ def test_a_play_that_kills_its_worker_twice_is_reported_and_skipped(tmp_path: Pa
 def test_workers_that_cannot_start_are_an_error_and_not_the_plays_fault(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "settle_worker", os.abort)
+    monkeypatch.setattr(lane, "settle_worker", os.abort)
     with pytest.raises(ExecutorError, match="die as soon as they start"):
         Study(small(), tmp_path).run(Processes(1))
 

@@ -2,6 +2,7 @@
 
 from sparq_sim.study.executors.dask import Dask
 from sparq_sim.study.executors.in_process import InProcess
+from sparq_sim.study.executors.limit import LIMIT
 from sparq_sim.study.executors.pooled import Pooled
 from sparq_sim.study.executors.processes import Processes
 from sparq_sim.study.executors.protocol import (
@@ -17,6 +18,7 @@ from sparq_sim.study.executors.protocol import (
 from sparq_sim.study.executors.signals import Terminated, catch_sigterm
 
 __all__ = [
+    "LIMIT",
     "Batch",
     "Dask",
     "ExecutorError",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -50,8 +52,12 @@ class Dask:
         if self.address is None:
             jobs = self.jobs or count_cores()
             with (
+                _without_tracebacks(),
                 dask.LocalCluster(
-                    n_workers=jobs, threads_per_worker=1, dashboard_address=None
+                    n_workers=jobs,
+                    threads_per_worker=1,
+                    dashboard_address=None,
+                    silence_logs=logging.CRITICAL,  # Of workers that are killed, too.
                 ) as cluster,
                 dask.Client(cluster) as client,
             ):
@@ -63,10 +69,35 @@ class Dask:
                 raise ExecutorError(
                     f"no Dask cluster answers at {self.address}: {error}"
                 ) from error
-            with client:
+            with _without_tracebacks(), client:
                 yield from self._on(client, work)
 
     def _on(self, client: Any, work: Work) -> Iterator[Outcome]:
         threads = sum(client.nthreads().values())
         executor = client.get_executor(pure=False)
         yield from Pooled(executor, workers=max(1, threads)).outcomes(work)
+
+
+@contextmanager
+def _without_tracebacks() -> Iterator[None]:
+    """Have Dask log no tracebacks: of what it cannot do, this executor tells what to do.
+
+    It logs one for each connection that is lost with its scheduler.
+    """
+    handlers = [
+        handler
+        for name in ("distributed", *logging.root.manager.loggerDict)
+        if name.partition(".")[0] == "distributed"
+        for handler in logging.getLogger(name).handlers
+    ]
+    for handler in handlers:
+        handler.addFilter(_has_no_traceback)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            handler.removeFilter(_has_no_traceback)
+
+
+def _has_no_traceback(record: logging.LogRecord) -> bool:
+    return record.exc_info is None and "Traceback" not in record.getMessage()

@@ -10,7 +10,10 @@ __all__ = ["InProcess"]
 
 
 class InProcess:
-    """Plays one after the other in this process: for debugging, and for what cannot be sent."""
+    """Plays one after the other in this process: for debugging, and for what cannot be sent.
+
+    A play that takes longer than its limit is ended unless it hangs in native code.
+    """
 
     def outcomes(self, work: Work) -> Outcomes:
         """Compute all plays.
@@ -24,6 +27,6 @@ class InProcess:
         try:
             for group in work.groups:
                 for task in group:
-                    yield compute(task, work.home)
+                    yield compute(task, work.home, limit=work.limit)
         finally:
             close_landscapes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import (
@@ -13,6 +14,7 @@ from concurrent.futures import (
     wait,
 )
 from contextlib import suppress
+from dataclasses import replace
 
 from sparq_sim.study.executors.processes import count_cores
 from sparq_sim.study.executors.protocol import (
@@ -26,6 +28,9 @@ from sparq_sim.study.executors.protocol import (
 from sparq_sim.study.executors.worker import perform
 
 __all__ = ["Pooled"]
+
+MARGIN = 60.0
+"""Seconds beyond the limits of its plays that workers may take to begin and to return a piece."""
 
 
 class Pooled:
@@ -55,12 +60,20 @@ class Pooled:
         """
         pieces = deque(_pieces(work.groups, 4 * self._workers))
         running: dict[Future[list[Outcome]], list[Task]] = {}
+        patience = None
+        if work.limit is not None:
+            patience = work.limit * max(map(len, pieces), default=1) + MARGIN
         try:
             while pieces or running:
                 while pieces and len(running) < 2 * self._workers:
                     piece = pieces.popleft()
-                    running[self._executor.submit(perform, work.pack(piece))] = piece
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                    # Which worker has it is not known here: the worker ends what takes too long.
+                    batch = replace(work.pack(piece), limit=work.limit)
+                    running[self._executor.submit(perform, batch)] = piece
+                done, _ = wait(running, patience, return_when=FIRST_COMPLETED)
+                if not done:
+                    _note_silence(patience or 0.0)
+                    patience = None
                 for future in done:
                     piece = running.pop(future)
                     yield from _settle_piece(future, piece, pieces)
@@ -69,6 +82,16 @@ class Pooled:
                 future.cancel()
             with suppress(CancelledError):
                 wait([future for future in running if not future.cancelled()])
+
+
+def _note_silence(seconds: float) -> None:
+    """Write that nothing has come back, though each play should have been ended long ago."""
+    sys.stderr.write(
+        f"Note: no worker has returned a play for {seconds:.0f} s. Native code that does not "
+        "return cannot be ended here: restart the worker that hangs, or stop and use the executor "
+        "processes; finished plays are kept.\n"
+    )
+    sys.stderr.flush()
 
 
 def _settle_piece(

@@ -7,21 +7,14 @@ worker that has started it, and a pool that chooses the worker itself cannot pro
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    Future,
-    ProcessPoolExecutor,
-    wait,
-)
-from contextlib import suppress
-from dataclasses import dataclass, field
-from multiprocessing import get_context
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from typing import Any
 
+from sparq_sim.study.executors.lane import Lane, find_pause, settle_lanes, start_tracker
+from sparq_sim.study.executors.limit import describe_overtime
 from sparq_sim.study.executors.protocol import (
     KILLED,
     ExecutorError,
@@ -30,15 +23,12 @@ from sparq_sim.study.executors.protocol import (
     Task,
     Work,
 )
-from sparq_sim.study.executors.signals import Terminated, settle_worker
-from sparq_sim.study.executors.worker import perform
+from sparq_sim.study.executors.signals import Terminated
 
 __all__ = ["Processes", "count_cores"]
 
 MOST_DEATHS = 2
 """A play that has killed this many workers is given up."""
-MOST_FALSE_STARTS = 3
-"""Workers that die before they can do anything, one after the other, have no prospects."""
 QUICK = 0.5
 """Seconds; a shorter play is worth handing out ahead."""
 
@@ -46,8 +36,9 @@ QUICK = 0.5
 class Processes:
     """Plays in processes of this machine.
 
-    A killed worker is replaced, and its play tried once more; Ctrl-C lets plays that have begun
-    finish, and a second one ends them.
+    A killed worker is replaced, and its play tried once more. A worker whose play takes longer than
+    the limit is ended, and the play has failed. Ctrl-C lets plays that have begun finish, and a
+    second one ends them.
     """
 
     def __init__(self, jobs: int | None = None) -> None:
@@ -75,56 +66,71 @@ class Processes:
         Raises:
             ExecutorError: Worker processes cannot start, or have other code than the study.
         """
-        lanes = [_Lane.open() for _ in range(min(self.jobs, len(work)))]
+        start_tracker()
+        lanes: list[Lane] = []
         deaths: Counter[str] = Counter()
         try:
+            for _ in range(min(self.jobs, len(work))):
+                lanes.append(Lane())
             while True:
                 for lane in lanes:
-                    self._fill(lane, lanes, work)
-                waiting = [lane.queue[0][0] for lane in lanes if lane.queue]
+                    _fill(lane, lanes, work)
+                waiting: list[Future[Any]] = [future for lane in lanes for future in lane.awaited()]
                 if not waiting:
                     return
-                wait(waiting, return_when=FIRST_COMPLETED)
+                wait(waiting, find_pause(lanes, work.limit), return_when=FIRST_COMPLETED)
                 for lane in lanes:
-                    yield from self._drain(lane, deaths)
+                    yield from _drain(lane, deaths, work.limit)
         except KeyboardInterrupt as stop:
             if not isinstance(stop, Terminated):
                 _announce_wait(lanes)
+            else:
+                for lane in lanes:
+                    lane.end(told=True)
             raise
         finally:
-            _close(lanes)
+            _close(lanes, work.limit)
 
-    def _fill(self, lane: _Lane, lanes: Sequence[_Lane], work: Work) -> None:
-        """Keep one play running, and a quick worker another one waiting, so as not to be idle.
 
-        What waits at a worker cannot be called back, so a slow one has nothing waiting.
-        """
-        while len(lane.queue) < 1 + lane.quick and (task := _next(lane, lanes, work)) is not None:
-            try:
-                lane.queue.append((lane.pool.submit(perform, work.pack([task])), task))
-            except BrokenExecutor:
-                lane.group.appendleft(task)
-                if lane.queue:  # Whoever is to blame is in there.
-                    return
-                lane.reopen()
+def _fill(lane: Lane, lanes: Sequence[Lane], work: Work) -> None:
+    """Keep one play running, and a quick worker another one waiting, so as not to be idle.
 
-    def _drain(self, lane: _Lane, deaths: Counter[str]) -> Iterator[Outcome]:
-        while lane.queue and lane.queue[0][0].done():
-            future, task = lane.queue.popleft()
-            try:
-                outcomes = future.result()
-            except BrokenExecutor:
-                lane.group.extendleft(waiting for _, waiting in reversed(lane.queue))
-                lane.queue.clear()
-                deaths[task.play.key] += lane.began
-                lane.reopen()
-                if deaths[task.play.key] >= MOST_DEATHS:
-                    yield Outcome(task.play, "killed", message=KILLED)
-                else:
-                    lane.group.appendleft(task)
+    What waits at a worker cannot be called back, so a slow one has nothing waiting.
+    """
+    while len(lane.queue) < 1 + lane.quick and (task := _next(lane, lanes, work)) is not None:
+        try:
+            lane.submit(task, work.pack([task]))
+        except BrokenExecutor:
+            lane.group.appendleft(task)
+            if lane.queue:  # Whoever is to blame is in there.
+                return
+            lane.reopen()
+
+
+def _drain(lane: Lane, deaths: Counter[str], limit: float | None) -> Iterator[Outcome]:
+    while lane.queue and lane.queue[0][0].done():
+        future, task = lane.queue.popleft()
+        try:
+            outcomes = future.result()
+        except BrokenExecutor:
+            lane.group.extendleft(waiting for _, waiting in reversed(lane.queue))
+            lane.queue.clear()
+            ended, killed = lane.overdue, lane.began
+            lane.reopen()
+            if ended is not None:
+                # The worker was ended on purpose, which is no death that a play is to blame for.
+                if ended is future and limit is not None:
+                    yield Outcome(task.play, "failed", limit, message=describe_overtime(limit))
+                    continue
             else:
-                lane.quick = all(outcome.seconds < QUICK for outcome in outcomes)
-                yield from outcomes
+                deaths[task.play.key] += killed
+            if deaths[task.play.key] >= MOST_DEATHS:
+                yield Outcome(task.play, "killed", message=KILLED)
+            else:
+                lane.group.appendleft(task)
+        else:
+            lane.quick = all(outcome.seconds < QUICK for outcome in outcomes)
+            yield from outcomes
 
 
 def count_cores() -> int:
@@ -134,57 +140,7 @@ def count_cores() -> int:
     return os.cpu_count() or 1
 
 
-@dataclass
-class _Lane:
-    """One worker process, and the plays it has been given, in order.
-
-    A pool of one each, not one pool of many: a killed worker breaks its pool, and thus only its
-    own play is lost and only that is to blame.
-    """
-
-    pool: ProcessPoolExecutor
-    ready: Future[int]
-    queue: deque[tuple[Future[list[Outcome]], Task]] = field(default_factory=deque)
-    group: deque[Task] = field(default_factory=deque)
-    false_starts: int = 0
-    quick: bool = False
-    """Whether its plays are over in no time."""
-
-    @classmethod
-    def open(cls) -> _Lane:
-        pool = _pool()
-        return cls(pool, pool.submit(os.getpid))
-
-    def reopen(self) -> None:
-        """Replace a dead worker."""
-        self.false_starts = 0 if self.began else self.false_starts + 1
-        if self.false_starts >= MOST_FALSE_STARTS:
-            raise ExecutorError(
-                "worker processes die as soon as they start; a script that runs a study must do so "
-                "under `if __name__ == '__main__':`, or use the executor InProcess()"
-            )
-        self.pool.shutdown(wait=True, cancel_futures=True)
-        self.pool = _pool()
-        self.ready = self.pool.submit(os.getpid)
-
-    @property
-    def began(self) -> bool:
-        """Whether the worker was up when it died."""
-        return self.ready.done() and self.ready.exception() is None
-
-    def kill(self) -> None:
-        """End the worker and what it is computing."""
-        if self.began:
-            with suppress(OSError):
-                os.kill(self.ready.result(), signal.SIGTERM)
-
-
-def _pool() -> ProcessPoolExecutor:
-    # A fork copies the threads' locks but not the threads; a fresh interpreter is always sound.
-    return ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=settle_worker)
-
-
-def _next(lane: _Lane, lanes: Sequence[_Lane], work: Work) -> Task | None:
+def _next(lane: Lane, lanes: Sequence[Lane], work: Work) -> Task | None:
     """Take a play of the lane's own group, of a fresh one, or of whoever has most left."""
     if not lane.group and work.groups:
         lane.group = work.groups.popleft()
@@ -194,7 +150,7 @@ def _next(lane: _Lane, lanes: Sequence[_Lane], work: Work) -> Task | None:
     return longest.pop() if longest else None
 
 
-def _announce_wait(lanes: Sequence[_Lane]) -> None:
+def _announce_wait(lanes: Sequence[Lane]) -> None:
     """Write what is waited for after Ctrl-C, and how to wait no longer."""
     begun = sum(
         not future.done() and not future.cancel() for lane in lanes for future, _ in lane.queue
@@ -205,15 +161,12 @@ def _announce_wait(lanes: Sequence[_Lane]) -> None:
         sys.stderr.flush()
 
 
-def _close(lanes: Sequence[_Lane]) -> None:
+def _close(lanes: Sequence[Lane], limit: float | None) -> None:
     """Wait for the plays that have begun; end them at a second Ctrl-C."""
     try:
-        for lane in lanes:
-            for future, _ in lane.queue:
-                future.cancel()
-        for lane in lanes:
-            lane.pool.shutdown(wait=True, cancel_futures=True)
+        settle_lanes(lanes, limit)
     except KeyboardInterrupt:
         for lane in lanes:
-            lane.kill()
+            lane.end()
+        settle_lanes(lanes, limit)
         raise

@@ -74,6 +74,8 @@ class Batch:
     """A file in the folder; who sees it writes there, and others send their results home."""
     steps: tuple[Step, ...]
     """The plays, in the order in which they are computed."""
+    limit: float | None = None
+    """Seconds after which a worker itself ends a play; None where somebody else does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,8 @@ class Work:
     """Makes what a worker is sent."""
     home: FolderStore | None
     """Where plays are written, if that is a folder; otherwise outcomes carry their files."""
+    limit: float | None = None
+    """Seconds of real time that a play may take, from when a worker begins it; None: no limit."""
 
     def __len__(self) -> int:
         return sum(map(len, self.groups))

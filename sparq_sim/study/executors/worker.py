@@ -12,12 +12,16 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from sparq_sim.errors import escape_surrogates
+from sparq_sim.plugin.exits import refuse_exits
 from sparq_sim.plugin.frames import describe_error
+from sparq_sim.study.executors.holding import hold_signals
 from sparq_sim.study.executors.landscapes import close_landscapes, share_landscape
+from sparq_sim.study.executors.limit import PlayTooLong, describe_overtime, limit_play
 from sparq_sim.study.executors.protocol import Batch, ExecutorError, Outcome, Step, Task
-from sparq_sim.study.store import FolderStore, encode
+from sparq_sim.study.store import FolderStore, PlayFiles, encode
 from sparq_sim.study.store.keys import list_plugins, name_code
-from sparq_sim.study.store.provenance import describe_play
+from sparq_sim.study.store.provenance import Provenance, describe_play
 
 if TYPE_CHECKING:
     from sparq_sim.scenario.model import Scenario
@@ -65,26 +69,30 @@ def perform(batch: Batch) -> list[Outcome]:
     if batch.folder is not None and (Path(batch.folder) / batch.mark).exists():
         home = FolderStore(batch.folder)
     try:
-        return [_receive(step, home) for step in batch.steps]
+        return [_receive(step, home, batch.limit) for step in batch.steps]
     finally:
         if not _ends_with_study:  # Nobody says here which batch is the last.
             close_landscapes()
 
 
-def _receive(step: Step, home: FolderStore | None) -> Outcome:
+def _receive(step: Step, home: FolderStore | None, limit: float | None) -> Outcome:
     try:
-        scenario = _unpack(step.scenario)
+        with refuse_exits(), limit_play(limit):
+            scenario = _unpack(step.scenario)
+    except PlayTooLong:
+        return Outcome(step.play, "failed", message=describe_overtime(limit))
     except Exception as error:
-        return Outcome(step.play, "unreadable", message=f"{type(error).__name__}: {error}")
-    return compute(Task(step.play, scenario, step.code, step.laws), home)
+        return Outcome(step.play, "unreadable", message=describe_error(error))
+    return compute(Task(step.play, scenario, step.code, step.laws), home, limit=limit)
 
 
-def compute(task: Task, home: FolderStore | None) -> Outcome:
+def compute(task: Task, home: FolderStore | None, *, limit: float | None = None) -> Outcome:
     """Compute a play, unless it is finished, and return what became of it.
 
     Args:
         task: Which play, what is played, and by which code.
         home: The folder to write it to; without one, its files are in the outcome.
+        limit: Seconds after which it is ended here; None where somebody else does.
 
     Raises:
         ExecutorError: The code or the files here are not those that the study names.
@@ -101,40 +109,22 @@ def compute(task: Task, home: FolderStore | None) -> Outcome:
     began = perf_counter()
     warned: list[str] = []
     try:
-        if name_code(list_plugins(scenario, play.optimizer)) != task.code:
-            raise ExecutorError(OTHER_CODE)
-        with _noting(warned):
-            landscape = share_landscape(scenario.environment, scenario.seed, play.replication)
-            trace = scenario.play(
-                play.optimizer, play.replication, landscape=landscape, laws=task.laws
-            )
-        provenance = describe_play(
-            scenario,
-            play.optimizer,
-            play.replication,
-            trace,
-            setting=play.setting,
-            identity=play.scenario,
-            warnings=warned,
-        )
-        if provenance.play.key != play.key:
-            if not provenance.fingerprint.get("unwritten"):
-                raise ExecutorError(_other_files(provenance.fingerprint.get("contents", ())))
-            # A function is written as its address, which is another in each process.
-            provenance = provenance.with_play(play)
-        files = encode(trace, provenance)
+        with refuse_exits():
+            provenance, files = _play(task, warned, limit)
     except ExecutorError:
         raise
-    except Exception as error:
+    except (Exception, PlayTooLong) as error:
+        late = isinstance(error, PlayTooLong)
         return Outcome(
             play,
             "failed",
             perf_counter() - began,
-            message=describe_error(error, anywhere=True),
+            message=describe_overtime(limit) if late else describe_error(error, anywhere=True),
             warnings=tuple(warned),
         )
     if home:
-        home.keep(files)
+        with hold_signals():
+            home.keep(files)
     return Outcome(
         play,
         "done",
@@ -144,6 +134,31 @@ def compute(task: Task, home: FolderStore | None) -> Outcome:
         warnings=tuple(warned),
         files=None if home else files,
     )
+
+
+def _play(task: Task, warned: list[str], limit: float | None) -> tuple[Provenance, PlayFiles]:
+    """Play a *task*, and return what it was and its files; *warned* takes what is warned of."""
+    play, scenario = task.play, task.scenario
+    if name_code(list_plugins(scenario, play.optimizer)) != task.code:
+        raise ExecutorError(OTHER_CODE)
+    with _noting(warned), limit_play(limit):
+        landscape = share_landscape(scenario.environment, scenario.seed, play.replication)
+        trace = scenario.play(play.optimizer, play.replication, landscape=landscape, laws=task.laws)
+    provenance = describe_play(
+        scenario,
+        play.optimizer,
+        play.replication,
+        trace,
+        setting=play.setting,
+        identity=play.scenario,
+        warnings=warned,
+    )
+    if provenance.play.key != play.key:
+        if not provenance.fingerprint.get("unwritten"):
+            raise ExecutorError(_other_files(provenance.fingerprint.get("contents", ())))
+        # A function is written as its address, which is another in each process.
+        provenance = provenance.with_play(play)
+    return provenance, encode(trace, provenance)
 
 
 def _other_files(files: Iterable[str]) -> str:
@@ -175,9 +190,9 @@ def _noting(texts: list[str]) -> Iterator[None]:
 def _warning(caught: warnings.WarningMessage) -> str:
     """Return a warning as text; one of another package with its class and place."""
     if caught.category.__module__.partition(".")[0] == "sparq_sim":
-        return str(caught.message)
+        return escape_surrogates(str(caught.message))
     place = f"{Path(caught.filename).name}:{caught.lineno}"
-    return f"{caught.category.__name__}: {caught.message} ({place})"
+    return escape_surrogates(f"{caught.category.__name__}: {caught.message} ({place})")
 
 
 def _unpack(packed: bytes) -> Scenario:

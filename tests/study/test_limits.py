@@ -1,0 +1,106 @@
+"""A play that takes longer than its limit is ended and named, and its neighbours go on."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from numpy.random import Generator
+
+from sparq_sim.optimizers.uniform import Uniform
+from sparq_sim.plugin.contract import Agent, Briefing, Optimizer
+from sparq_sim.study.executors import ExecutorError, InProcess, Processes, lane, pooled
+from sparq_sim.study.progress import RunReport
+from sparq_sim.study.study import Study
+from tests.study.plays import scenario
+from tests.study.test_executors import Dawdling
+
+LONG = 12.0
+"""Seconds that a sound play never takes, a worker that imports its plug-ins included."""
+
+
+class Busy(Optimizer):
+    """Computes without end, and has a hearing for nothing that is an error."""
+
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
+        while True:
+            try:
+                time.sleep(0)
+            except Exception:
+                continue
+
+
+class Asleep(Optimizer):
+    """Waits without end in native code, and lets nobody else compute meanwhile if *holds*."""
+
+    holds: bool = False
+
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
+        if self.holds:  # A library that keeps Python's lock: no other thread goes on either.
+            while True:
+                ctypes.PyDLL(None).sleep(600)
+        while True:
+            ctypes.CDLL(None).sleep(600)
+
+
+def hanging(hung: Optimizer) -> Any:
+    """A play that hangs, between two that do not."""
+    optimizers = {"before": Uniform(), "hung": hung, "later": Dawdling(seconds=0.0)}
+    return scenario(rounds=2, optimizers=optimizers, replications=1)
+
+
+def check_all_but_hung(study: Study, done: RunReport) -> None:
+    hung = [play for play in study.plays() if play.optimizer == "hung"]
+    assert [failed.play for failed in done.failed_plays] == hung
+    assert study.missing() == hung
+    for failed in done.failed_plays:
+        assert "it took longer than" in failed.reason
+        assert "--limit SECONDS, 0 for no limit" in failed.reason
+
+
+@pytest.mark.parametrize("holds", [pytest.param(False, marks=pytest.mark.slow), True])
+def test_a_worker_that_hangs_in_native_code_is_ended_and_no_play_beside_it_suffers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, holds: bool
+) -> None:
+    monkeypatch.setattr(lane, "GRACE", 0.5)
+    # After a quick one, the worker is given two: the last waits behind the one that hangs.
+    study = Study(hanging(Asleep(holds=holds)), tmp_path)
+    check_all_but_hung(study, study.run(Processes(1), limit=LONG))
+
+
+def test_a_play_in_this_process_that_computes_without_end_is_ended(tmp_path: Path) -> None:
+    study = Study(hanging(Busy()), tmp_path)
+    check_all_but_hung(study, study.run(InProcess(), limit=1.0))
+
+
+def test_a_play_in_a_thread_that_computes_without_end_is_ended(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        study = Study(hanging(Busy()), tmp_path)
+        check_all_but_hung(study, study.run(pool, limit=1.0))
+
+
+def test_what_cannot_be_ended_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(pooled, "MARGIN", 0.0)
+    with ThreadPoolExecutor(1) as pool:
+        # Longer than its limit, in a call of native code that ends after all.
+        study = Study(
+            scenario(optimizers={"hung": Dawdling(seconds=3.0)}, replications=1), tmp_path
+        )
+        done = study.run(pool, limit=0.5)
+    assert [failed.play for failed in done.failed_plays] == study.plays()
+    said = capsys.readouterr().err
+    assert said.startswith("Note: no worker has returned a play for 0 s. Native code that")
+    assert said.count("Note: ") == 1
+
+
+@pytest.mark.parametrize("limit", [-1.0, float("nan"), float("inf")])
+def test_a_limit_that_is_none_is_refused(tmp_path: Path, limit: float) -> None:
+    with pytest.raises(ExecutorError, match="a number of seconds above 0, or 0 for none, not"):
+        Study(scenario(), tmp_path).run(InProcess(), limit=limit)
+    assert not list(tmp_path.iterdir())
