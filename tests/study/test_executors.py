@@ -182,7 +182,8 @@ def test_workers_that_do_not_see_the_folder_send_their_files_home(
 @pytest.fixture
 def cluster() -> Iterator[Any]:
     dask: Any = import_module("distributed")
-    with dask.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as made:
+    address = "127.0.0.1:0"  # Others may have a cluster at the usual port.
+    with dask.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=address) as made:
         yield made
 
 

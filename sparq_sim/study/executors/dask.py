@@ -11,6 +11,7 @@ from typing import Any
 from sparq_sim.study.executors.pooled import Pooled
 from sparq_sim.study.executors.processes import count_cores
 from sparq_sim.study.executors.protocol import ExecutorError, Outcome, Outcomes, Work
+from sparq_sim.study.executors.signals import start_tracker
 
 __all__ = ["Dask"]
 
@@ -51,12 +52,13 @@ class Dask:
             ) from error
         if self.address is None:
             jobs = self.jobs or count_cores()
+            start_tracker()
             with (
                 _without_tracebacks(),
                 dask.LocalCluster(
                     n_workers=jobs,
                     threads_per_worker=1,
-                    dashboard_address=None,
+                    dashboard_address="127.0.0.1:0",
                     silence_logs=logging.CRITICAL,  # Of workers that are killed, too.
                 ) as cluster,
                 dask.Client(cluster) as client,

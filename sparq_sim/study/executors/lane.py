@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import signal
-import threading
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import suppress
-from multiprocessing import connection, get_context, resource_tracker
+from multiprocessing import connection, get_context
 from multiprocessing.process import BaseProcess
 from time import monotonic
 
@@ -18,7 +16,7 @@ from sparq_sim.study.executors.protocol import Batch, ExecutorError, Outcome, Ta
 from sparq_sim.study.executors.signals import block_interrupts, settle_worker
 from sparq_sim.study.executors.worker import perform
 
-__all__ = ["Lane", "find_pause", "settle_lanes", "start_tracker"]
+__all__ = ["Lane", "find_pause", "settle_lanes"]
 
 MOST_FALSE_STARTS = 3
 """Workers that die before they can do anything, one after the other, have no prospects."""
@@ -182,14 +180,3 @@ def settle_lanes(lanes: Sequence[Lane], limit: float | None) -> None:
         pauses = [pause for lane in left if (pause := lane.press(limit)) is not None]
         ended = connection.wait([lane.sentinel for lane in left], min(pauses, default=None))
         left = [lane for lane in left if lane.sentinel not in ended]
-
-
-def start_tracker() -> None:
-    """Start the process that removes what killed ones leave; a closed terminal does not end it."""
-    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGHUP"):
-        return
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        resource_tracker.ensure_running()
-    finally:
-        signal.signal(signal.SIGHUP, before or signal.SIG_DFL)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from typing import Any
 
-from sparq_sim.study.executors.lane import Lane, find_pause, settle_lanes, start_tracker
+from sparq_sim.study.executors.lane import Lane, find_pause, settle_lanes
 from sparq_sim.study.executors.limit import describe_overtime
 from sparq_sim.study.executors.protocol import (
     KILLED,
@@ -23,7 +23,7 @@ from sparq_sim.study.executors.protocol import (
     Task,
     Work,
 )
-from sparq_sim.study.executors.signals import Terminated
+from sparq_sim.study.executors.signals import Terminated, start_tracker
 
 __all__ = ["Processes", "count_cores"]
 

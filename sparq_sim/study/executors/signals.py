@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from multiprocessing import active_children, parent_process
+from multiprocessing import active_children, parent_process, resource_tracker
 from multiprocessing.util import Finalize
 from time import sleep
 from typing import Any
@@ -22,7 +22,7 @@ from sparq_sim.study.executors.holding import when_free
 from sparq_sim.study.executors.landscapes import close_landscapes
 from sparq_sim.study.executors.worker import serve_one_study
 
-__all__ = ["Terminated", "block_interrupts", "catch_sigterm", "settle_worker"]
+__all__ = ["Terminated", "block_interrupts", "catch_sigterm", "settle_worker", "start_tracker"]
 
 SECONDS_TO_CLOSE = 5.0
 """For a worker whose coordinator has died, to close what it holds."""
@@ -111,6 +111,17 @@ def _leave_terminal() -> None:
                 if stat.S_ISCHR(os.fstat(stream.fileno()).st_mode):
                     os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
+
+
+def start_tracker() -> None:
+    """Start the process that removes what killed ones leave; a closed terminal does not end it."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGHUP"):
+        return
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        signal.signal(signal.SIGHUP, before or signal.SIG_DFL)
 
 
 def settle_worker() -> None:
