@@ -81,6 +81,7 @@ class _LiveProcess:
         if self._task.cancelled():
             return None
         if self._task.exception() is not None:  # The run ends with it, and so does who waits.
+            self._clock.refuse_if_over()  # It may have been cancelled already.
             yield from asyncio.get_running_loop().create_future()
         return self._task.result()
 

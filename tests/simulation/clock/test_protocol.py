@@ -566,6 +566,35 @@ def test_who_waits_on_when_the_run_is_over_waits_for_nothing(run: Run, reached: 
     assert log == [("clears up", "stubborn")[reached]]
 
 
+def test_who_awaits_one_that_could_not_go_on_when_the_run_was_over_keeps_it_no_longer(
+    run: Run,
+) -> None:
+    log: list[str] = []
+
+    async def main(clock: Clock) -> str:
+        async def clears_up() -> None:
+            try:
+                await clock.sleep(inf)
+            finally:
+                await clock.sleep(1)
+
+        async def stubborn() -> None:
+            try:
+                await clock.sleep(inf)
+            except asyncio.CancelledError:
+                log.append("goes on")
+                await first
+                log.append("not reached")
+
+        first = clock.start(clears_up())
+        clock.start(stubborn())
+        await clock.sleep(1)
+        return "over"
+
+    assert run(main) == "over"
+    assert log == ["goes on"]
+
+
 @pytest.mark.parametrize(
     ("crashes", "first"), [(True, "7: the first error"), (False, "3: in clearing up")]
 )
