@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint compiled browser broker plotly results bench soak docs clean
-.PHONY: lowest newest pythons digests
+.PHONY: lowest newest pythons digests mutants
 
 help:  ## List the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -93,6 +93,13 @@ pythons:  ## Run the demo and some rooms of tests with each Python that is here
 digests: $(VENV)/test  ## Play the recorded digests again, and compare
 	@$(BIN)/python -m reproduce.digests
 
+# Another SEED draws other mutants; measurements and logs are kept in .mutants.
+SAMPLE ?= 150
+SEED ?= 0
+
+mutants: $(VENV)/test $(VENV)/mutants  ## Plant mistakes in the core, and list those that no fast test notices
+	@$(BIN)/python -m mutants --sample $(SAMPLE) --seed $(SEED)
+
 browser:  ## Install Debian's Chromium, for the tests of the report (as root)
 	@apt-get update -qq && apt-get install -y -qq chromium chromium-driver
 
@@ -115,3 +122,5 @@ docs: $(VENV)/docs  ## Build the documentation
 
 clean:  ## Remove the environment and everything built
 	rm -rf $(VENV) .venv-* build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+
+	rm -rf $(VENV) build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .mutants
