@@ -102,7 +102,7 @@ def test_the_mirror_of_a_module_is_its_own_test_or_those_of_its_room() -> None:
     assert find_mirrors(ROOT, "sparq_sim/simulation/clock/virtual.py") == [
         "tests/simulation/clock/test_virtual.py"
     ]
-    assert find_mirrors(ROOT, "sparq_sim/study/executors/worker.py") == [
+    assert find_mirrors(ROOT, "sparq_sim/study/executors/pooled.py") == [
         "tests/study/test_executors.py"
     ]
     of_room = find_mirrors(ROOT, "sparq_sim/simulation/delivery/link.py")
