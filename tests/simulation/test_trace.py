@@ -297,6 +297,11 @@ def test_a_trace_is_not_saved_under_what_is_no_name(name: str, trace: Trace) -> 
         trace.save(name)
 
 
+def test_a_trace_is_not_saved_where_there_is_no_folder(tmp_path: Path, trace: Trace) -> None:
+    with pytest.raises(SparqError, match=r"there is no folder .*nowhere; make it first"):
+        trace.save(tmp_path / "nowhere" / "play.zip")
+
+
 def test_a_trace_that_cannot_be_written_leaves_the_old_file(tmp_path: Path, trace: Trace) -> None:
     with pytest.raises(SparqError, match=r"cannot write .*nowhere/play\.zip"):
         trace.save(tmp_path / "nowhere" / "play.zip")

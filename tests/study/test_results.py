@@ -4,6 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from sparq_sim import Results
+from tests.study.plays import flip, stored
+
 READ = """
 import sys
 from sparq_sim import Results
@@ -26,3 +29,11 @@ def test_reading_results_loads_neither_what_plays_nor_where_plays_are_computed(
     playing |= {f"sparq_sim.{name}" for name in ("simulation.engine", "study.study")}
     playing |= {"sparq_sim.study.executors", "sparq_sim.study.plan", "sparq_sim.scenario.model"}
     assert not playing & set(done.stdout.split())
+
+
+def test_a_damaged_play_that_is_verified_is_set_aside(tmp_path: Path) -> None:
+    (bad, _), (good, _) = stored(tmp_path), stored(tmp_path, 1)
+    flip(tmp_path / "rounds" / f"{bad}.parquet")
+    results = Results.open(tmp_path)
+    results.verify([bad, good])
+    assert [each.play.key for each in results.finished()] == [good]

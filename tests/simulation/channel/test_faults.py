@@ -24,6 +24,7 @@ from sparq_sim import (
     World,
     play,
 )
+from sparq_sim.errors import HookError
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.messages import Reply
 from sparq_sim.optimizers.shared.acquisition import Acquisition
@@ -34,7 +35,7 @@ from sparq_sim.optimizers.sparq_memory import SparQMemory
 from sparq_sim.optimizers.sparq_memory.memory import ExpertWarning
 from sparq_sim.plugin.contract import Agent
 from sparq_sim.plugin.registry import list_names, load
-from sparq_sim.simulation.channel.faults import Fault, FaultKind
+from sparq_sim.simulation.channel.faults import Fault, FaultKind, FaultModel
 from sparq_sim.simulation.channel.policy import Policy
 from sparq_sim.simulation.records import Fate
 from sparq_sim.testing import Asker, Slope, Teller
@@ -271,6 +272,43 @@ def test_the_jth_point_of_a_round_meets_the_same_fault_whatever_is_asked_beside(
         return sorted(row for row in rows if row[0] > 2 and row[1] < 2)
 
     assert of_first_two(2) == of_first_two(5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fault_that_nobody_would_notice_cannot_be_retried(kind: FaultKind) -> None:
+    fields = {"faults": (Fault(kind=kind),), "policy": Policy(retries=1)}
+    if kind == "given-up":
+        with pytest.raises(ValueError, match="needs a finite patience"):
+            Channel.model_validate(fields)
+    elif kind in ("lost", "hang"):
+        with pytest.raises(ValueError, match="a loss is noticed when patience ends"):
+            Channel.model_validate(fields)
+    else:
+        assert Channel.model_validate(fields).policy.retries == 1
+
+
+class Vague(FaultModel):
+    """Holds answers back, or claims, for it knows not how much."""
+
+    held: object = 0.0
+    claimed: object = 1.0
+
+    @property
+    def held_back(self) -> Any:
+        return self.held
+
+    @property
+    def claimed_share(self) -> Any:
+        return self.claimed
+
+
+@pytest.mark.parametrize("fields", [{"held": "soon"}, {"held": -1.0}, {"claimed": -0.5}])
+def test_a_fault_of_ones_own_that_gives_what_cannot_be_used_ends_the_play(
+    run: Run, fields: dict[str, object]
+) -> None:
+    channel = Channel(faults=(Vague(share=1.0, **fields),))
+    with pytest.raises(HookError, match=r"Vague.*(held_back|claimed_share)"):
+        ask_one(run, Teller(), channel)
 
 
 def test_faults_strike_as_often_as_they_say() -> None:

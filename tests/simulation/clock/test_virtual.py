@@ -10,6 +10,7 @@ import simpy
 
 from sparq_sim.errors import LiveOnlyError, StuckError
 from sparq_sim.simulation.clock.protocol import Clock
+from sparq_sim.simulation.clock.virtual import SimClock
 from tests.conftest import on_sim_clock
 from tests.simulation.clock.test_protocol import FussyError
 
@@ -106,3 +107,7 @@ def test_giving_up_on_a_simpy_process_interrupts_it() -> None:
 
     on_sim_clock(main)
     assert log == ["given up"]
+
+
+def test_virtual_time_never_stands_still_while_real_time_goes_on() -> None:
+    assert SimClock().held_since(0.0) == 0.0

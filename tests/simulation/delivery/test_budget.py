@@ -136,3 +136,16 @@ def test_a_round_has_back_what_was_released_in_it_and_no_other() -> None:
     assert purse.reserve(0.8, 2)
     purse.release(0.8, 1)
     assert not purse.reserve(0.8, 2)
+
+
+def test_a_budget_goes_on_with_what_was_spent_before() -> None:
+    purse = Budget(4.0, per_round=2.0)
+    purse.restore([1.0, 1.5], number=3, taken=[1.5])
+    assert purse.spent == 2.5
+    assert [purse.pay(cost, number) for cost, number in ((1, 3), (0.5, 3), (1.5, 4), (1, 4))] == [
+        False,
+        True,
+        False,
+        True,
+    ]
+    assert purse.exhausted

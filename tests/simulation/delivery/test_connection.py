@@ -11,10 +11,12 @@ import simpy
 from numpy.testing import assert_array_equal
 
 from sparq_sim import Answer, Channel, Estimate, Expert, Failure, PluginError, Query, from_process
+from sparq_sim.arrays import Points, Values
 from sparq_sim.errors import LiveOnlyError
 from sparq_sim.plugin.contract import Answering, World
 from sparq_sim.simulation.channel.channel import Due
 from sparq_sim.simulation.channel.faults import Fault, FaultKind
+from sparq_sim.simulation.channel.noise import Noise
 from sparq_sim.simulation.clock.protocol import Clock
 from sparq_sim.simulation.clock.virtual import SimClock
 from sparq_sim.simulation.delivery.budget import Budget
@@ -301,6 +303,7 @@ class Gives(Expert):
         (Estimate(np.zeros(2), notes={"a": "b"}), "could not convert string"),  # type: ignore[dict-item] # on purpose
         (Estimate([10**400, 1]), "an Estimate that is none: OverflowError"),  # type: ignore[arg-type] # on purpose
         (Estimate(np.array([1j, 1])), "gave complex numbers"),
+        (Estimate(np.zeros(2), stds=np.array([1j, 1])), "gave complex numbers"),
         (Estimate(np.array([1e200, 1e200])), "gave 1e.200 with std 0.0; expected finite"),
         (Estimate(np.zeros(2), stds=1e200), "with std 1e.200"),
         (KeyError("sensor 7"), "raised KeyError: 'sensor 7'"),
@@ -494,6 +497,33 @@ def test_calling_asyncio_under_virtual_time_ends_the_play_and_says_why() -> None
 
     with pytest.raises(LiveOnlyError, match=r"'expert' calls asyncio.*or play it live"):
         listen(on_sim_clock, Channel(), source=Networked())
+
+
+def test_an_error_that_ends_plays_is_no_failure_of_the_expert(run: Run) -> None:
+    source = Gives(what=LiveOnlyError("elsewhere only"))
+    with pytest.raises(LiveOnlyError, match="elsewhere only"):
+        listen(run, Channel(), source=source)
+
+
+class Upwards(Noise):
+    """An error of *std* that is always above."""
+
+    std: float
+
+    def units(self, rng: np.random.Generator, count: int) -> Values:
+        return np.ones(count)
+
+    def stds(self, points: Points, values: Values) -> float:
+        return self.std
+
+    @property
+    def expected_std(self) -> float:
+        return self.std
+
+
+def test_noise_is_added_and_not_taken_away(run: Run) -> None:
+    (answer,) = listen(run, Channel(noise=Upwards(std=0.5)), 0.1, 0.2).answers
+    assert_array_equal(answer.values, LANDSCAPE.rewards(np.array([[0.1], [0.2]]), 0.0) + 0.5)
 
 
 # Experts that do more than answer.

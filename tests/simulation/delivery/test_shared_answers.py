@@ -47,6 +47,12 @@ def test_memory_lasts_as_long_as_stated_from_the_measurement_on(run: Run) -> Non
     assert heard.of("id", "attempt", "measured_at") == [(1, 1, 0), (2, 0, 0), (3, 1, 5.5)]
 
 
+def test_nothing_is_remembered_by_a_policy_that_does_not_say_so(run: Run) -> None:
+    asks = [(moment, "expert", [0.5]) for moment in (0.0, 0.5)]
+    heard = consult(run, {"expert": (Teller(), Channel(cost=1, policy=retrying()))}, asks)
+    assert heard.of("attempt", "measured_at", "cost") == [(1, 0, 1), (1, 0.5, 1)]
+
+
 def test_memory_serves_the_same_point_only(run: Run) -> None:
     channel = Channel(cost_per_point=1, policy=Policy(remember=5))
     near = np.nextafter(0.5, 1)
