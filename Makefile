@@ -120,7 +120,6 @@ docs: $(VENV)/docs  ## Build the documentation
 	@$(BIN)/sphinx-build -q -W -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-clean:  ## Remove the environment and everything built
+clean:  ## Remove the environments and everything built
 	rm -rf $(VENV) .venv-* build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
-
-	rm -rf $(VENV) build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .mutants
+	rm -rf .mutants
