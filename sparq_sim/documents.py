@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from stat import S_ISREG
 from typing import Any, NoReturn
 
-__all__ = ["MOST_LEVELS", "NestedError", "read_json"]
+__all__ = ["MOST_LEVELS", "NestedError", "read_json", "read_json_file"]
 
 _MOST_BYTES = 100_000_000
 """How large a document may be, in bytes."""
@@ -49,6 +51,24 @@ def read_json(data: bytes | str, *, most_bytes: int = _MOST_BYTES, strict: bool 
     if brackets > MOST_LEVELS:
         _check_levels(found)
     return found
+
+
+def read_json_file(path: Path) -> Any:
+    """Return what a file holds.
+
+    Args:
+        path: The file; a pipe or a device, which may have no end, is not opened.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It is no regular file, no JSON, or too large.
+    """
+    state = path.stat()
+    if not S_ISREG(state.st_mode):
+        raise ValueError("it is no regular file")
+    if state.st_size > _MOST_BYTES:
+        raise ValueError(f"it has {state.st_size} bytes, and at most {_MOST_BYTES} are read")
+    return read_json(path.read_bytes())
 
 
 _NESTED = f"it is nested deeper than {MOST_LEVELS} levels"

@@ -16,7 +16,7 @@ from typing import Any
 
 from sparq_sim.analysis.levels import Level, Levels
 from sparq_sim.analysis.summary import finite
-from sparq_sim.documents import read_json
+from sparq_sim.documents import read_json_file
 from sparq_sim.study.results import Results
 from sparq_sim.study.store.keys import hash_json
 
@@ -62,7 +62,7 @@ def read_levels(study: Results) -> list[Level]:
 
 def _parse(path: Path, plays: str) -> list[Level]:
     try:
-        content: dict[str, Any] = read_json(path.read_bytes())
+        content: dict[str, Any] = read_json_file(path)
         if content["plays"] != plays:
             return []
         return [_read_level(each) for each in content["levels"]]

@@ -85,12 +85,12 @@ def complete_field(context: typer.Context, incomplete: str) -> list[str]:
 
 def complete_swept(context: typer.Context, incomplete: str) -> list[str]:
     """Return the fields that are swept in the studies that are typed before."""
-    from sparq_sim.documents import read_json
+    from sparq_sim.documents import read_json_file
 
     found: list[str] = []
     for folder in _list_arguments(context, "folders"):
         try:
-            described = read_json((Path(folder) / _DESCRIPTION).read_bytes())
+            described = read_json_file(Path(folder) / _DESCRIPTION)
             found += (path for play in described["plays"] for path in play["setting"])
         except (OSError, ValueError, LookupError, TypeError):
             continue  # It is no study, or not yet.

@@ -12,7 +12,7 @@ from sparq_sim.analysis.cautions import cautions
 from sparq_sim.analysis.curves import Curves, read_curves
 from sparq_sim.analysis.levels import Level, Levels, compute_levels, note_estimates
 from sparq_sim.analysis.standings import find_standings
-from sparq_sim.documents import read_json
+from sparq_sim.documents import read_json_file
 from sparq_sim.errors import PluginError
 from sparq_sim.plugin.environment import UNNAMED, Units, read_units
 from sparq_sim.plugin.exits import refuse_exits
@@ -197,7 +197,7 @@ def _choose(settings: Sequence[Setting], most: int) -> list[Setting]:
 def _described(study: Results) -> list[dict[str, Any]]:
     """Read what the folder says was to be played; nothing where it says nothing."""
     try:
-        plays = read_json((study.folder / SCENARIO).read_bytes())["plays"]
+        plays = read_json_file(study.folder / SCENARIO)["plays"]
         names = ("optimizer", "setting", "seed", "replications", "play")
         return [
             {name: each[name] for name in names} | {"levels": each.get("levels", True)}

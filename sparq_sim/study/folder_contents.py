@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sparq_sim.documents import read_json
+from sparq_sim.documents import read_json_file
 from sparq_sim.scenario.tables import (
     ABSENT,
     find_at_path,
@@ -107,7 +107,7 @@ def read_holdings(home: FolderStore) -> list[Holding]:
     if not path.is_file():
         return []
     try:
-        described: dict[str, Any] = read_json(path.read_bytes())
+        described: dict[str, Any] = read_json_file(path)
         held = [Holding.from_json(each) for each in (described, *described.get("others", ()))]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         home.layout.set_aside(path, f"it cannot be read ({type(error).__name__}: {error})")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -172,6 +174,31 @@ def test_long_texts_that_memory_can_hold_are_read() -> None:
     texts = ["y" * 300_000, *["x"] * 999]
     pq.write_table(pa.table({"reason": texts}), sink)
     assert from_bytes(sink.getvalue().to_pybytes()).column("reason").to_pylist() == texts
+
+
+@pytest.mark.parametrize("name", ["../../kept", "/tmp/kept", "x" * 32])
+def test_an_archive_cannot_name_files_elsewhere(study: Path, name: str) -> None:
+    """To compact a study removes the files that its archives are made of."""
+    ends_with(0, "compact", str(study))
+    (archive,) = (study / "rounds").glob("compact-*.parquet")
+    table = pq.read_table(archive)
+    told = json.loads(table.schema.metadata[b"sparq_sim"])
+    told["plays"].append({**told["plays"][0], "key": name})
+    forged = json.dumps(told).encode()
+    pq.write_table(table.replace_schema_metadata({b"sparq_sim": forged}), archive)
+    kept = study.parent / "kept.parquet"
+    kept.write_bytes(b"of somebody else")
+    told_of = ends_with(2, "compare", str(study)) + ends_with(2, "compact", str(study))
+    assert "there is no finished play" in told_of
+    assert kept.read_bytes() == b"of somebody else"
+
+
+@pytest.mark.parametrize("name", ["scenario.json", "levels.json"])
+def test_a_pipe_in_the_place_of_a_description_holds_nobody_up(study: Path, name: str) -> None:
+    (study / name).unlink(missing_ok=True)
+    os.mkfifo(study / name)
+    ends_with(0, "compare", str(study))
+    ends_with(0, "report", str(study), "--no-replays")
 
 
 def test_a_trace_that_is_packed_is_not_unpacked(tmp_path: Path) -> None:

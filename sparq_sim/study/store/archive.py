@@ -20,7 +20,7 @@ from sparq_sim.study.store.codec import (
 )
 from sparq_sim.study.store.errors import UnfitError, explain_content_errors
 from sparq_sim.study.store.files import whole_file
-from sparq_sim.study.store.keys import FORMAT, PlayId, canonical
+from sparq_sim.study.store.keys import FORMAT, PlayId, canonical, is_key
 from sparq_sim.study.store.limits import check_size
 from sparq_sim.study.store.summary import StoredSummary
 
@@ -51,6 +51,9 @@ class Archive:
             self._plays = {play["key"]: play for play in metadata["plays"]}
         except (KeyError, TypeError) as error:
             raise UnfitError(f"its map of plays lacks {error}") from error
+        # Files are called after keys: another one could name a file elsewhere.
+        if wrong := [key for key in self._plays if not is_key(key)]:
+            raise UnfitError(f"it names a play {wrong[0]!r:.80}, which is no key")
 
     def __contains__(self, key: str) -> bool:
         return key in self._plays

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -27,6 +28,7 @@ __all__ = [
     "canonical",
     "check_format",
     "hash_json",
+    "is_key",
     "list_models",
     "list_plugins",
     "name_code",
@@ -122,6 +124,15 @@ def hash_json(thing: object) -> str:
         thing: Anything that JSON can write.
     """
     return blake2b(canonical(thing).encode(), digest_size=16).hexdigest()
+
+
+def is_key(given: object) -> bool:
+    """Return whether something is the key of a play: 32 hexadecimal digits.
+
+    Args:
+        given: What a file calls a play.
+    """
+    return isinstance(given, str) and re.fullmatch("[0-9a-f]{32}", given) is not None
 
 
 def name_code(plugins: Sequence[Mapping[str, object]]) -> str:

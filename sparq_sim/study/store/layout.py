@@ -27,7 +27,7 @@ from sparq_sim.study.store.errors import (
     explain_content_errors,
     explain_disk_errors,
 )
-from sparq_sim.study.store.keys import PlayId
+from sparq_sim.study.store.keys import PlayId, is_key
 from sparq_sim.study.store.summary import StoredSummary
 
 __all__ = ["SCENARIO", "Layout", "check_name", "read_file_metadata"]
@@ -37,7 +37,6 @@ SCENARIO = "scenario.json"
 _SET_ASIDE = "set-aside"
 """The folder of what does not belong to the study."""
 
-_PLAY = re.compile(r"([0-9a-f]{32})\.parquet")
 _ARCHIVE = re.compile(r"compact-[0-9a-f]{16}\.parquet")
 
 
@@ -194,7 +193,7 @@ def check_name(path: Path) -> None:
     Raises:
         UnfitError: Its name is not a key.
     """
-    if not _PLAY.fullmatch(path.name):
+    if path.suffix != ".parquet" or not is_key(path.stem):
         raise UnfitError("it is not a play")
 
 
