@@ -71,11 +71,11 @@ def _find_survivors(log: Path) -> list[Mutant]:
     for trial in _survivors(read_trials(log)):
         old = trial.mutant
         source = (_ROOT / old.file).read_text(encoding="utf-8")
-        same = (old.operator, old.before, old.after)
+        same = (old.within, old.operator, old.before, old.after)
         found += [
             mutant
             for mutant in find_mutants(source, old.file)
-            if (mutant.operator, mutant.before, mutant.after) == same
+            if (mutant.within, mutant.operator, mutant.before, mutant.after) == same
         ][:1]
     return found
 

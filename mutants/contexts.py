@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from hashlib import blake2b
 from itertools import accumulate
 from pathlib import Path
@@ -19,8 +19,11 @@ TESTS = (
     "tests/study/**/test_*.py",
     "tests/gp/**/test_*.py",
     "tests/test_*.py",
+    "tests/live/test_resumption.py",
+    "tests/testing/test_checks.py",
 )
-"""The tests of the rooms of the core."""
+"""The tests of the rooms of the core, and of what other rooms ask of it: that plays go on after an
+interruption, and that what can take no part in a play is refused."""
 
 _LIMIT = 3600.0
 """How much CPU time all tests may take together, in seconds."""
@@ -45,7 +48,7 @@ class Contexts:
         ]
         """How long each test that passes takes, in seconds."""
 
-    def choose(self, mutant: Mutant, mirrors: Iterable[str], *, most: float) -> list[str]:
+    def choose(self, mutant: Mutant, mirrors: Collection[str], *, most: float) -> list[str]:
         """Return the tests that may tell a mutant: those of its room and the quickest first.
 
         Args:
@@ -54,14 +57,17 @@ class Contexts:
             most: How many seconds of tests at most.
         """
         of_line = self._data.contexts_by_lineno(mutant.file)
-        tests = {
+        of_mutant = {
             test
             for number in range(mutant.number, mutant.last + 1)
             for test in of_line.get(number, ())
         }
-        # What runs when the module is imported belongs to no test: any of the module may tell.
-        every = {test for line in of_line.values() for test in line}
-        ordered = self._order(tests, set(mirrors)) or self._order(every, set(mirrors))
+        # What runs when a module is imported (its tests are those of ""), or in a process of its
+        # own (it has none), belongs to no test: all of its mirrors may tell.
+        if not of_mutant or "" in of_mutant:
+            of_mutant |= {test for test in self.seconds if test.split("::")[0] in mirrors}
+            of_mutant |= {test for tests in of_line.values() for test in tests}
+        ordered = self._order(of_mutant, set(mirrors))
         taken = accumulate(self.seconds[test] for test in ordered)
         return [test for test, sum_ in zip(ordered, taken, strict=True) if sum_ < most]
 

@@ -78,6 +78,8 @@ class Mutant:
     """The number of the first line that differs, from 1."""
     last: int
     """The number of the last line of what is changed."""
+    within: str
+    """The class and function that it is in, as `Class.function`; empty outside of both."""
     operator: str
     """What kind of mistake it is, one of `OPERATORS`."""
     before: str
@@ -118,6 +120,7 @@ class _Finder(ast.NodeVisitor):
 
     def __init__(self, source: str, file: str) -> None:
         self._file = file
+        self._names: list[str] = []
         self._text = source.encode()
         self._lines = [0]
         for line in self._text.splitlines(keepends=True):
@@ -151,7 +154,17 @@ class _Finder(ast.NodeVisitor):
         pairs = zip(before.split("\n"), after.split("\n"), strict=False)
         told = next((pair for pair in pairs if pair[0] != pair[1]), (before, after))
         self.found.append(
-            Mutant(self._file, number, last, operator, told[0].strip(), told[1].strip(), *span, new)
+            Mutant(
+                self._file,
+                number,
+                last,
+                ".".join(self._names),
+                operator,
+                told[0].strip(),
+                told[1].strip(),
+                *span,
+                new,
+            )
         )
 
     def _put_between(
@@ -185,12 +198,16 @@ class _Finder(ast.NodeVisitor):
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         """Look at the body, unless it is a protocol."""
         if not any("Protocol" in ast.unparse(base) for base in node.bases):
+            self._names.append(node.name)
             self._visit_all(node.body)
+            self._names.pop()
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         """Look at defaults and body, and not at decorators."""
+        self._names.append(node.name)
         self.visit(node.args)
         self._visit_all(node.body)
+        self._names.pop()
 
     visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
 

@@ -24,6 +24,8 @@ class Reviewed:
 
     file: str
     """The file that it is in, relative to the root of the project."""
+    within: str
+    """The class and function that it is in; empty outside of both."""
     operator: str
     """What kind of mistake it is."""
     before: str
@@ -41,8 +43,8 @@ class Reviewed:
         Args:
             mutant: Any mutant.
         """
-        told = mutant.file, mutant.operator, mutant.before, mutant.after
-        return told == (self.file, self.operator, self.before, self.after)
+        told = mutant.file, mutant.within, mutant.operator, mutant.before, mutant.after
+        return told == (self.file, self.within, self.operator, self.before, self.after)
 
     def is_stale(self, root: Path) -> bool:
         """Return whether the file has no such line any more.

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 
+from sparq_sim import Estimate, Expert, Query, World
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.study.store import FolderStore, encode
 from sparq_sim.study.store.provenance import describe_play
@@ -23,6 +25,13 @@ def scenario(**fields: Any) -> Scenario:
         "record": "full",
     }
     return Scenario(**{**chosen, **fields})
+
+
+class Useless(Expert):
+    """Gives no numbers."""
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        return Estimate(np.full(len(query.points), np.nan))
 
 
 def stored(

@@ -16,8 +16,9 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from math import isnan
+from math import isnan, nan
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 from unittest.mock import patch
 
@@ -35,7 +36,7 @@ from sparq_sim.study.progress import Progress
 from sparq_sim.study.results import Results
 from sparq_sim.study.store import StoreError
 from sparq_sim.study.store.files import temporary_name
-from sparq_sim.study.store.keys import name_play
+from sparq_sim.study.store.keys import Label, name_play
 from sparq_sim.study.study import Study
 from tests.commands import run
 from tests.conftest import PATIENCE, wait_until
@@ -446,6 +447,11 @@ def test_progress_counts_up_and_shows_average_regrets(tmp_path: Path) -> None:
     study.run(InProcess(), watch=again.append)
     assert [(progress.done, progress.resumed) for progress in again] == [(16, 16)]
     assert again[-1].average_regrets == pytest.approx(seen[-1].average_regrets)
+    regrets: dict[Label, list[float]] = {}
+    for each in Results.open(tmp_path).finished():
+        regrets.setdefault(each.label, []).append(each.measures["average_regret"] or nan)
+    means = {label: fmean(numbers) for label, numbers in regrets.items()}
+    assert seen[-1].average_regrets == pytest.approx(means)
 
 
 # Kill -9

@@ -100,5 +100,6 @@ def test_bad_input_is_refused(rng: np.random.Generator) -> None:
         ExchangeChain(np.eye(2), 1, rng=rng, start=[2])
     with pytest.raises(ValueError, match="size is 3 of 2"):
         mixing_steps(2, 3, epsilon=0.1)
-    with pytest.raises(ValueError, match="epsilon is 0"):
-        mixing_steps(2, 1, epsilon=0)
+    for epsilon in (0, 1, 1.5):
+        with pytest.raises(ValueError, match=f"epsilon is {epsilon}"):
+            mixing_steps(2, 1, epsilon=epsilon)

@@ -4,11 +4,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from sparq_sim.simulation.trace import WALL
 from sparq_sim.study.store import FolderStore, StoreError, encode
+from sparq_sim.study.store.codec import unify_schemas
 from sparq_sim.study.store.protocol import read_play
 from sparq_sim.study.store.provenance import describe_play
 from tests.study.plays import scenario, stored
@@ -66,3 +68,12 @@ def test_a_coordinate_called_as_a_column_of_labels_is_refused(name: str) -> None
     trace = replace(trace, rounds={**trace.rounds, name: trace.rounds["reward"]})
     with pytest.raises(StoreError, match=f"two columns would be called '{name}'"):
         encode(trace, told)
+
+
+def test_columns_of_whole_numbers_and_others_are_numbers_and_all_else_is_text() -> None:
+    whole, real, text = (
+        pa.schema([("a", kind)]) for kind in (pa.int64(), pa.float64(), pa.string())
+    )
+    joined = [unify_schemas(each).field("a").type for each in ([whole, whole], [whole, real])]
+    assert joined == [pa.int64(), pa.float64()]
+    assert unify_schemas([whole, text]).field("a").type == pa.string()

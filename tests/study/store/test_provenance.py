@@ -12,7 +12,7 @@ from sparq_sim.study.store import FolderStore, Provenance
 from sparq_sim.study.store.codec import read_metadata
 from sparq_sim.study.store.protocol import read_play
 from sparq_sim.study.store.provenance import describe_play
-from tests.study.plays import scenario, stored
+from tests.study.plays import Useless, scenario, stored
 
 
 def as_written(path: Path) -> dict[str, Any]:
@@ -69,3 +69,15 @@ def test_under_another_identity_all_else_is_the_same() -> None:
     other = one.with_play(replace(one.play, setting={"a.b": 2.5}, scenario="another"))
     changed = {"setting": {"a.b": 2.5}, "scenario": "another"}
     assert other.to_json() == {**one.to_json(), **changed}
+
+
+@pytest.mark.parametrize(("faults", "blamed"), [([], {"sage"}), ([{"kind": "nan"}], set())])
+def test_a_source_is_blamed_for_what_is_useless_but_not_for_faults_that_were_injected(
+    faults: list[dict[str, Any]], blamed: set[str]
+) -> None:
+    channel = {"faults": [{**fault, "share": 1.0} for fault in faults]}
+    played = scenario(experts={"sage": {"expert": Useless(), "channel": channel}})
+    trace = played.play("sparq-gp-ucb")
+    assert "invalid" in trace.replies["fate"]
+    told = describe_play(played, "sparq-gp-ucb", 0, trace, setting={})
+    assert told.summary.broken.keys() == blamed
