@@ -370,6 +370,8 @@ class LiveClock(RoundedClock):
             elif order == ARRIVAL or self._is_overdue(moment) or await self._quiet():
                 heappop(self._agenda)
                 action()
+                # Whom it wakes goes on before the next action of this instant, as in virtual time.
+                await asyncio.sleep(0)
 
     def _is_overdue(self, moment: float) -> bool:
         """Return whether somebody stirs without end, so that an instant would never be over."""

@@ -33,3 +33,24 @@ def test_a_function_that_raises_stop_iteration_fails_alike_under_both_clocks(run
         return "nothing"
 
     assert run(main) == "a function that was called raised StopIteration"
+
+
+def test_who_wakes_goes_on_before_what_was_scheduled_later_under_both_clocks(run: Run) -> None:
+    async def main(clock: Clock) -> list[str]:
+        seen: list[str] = []
+
+        def take_turn(number: int) -> None:
+            seen.append(f"turn {number}")
+            if number < 3:
+                clock.call_at(1.0, lambda: take_turn(number + 1))
+
+        async def wake() -> None:
+            await clock.until(1.0)
+            seen.append("awake")
+
+        clock.call_at(1.0, lambda: take_turn(1))
+        clock.start(wake())
+        await clock.until(2.0)
+        return seen
+
+    assert run(main) == ["turn 1", "awake", "turn 2", "turn 3"]
