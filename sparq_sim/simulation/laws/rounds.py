@@ -93,15 +93,17 @@ def _asked_where_allowed(ledger: Ledger) -> Iterator[Broken]:
         since.setdefault(point, time)
     asked_at = ledger["asked_at"][asked].tolist()
     wanted = zip(*(ledger[name][asked].tolist() for name in names), strict=True)
-    # A query is refused as a whole.
-    strayed = {
-        query
-        for query, point, time in zip(
-            ledger["query"][asked].tolist(), wanted, asked_at, strict=True
-        )
-        if since.get(point, inf) > time
-    }
-    wrong = asked[denied[asked] != np.isin(ledger["query"][asked], list(strayed))]
+    queries = ledger["query"][asked]
+    # A query is refused as a whole. Of what is asked and played at one moment, no trace tells
+    # which came first.
+    early: set[int] = set()
+    at_once: set[int] = set()
+    for query, point, time in zip(queries.tolist(), wanted, asked_at, strict=True):
+        if (played := since.get(point, inf)) >= time:
+            (at_once if played == time else early).add(query)
+    refused = denied[asked]
+    unsure = np.isin(queries, list(at_once - early))
+    wrong = asked[(refused != np.isin(queries, list(early))) & ~(refused & unsure)]
     yield from ledger.broken_at("experts are asked at points played before", wrong, "fate")
 
 
