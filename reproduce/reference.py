@@ -125,6 +125,7 @@ INNER = (
     "sparq_sim.study.settings",
     "sparq_sim.study.store.",
     "sparq_sim.testing.",
+    "sparq_sim.vopr",
 )
 """What other modules use, and users do not: it is not listed. With a dot at the end, only what is
 within a package is meant, whose own names are listed. What the modules of `plugin` define that

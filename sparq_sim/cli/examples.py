@@ -41,6 +41,11 @@ EXAMPLES = {
     "diff": ("sparq-sim diff a/rounds/KEY.parquet b/rounds/KEY.parquet",),
     "watch": ("sparq-sim watch studies/synthetic --open",),
     "serve-expert": ("sparq-sim serve-expert truth --http 8765 --scenario synthetic",),
+    "vopr": (
+        "sparq-sim vopr --seeds 200",
+        "sparq-sim vopr --seeds 5000 --from 1000 --jobs 2",
+        "sparq-sim vopr --seed 11 --without feedback --rounds 4",
+    ),
     "calibrate": ("sparq-sim calibrate live/plant",),
 }
 """Commands by the name of the command that they show."""

@@ -23,6 +23,7 @@ from sparq_sim.cli.plays import diff, reproduce
 from sparq_sim.cli.report import compact, export, plot, report
 from sparq_sim.cli.run import run
 from sparq_sim.cli.serve import serve_expert
+from sparq_sim.cli.vopr import vopr
 from sparq_sim.cli.watch import watch
 from sparq_sim.errors import SparqError
 from sparq_sim.plugin.exits import refuse_exits
@@ -78,6 +79,9 @@ _COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "explain": explain,
         "reproduce": reproduce,
         "diff": diff,
+    },
+    "Trust": {
+        "vopr": vopr,
     },
 }
 for _panel, _commands in _COMMANDS.items():
