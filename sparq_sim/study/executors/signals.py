@@ -89,10 +89,13 @@ def catch_sigterm() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, _ignore if asked else handler)
+        # As Python ends, it gives up its own handlers, and leaves what is ignored.
+        for number in before if asked else ():
+            signal.signal(number, signal.SIG_IGN)
 
 
 def _ignore(*_: object) -> None:
-    """Ignore a signal; Python would tell of one that comes as SIG_IGN is set."""
+    """Ignore a signal; Python would tell of one that has come as SIG_IGN is set."""
 
 
 def _raising(make: Callable[[], BaseException]) -> Callable[[], None]:
