@@ -40,7 +40,8 @@ class Scale:
         """
         if not self.logarithmic:
             return (value - self.low) / (self.high - self.low)
-        return log(value / self.low) / log(self.high / self.low) if value > 0 else -inf
+        ratio = value / self.low  # Of the smallest numbers that there are, 0.
+        return log(ratio) / log(self.high / self.low) if ratio > 0 else -inf
 
     @property
     def ticks(self) -> list[float]:

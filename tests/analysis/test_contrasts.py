@@ -13,7 +13,6 @@ import pandas  # type: ignore[import-untyped] # has no types of its own
 import pytest
 from numpy.random import Generator
 from scipy import stats
-from typer.testing import CliRunner
 
 from sparq_sim import SparqError
 from sparq_sim.analysis.contrasts import (
@@ -37,13 +36,13 @@ from sparq_sim.study.results import Results
 from sparq_sim.study.settings import find_path
 from sparq_sim.study.store import PlayId, StoredSummary, StoreError
 from sparq_sim.study.study import Study
+from tests.cli.invoking import runner
 from tests.report.test_terminal import drawn
 from tests.study.plays import scenario
 
 NOISE, LOSS = "feedback.noise", "experts.sage.channel.loss"
 SAGE = {"kind": "truth", "channel": {"noise": 0.1, "cost_per_point": 0.1}}
 LIAR = {"kind": "biased", "bias": -2.0, "channel": {"noise": 0.1, "cost_per_point": 0.01}}
-runner = CliRunner()
 
 
 class Lost(Uniform):

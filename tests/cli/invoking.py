@@ -3,14 +3,41 @@
 from __future__ import annotations
 
 from contextlib import redirect_stderr, redirect_stdout
+from inspect import signature
 from io import StringIO
+from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from sparq_sim.cli.main import main
 
-runner = CliRunner()
+
+def make_runner() -> CliRunner:
+    """Return a runner whose results have what was printed, and what was told as an error, apart.
+
+    click 8.1, with which typer 0.15 goes, mixes them unless told otherwise, or else leaves errors
+    out of the output.
+    """
+    if "mix_stderr" not in signature(CliRunner).parameters:
+        return CliRunner()
+
+    class Both(Result):
+        @property
+        def output(self) -> str:
+            return self.stdout + self.stderr
+
+    class Runner(CliRunner):
+        def invoke(self, *args: Any, **more: Any) -> Result:
+            result = super().invoke(*args, **more)
+            result.__class__ = Both
+            return result
+
+    keywords: dict[str, Any] = {"mix_stderr": False}
+    return Runner(**keywords)
+
+
+runner = make_runner()
 
 
 SMALL = ["--set", "rounds=30", "--set", "replications=2", "--executor", "in-process"]

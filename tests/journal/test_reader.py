@@ -28,7 +28,7 @@ def test_a_journal_cut_at_any_byte_of_its_last_records_loses_at_most_these_and_g
         path.write_bytes(kept + rest[:count])
         journal = read_journal(path)
         survived = len(whole) - records + rest[:count].count(b"\n")
-        assert journal.entries == whole[:survived]
+        assert repr(journal.entries) == repr(whole[:survived])  # NaN is not equal to NaN.
         assert journal.whole_bytes + journal.cut_bytes == len(kept) + count
         journal.past()
         with JournalWriter.append_to(journal) as writer:
@@ -125,7 +125,7 @@ def test_a_tail_returns_what_was_written_since_and_leaves_half_a_line(
             file.write(content[begin : begin + 37])
         seen += tail.poll()
         assert tail.whole_bytes + tail.cut_bytes == min(begin + 37, len(content))
-    assert seen == read_journal(path).entries
+    assert repr(seen) == repr(read_journal(path).entries)
     assert tail.header is not None
     assert tail.header.play == HEADER.play
     assert tail.poll() == []

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import isclose
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sparq_sim.analysis.criteria import choose_criterion
@@ -83,6 +83,7 @@ def test_where_nothing_can_be_judged_there_is_no_chart() -> None:
     st.floats(0, 1e9),
     st.booleans(),
 )
+@example(means=[31698.0, 5e-324], around=0.0, from_zero=True)
 def test_every_mean_lies_on_the_track_between_round_numbers(
     means: list[float], around: float, from_zero: bool
 ) -> None:
