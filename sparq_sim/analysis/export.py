@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from sparq_sim.analysis.summary import AnalysisError, finite, summary
 from sparq_sim.simulation import measures
 from sparq_sim.study.results import Results
 from sparq_sim.study.store import canonical
+from sparq_sim.study.store.files import replace_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,7 +80,9 @@ def write_table(make: Callable[[], pa.Table], path: Path | str) -> int:
     if path.suffix == ".csv":
         table, guarded = _guard_formulas(table)
     try:
-        writers[path.suffix](table, path)
+        # A file that is there is replaced in full or not at all, also through a link to it.
+        with replace_file(path.resolve()) as file:
+            writers[path.suffix](table, file)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise AnalysisError(
@@ -176,25 +179,24 @@ def _guard_column(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
     return compute.if_else(is_formula, quoted, column), compute.sum(is_formula).as_py() or 0
 
 
-def _to_csv(table: pa.Table, path: Path) -> None:
+def _to_csv(table: pa.Table, file: BinaryIO) -> None:
     from pyarrow import csv
 
-    csv.write_csv(table, path)
+    csv.write_csv(table, file)
 
 
-def _to_parquet(table: pa.Table, path: Path) -> None:
+def _to_parquet(table: pa.Table, file: BinaryIO) -> None:
     from pyarrow import parquet
 
-    parquet.write_table(table, path)
+    parquet.write_table(table, file)
 
 
-def _to_json(table: pa.Table, path: Path) -> None:
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("[")
-        between = "\n"
-        for batch in table.to_batches(max_chunksize=10_000):
-            for row in batch.to_pylist():
-                plain: dict[str, Any] = {name: finite(value) for name, value in row.items()}
-                file.write(between + json.dumps(plain, ensure_ascii=False))
-                between = ",\n"
-        file.write("\n]\n")
+def _to_json(table: pa.Table, file: BinaryIO) -> None:
+    file.write(b"[")
+    between = "\n"
+    for batch in table.to_batches(max_chunksize=10_000):
+        for row in batch.to_pylist():
+            plain: dict[str, Any] = {name: finite(value) for name, value in row.items()}
+            file.write(f"{between}{json.dumps(plain, ensure_ascii=False)}".encode())
+            between = ",\n"
+    file.write(b"\n]\n")

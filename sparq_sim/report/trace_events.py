@@ -26,6 +26,7 @@ from sparq_sim.simulation.trace import Columns, Trace
 from sparq_sim.study.choice import name_in_words
 from sparq_sim.study.results import Results
 from sparq_sim.study.store import StoredSummary
+from sparq_sim.study.store.files import replace_file
 
 __all__ = ["write_timeline"]
 
@@ -73,7 +74,8 @@ def write_timeline(
         },
     }
     try:
-        path.write_text(json.dumps(told, allow_nan=False) + "\n", encoding="utf-8")
+        with replace_file(path.resolve()) as file:
+            file.write(f"{json.dumps(told, allow_nan=False)}\n".encode())
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise SparqError(

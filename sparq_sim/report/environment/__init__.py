@@ -14,6 +14,7 @@ from sparq_sim.report.environment.data import Portrait, sample
 from sparq_sim.report.environment.html import write_html
 from sparq_sim.report.environment.print import draw_figure, need_matplotlib
 from sparq_sim.simulation.lifetime import open_landscape
+from sparq_sim.study.store.files import whole_file
 
 __all__ = ["Portrait", "draw_figure", "portray", "sample", "write_html"]
 
@@ -36,7 +37,8 @@ def portray(
         The file.
 
     Raises:
-        SparqError: The file has another ending or no folder, or matplotlib is needed and missing.
+        SparqError: The file has another ending or no folder, or cannot be written, or matplotlib
+            is needed and missing.
     """
     suffix = to.suffix.lower()
     if suffix not in _SUFFIXES:
@@ -50,5 +52,6 @@ def portray(
     if suffix == ".html":
         write_html(portrait, to)
     else:
-        draw_figure(portrait).savefig(to, dpi=150)
+        with whole_file(to) as file:
+            draw_figure(portrait).savefig(file, format=suffix[1:], dpi=150)
     return to

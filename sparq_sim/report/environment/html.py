@@ -27,6 +27,7 @@ from sparq_sim.report.html.figure import Figure, PlotlyTrace
 from sparq_sim.report.html.page import dress, make_environment, read_template
 from sparq_sim.report.html.plotly import read_plotly
 from sparq_sim.report.palette import GREY, GRID, INK, REWARDS
+from sparq_sim.study.store import write_whole
 
 __all__ = ["write_html"]
 
@@ -66,7 +67,7 @@ def write_html(portrait: Portrait, path: Path) -> Path:
             grey=GREY,
         )
     )
-    path.write_text(page, encoding="utf-8")
+    write_whole(path, page.encode())
     return path
 
 

@@ -135,7 +135,7 @@ def write_archive(path: Path, keys: Sequence[str], load: Load) -> None:
         groups += bool(len(table))
     metadata = {"format": FORMAT, "plays": plays, "shared": shared.values}
     schema = describe_table(unify_schemas(schemas).empty_table(), metadata).schema
-    with whole_file(path) as part, open_writer(part, schema) as writer:
+    with whole_file(path) as file, open_writer(file, schema) as writer:
         for key in keys:
             table = load(key)
             if len(table):

@@ -9,13 +9,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
+from typing import BinaryIO
 from uuid import uuid4
 
 from sparq_sim.study.store.errors import explain_disk_errors
 
-__all__ = ["list_writers", "remove_parts", "temporary_name", "whole_file", "write_whole"]
+__all__ = [
+    "list_writers",
+    "remove_parts",
+    "replace_file",
+    "temporary_name",
+    "whole_file",
+    "write_whole",
+]
 
 _PART = re.compile(r"\..+\.(?P<host>[0-9a-f]{8})\.(?P<pid>\d+)\.[0-9a-f]{8}\.part")
+_LONGEST_STEM = 50
+"""Of a file's own name: a temporary name must not be too long for the system."""
 _HOST = blake2b(socket.gethostname().encode(), digest_size=4).hexdigest()
 
 
@@ -29,30 +39,50 @@ def write_whole(path: Path, content: bytes) -> None:
     Raises:
         StoreError: It cannot be written.
     """
-    with whole_file(path) as part, open(part, "wb") as file:
+    with whole_file(path) as file:
         file.write(content)
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """Write a file under a temporary name, and rename it when it is complete.
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """Write a file of a study as `replace_file` does, and explain trouble with the disk.
 
     Args:
         path: What the file is called in the end.
 
     Yields:
-        The temporary name to write to; afterwards it is *path*, or gone.
+        The file to write to.
 
     Raises:
         StoreError: It cannot be written.
     """
+    with explain_disk_errors("write", path), replace_file(path) as file:
+        yield file
+
+
+@contextmanager
+def replace_file(path: Path) -> Iterator[BinaryIO]:
+    """Write a file under a temporary name, and rename it when it is complete and durable.
+
+    Until then, and if anything fails, the file that is there stays as it is.
+
+    Args:
+        path: What the file is called in the end.
+
+    Yields:
+        The file to write to; afterwards it is *path*, or gone.
+
+    Raises:
+        OSError: It cannot be written.
+    """
     part = temporary_name(path)
     try:
-        with explain_disk_errors("write", path):
-            yield part
-            _sync(part)
-            os.replace(part, path)
-            _sync(path.parent)
+        with open(part, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+        _sync_folder(path.parent)
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
@@ -64,7 +94,9 @@ def temporary_name(path: Path) -> Path:
     Args:
         path: What the file is to be called.
     """
-    return path.with_name(f".{path.stem}.{_HOST}.{os.getpid()}.{uuid4().hex[:8]}.part")
+    return path.with_name(
+        f".{path.stem[:_LONGEST_STEM]}.{_HOST}.{os.getpid()}.{uuid4().hex[:8]}.part"
+    )
 
 
 def remove_parts(folder: Path) -> None:
@@ -113,10 +145,11 @@ def _is_dead(host: str, pid: str) -> bool:
         return False
 
 
-def _sync(path: Path) -> None:
-    if path.is_dir() and os.name == "nt":  # pragma: no cover - folders cannot be synced there
+def _sync_folder(folder: Path) -> None:
+    """Make durable what the files of a folder are called."""
+    if os.name == "nt":  # pragma: no cover - folders cannot be synced there
         return
-    descriptor = os.open(path, os.O_RDONLY)
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
