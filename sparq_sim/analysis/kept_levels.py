@@ -11,13 +11,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from math import nan
-from pathlib import Path
 from typing import Any
 
 from sparq_sim.analysis.levels import Level, Levels
 from sparq_sim.analysis.summary import finite
 from sparq_sim.documents import read_json_file
 from sparq_sim.study.results import Results
+from sparq_sim.study.store import StoreError, write_whole
+from sparq_sim.study.store.checksums import seal, unseal
+from sparq_sim.study.store.errors import UnfitError, explain_content_errors
 from sparq_sim.study.store.keys import hash_json
 
 __all__ = ["KEPT", "keep_levels", "read_levels"]
@@ -40,12 +42,9 @@ def keep_levels(study: Results, levels: Sequence[Level]) -> None:
         }
         for setting, level in levels
     ]
-    content = json.dumps({"plays": _name_plays(study), "levels": described}, indent=1)
-    path = study.folder / KEPT
-    with suppress(OSError):
-        fresh = path.with_suffix(".new")
-        fresh.write_text(content, encoding="utf-8")
-        fresh.replace(path)
+    content = seal({"plays": _name_plays(study), "levels": described})
+    with suppress(StoreError):
+        write_whole(study.folder / KEPT, json.dumps(content, indent=1).encode())
 
 
 def read_levels(study: Results) -> list[Level]:
@@ -55,19 +54,21 @@ def read_levels(study: Results) -> list[Level]:
         study: The study.
 
     Returns:
-        The levels; none where none were kept, or other plays are finished by now.
+        The levels; none where none were kept, or other plays are finished by now. A file that is
+        damaged is noted.
     """
-    return _parse(study.folder / KEPT, _name_plays(study))
-
-
-def _parse(path: Path, plays: str) -> list[Level]:
+    path = study.folder / KEPT
+    if not path.is_file():
+        return []
     try:
-        content: dict[str, Any] = read_json_file(path)
-        if content["plays"] != plays:
-            return []
-        return [_read_level(each) for each in content["levels"]]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return []  # They can be computed again.
+        with explain_content_errors("they cannot be read"):
+            content = unseal(read_json_file(path))
+            if content["plays"] != _name_plays(study):
+                return []
+            return [_read_level(each) for each in content["levels"]]
+    except (UnfitError, StoreError) as error:
+        study.note(f"no reference levels: {path}: {error}; run the scenario again")
+        return []
 
 
 def _read_level(described: dict[str, Any]) -> Level:

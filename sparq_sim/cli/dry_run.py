@@ -57,3 +57,5 @@ def print_plan(study: Study) -> None:
         f"{count_plays(len(planned))}: {len(planned) - len(missing)} there already, "
         f"{len(missing)} to play, into {study.folder}. Nothing was played (--dry-run)."
     )
+    for note in study.notes:
+        say(f"Note: {note}", err=True)

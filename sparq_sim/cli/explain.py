@@ -42,6 +42,8 @@ def explain(
     if as_json:
         told = {"play": found.key, "optimizer": found.optimizer, **explained.to_json()}
         emit(json.dumps(told, indent=2))
+        for note in study.notes:
+            say(f"Note: {note}", err=True)
         return
     say(f"Round {number} of {explained.rounds}: {name_in_words(found)} ({found.key[:8]})")
     say("")
@@ -53,5 +55,5 @@ def explain(
         say(line)
     if table := asked_table(explained):
         console.print(table)
-    for remark in explained.remarks:
+    for remark in (*study.notes, *explained.remarks):
         say(f"Note: {remark}", err=True)

@@ -238,14 +238,19 @@ def _export_timeline(study: Results, to: Path, play: str, *, allow_import: bool)
     chosen = choose_play(study, play)
     write_timeline(study, to, chosen, allow_import=allow_import)
     say(f"{to}: {name_in_words(chosen)}; open it in https://ui.perfetto.dev")
+    for note in study.notes:
+        say(f"Note: {note}", err=True)
 
 
 def compact(folder: Folder) -> None:
     """Merge the many small files of a study into a few large ones."""
     from sparq_sim.study.results import Results
 
-    Results.open(folder).compact()
+    study = Results.open(folder)
+    study.compact()
     say(f"{folder}: compacted")
+    for note in study.notes:
+        say(f"Note: {note}", err=True)
 
 
 def open_page(page: Path) -> None:

@@ -12,7 +12,6 @@ from sparq_sim.analysis.cautions import cautions
 from sparq_sim.analysis.curves import Curves, read_curves
 from sparq_sim.analysis.levels import Level, Levels, compute_levels, note_estimates
 from sparq_sim.analysis.standings import find_standings
-from sparq_sim.documents import read_json_file
 from sparq_sim.errors import PluginError
 from sparq_sim.plugin.environment import UNNAMED, Units, read_units
 from sparq_sim.plugin.exits import refuse_exits
@@ -26,7 +25,6 @@ from sparq_sim.study.choice import choose_play
 from sparq_sim.study.results import Results
 from sparq_sim.study.settings import Setting, agree, keep_fullest
 from sparq_sim.study.store import Provenance, StoredSummary, canonical
-from sparq_sim.study.store.layout import SCENARIO
 
 if TYPE_CHECKING:
     from sparq_sim.report.place import PlacePicture
@@ -69,7 +67,7 @@ def gather(
         levels: Computes the reference levels of a scenario; by default, `compute_levels`. False
             leaves them out.
         curves: What was read of all plays; by default, they are read now, and those that are
-            damaged are set aside.
+            damaged are left out.
         best_seen: Whether regret is against the best reward seen in each play, where the best
             reward is not known.
         places: Whether it is shown where a play of each optimizer was over time.
@@ -196,15 +194,14 @@ def _choose(settings: Sequence[Setting], most: int) -> list[Setting]:
 
 def _described(study: Results) -> list[dict[str, Any]]:
     """Read what the folder says was to be played; nothing where it says nothing."""
-    try:
-        plays = read_json_file(study.folder / SCENARIO)["plays"]
-        names = ("optimizer", "setting", "seed", "replications", "play")
-        return [
-            {name: each[name] for name in names} | {"levels": each.get("levels", True)}
-            for each in plays
-        ]
-    except (OSError, ValueError, KeyError, TypeError):
+    names = ("optimizer", "setting", "seed", "replications", "play")
+    held = study.describe()
+    if held is None or any(name not in each for each in held.plays for name in names):
         return []
+    return [
+        {name: each[name] for name in names} | {"levels": each.get("levels", True)}
+        for each in held.plays
+    ]
 
 
 def _as_described(told: Provenance) -> dict[str, Any]:

@@ -117,7 +117,7 @@ def _rows(results: Results) -> tuple[list[list[StoredSummary]], int]:
     """
     found = results.finished()
     if not found:
-        raise StoreError(explain_no_play(results.folder))
+        raise StoreError(explain_no_play(results.folder, results.notes))
     ((seed, _),) = Counter(each.seed for each in found).most_common(1)
     rows: dict[Label, list[StoredSummary]] = {}
     for each in found:

@@ -13,8 +13,9 @@ from sparq_sim.study.plan import Plan
 from sparq_sim.study.progress import count_plays
 from sparq_sim.study.results import note_left_out
 from sparq_sim.study.store import FORMAT, FolderStore, Label, PlayId, StoredSummary, write_whole
+from sparq_sim.study.store.checksums import seal
 from sparq_sim.study.store.folder import relabel, retire
-from sparq_sim.study.store.layout import SCENARIO
+from sparq_sim.study.store.layout import SCENARIO, Reject
 
 __all__ = ["admit_into", "claim"]
 
@@ -37,7 +38,7 @@ def claim(home: FolderStore, plan: Plan, *, into: bool) -> dict[str, StoredSumma
     home.prepare()
     _describe(home, plan, into=into)
     plays = plan.plays()
-    finished = home.finished(verify=[play.key for play in plays])
+    finished = home.tidy(verify=[play.key for play in plays])
     _set_aside(home, plan, finished)
     _relabel(home, plays, finished)
     return finished
@@ -54,7 +55,11 @@ def admit_into(home: FolderStore, plan: Plan, *, into: bool) -> list[Holding]:
     Raises:
         StoreError: The folder holds another scenario, or cannot be read.
     """
-    held = read_holdings(home) or infer_holdings(home)
+    return _admit(home, plan, home.layout.leave_out, into=into)
+
+
+def _admit(home: FolderStore, plan: Plan, reject: Reject, *, into: bool) -> list[Holding]:
+    held = read_holdings(home, reject) or infer_holdings(home)
     # What was begun there and has come to nothing is in nobody's way.
     return admit(home.folder, held, plan.holding(), into=into or home.empty)
 
@@ -62,7 +67,7 @@ def admit_into(home: FolderStore, plan: Plan, *, into: bool) -> list[Holding]:
 def _describe(home: FolderStore, plan: Plan, *, into: bool) -> None:
     """Write down what is played; a folder that holds something else is refused."""
     new = plan.holding()
-    others = admit_into(home, plan, into=into)
+    others = _admit(home, plan, home.layout.set_aside, into=into)
     if unwritten := {path for play in new.plays for path in play["play"].get("unwritten", ())}:
         home.notes.append(
             f"{', '.join(sorted(unwritten))}: cannot be written to a file, so the plays may "
@@ -74,7 +79,7 @@ def _describe(home: FolderStore, plan: Plan, *, into: bool) -> None:
         **new.to_json(),
         "others": [each.to_json() for each in others],
     }
-    write_whole(home.folder / SCENARIO, json.dumps(described, indent=1).encode())
+    write_whole(home.folder / SCENARIO, json.dumps(seal(described), indent=1).encode())
 
 
 def _set_aside(home: FolderStore, plan: Plan, finished: dict[str, StoredSummary]) -> None:

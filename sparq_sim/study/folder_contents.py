@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +14,11 @@ from sparq_sim.scenario.tables import (
     find_at_path,
 )
 from sparq_sim.study.differences import FieldDifference, Fingerprint, find_difference
-from sparq_sim.study.store import FolderStore, Label, Provenance, StoreError, canonical
+from sparq_sim.study.store import FORMAT, FolderStore, Label, Provenance, StoreError, canonical
+from sparq_sim.study.store.checksums import unseal
+from sparq_sim.study.store.errors import UnfitError, explain_content_errors
 from sparq_sim.study.store.keys import check_format
-from sparq_sim.study.store.layout import SCENARIO
+from sparq_sim.study.store.layout import SCENARIO, Reject
 
 __all__ = ["Holding", "admit", "infer_holdings", "read_holdings"]
 
@@ -94,26 +97,37 @@ class Holding:
         }
 
 
-def read_holdings(home: FolderStore) -> list[Holding]:
+def read_holdings(home: FolderStore, reject: Reject | None = None) -> list[Holding]:
     """Read which scenarios a folder is said to hold, the one last run first.
 
     Args:
-        home: The folder; a description that cannot be read is set aside.
+        home: The folder.
+        reject: What is done with a description that cannot be read; by default, it is left out,
+            and noted.
 
     Raises:
-        StoreError: The description is of another format.
+        StoreError: The description is of another format, or the system refuses to read it.
     """
     path = home.folder / SCENARIO
-    if not path.is_file():
+    if not os.path.lexists(path):
         return []
     try:
-        described: dict[str, Any] = read_json_file(path)
-        held = [Holding.from_json(each) for each in (described, *described.get("others", ()))]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        home.layout.set_aside(path, f"it cannot be read ({type(error).__name__}: {error})")
+        return _read_description(path)
+    except UnfitError as unfit:
+        (reject or home.layout.leave_out)(path, str(unfit))
         return []
-    check_format(described.get("format"), f"{path} tells of plays")
-    return held
+
+
+def _read_description(path: Path) -> list[Holding]:
+    if not path.is_file():
+        raise UnfitError("it is not a file")
+    with explain_content_errors("it cannot be read"):
+        described: dict[str, Any] = read_json_file(path)
+        # Early versions wrote no checksum; what has lost it is of the format of now.
+        if "checksum" in described or described.get("format") == FORMAT:
+            described = unseal(described)
+        check_format(described.get("format"), f"{path} tells of plays")
+        return [Holding.from_json(each) for each in (described, *described.get("others", ()))]
 
 
 def infer_holdings(home: FolderStore) -> list[Holding]:

@@ -26,9 +26,10 @@ from sparq_sim.study.store import (
     TableName,
     canonical,
 )
-from sparq_sim.study.store.codec import join_tables, label_table, read_metadata, to_table
-from sparq_sim.study.store.errors import explain_no_play
+from sparq_sim.study.store.codec import join_tables, read_metadata, to_table
+from sparq_sim.study.store.errors import SET_RIGHT, explain_no_play
 from sparq_sim.study.store.folder import compact
+from sparq_sim.study.store.labels import label_table
 from sparq_sim.study.store.layout import SCENARIO
 from sparq_sim.study.store.protocol import read_play
 
@@ -82,16 +83,14 @@ class Results:
         described = read_holdings(home)
         found = home.finished()
         if not found and not (begun and described):
-            raise StoreError(explain_no_play(home.folder))
+            raise StoreError(explain_no_play(home.folder, home.notes))
         families = {play["family"] for held in described[:1] for play in held.plays}
         if not families and _are_mixed(found.values()):
             raise StoreError(
                 f"{home.folder} holds plays of several scenarios, and no {SCENARIO} says "
                 "which belong together: run the scenario there, or keep them in folders apart"
             )
-        chosen = [
-            each.play for each in found.values() if not families or each.play.family in families
-        ]
+        chosen = [each for each in found.values() if not families or each.play.family in families]
         note_left_out(home, len(found) - len(chosen))
         if described and described[0].is_incomplete():
             home.notes.append(
@@ -99,9 +98,16 @@ class Results:
                 "their setting does not name, so unlike settings may be taken for one: run the "
                 "study again before comparing them"
             )
+        if count := sum(not each.has_checksum for each in chosen):
+            home.notes.append(
+                f"{count_plays(count)} of an earlier version {'has' if count == 1 else 'have'} no "
+                "checksum: damage to a file may change what is shown of them without a word; to "
+                "be sure, run the scenario again"
+            )
         newest = described[0] if described else None
         title = newest.title if newest else ""
-        return cls(home, sorted(chosen, key=_order), title=title, described=newest)
+        plays = sorted((each.play for each in chosen), key=_order)
+        return cls(home, plays, title=title, described=newest)
 
     @property
     def folder(self) -> Path:
@@ -116,8 +122,17 @@ class Results:
 
     @property
     def notes(self) -> Sequence[str]:
-        """What a user should be told of the folder: files set aside, plays left out."""
+        """What a user should be told of the folder: files and plays left out."""
         return tuple(self.store.notes) if isinstance(self.store, FolderStore) else ()
+
+    def note(self, text: str) -> None:
+        """Add to what a user should be told of the folder, if it was not said.
+
+        Args:
+            text: What to say.
+        """
+        if text not in self._folder.notes:
+            self._folder.notes.append(text)
 
     @property
     def warnings(self) -> Sequence[str]:
@@ -144,6 +159,10 @@ class Results:
             label = str(each["optimizer"]), canonical(each["setting"])
             told[label] += int(each.get("replications", 0))
         return dict(counts | told)
+
+    def describe(self) -> Holding | None:
+        """Read what the folder says that is played; None where it does not say."""
+        return next(iter(read_holdings(self._folder)), None)
 
     def read(self, play: PlayId | str) -> StoredPlay:
         """Read one play back, with its provenance.
@@ -184,7 +203,17 @@ class Results:
         finished = self._some_finished()
         if what == "replies":
             _check_recorded(what, finished)
-        return join_tables([self.store.load(each.key, what) for each in finished])
+        return join_tables([self._load(each, what) for each in finished])
+
+    def _load(self, play: StoredSummary, what: TableName) -> pa.Table:
+        """Return a table of a play, which may be in another file than what is known of it."""
+        table = self.store.load(play.key, what)
+        told = StoredSummary.from_json(read_metadata(table.schema.metadata))
+        if (told.play, told.digest) != (play.play, play.digest):
+            raise StoreError(
+                f"the {what} of {play.key} in {self.store} are not those of its rounds; {SET_RIGHT}"
+            )
+        return table
 
     def accounts(self, name: str) -> pa.Table:
         """Return a table that an expert leaves at the end of each play, of all finished plays.
@@ -216,10 +245,8 @@ class Results:
         """Return what is known of the finished plays; raise StoreError if there are none."""
         finished = self.finished()
         if not finished:
-            place = self.store
-            raise StoreError(
-                explain_no_play(place.folder if isinstance(place, FolderStore) else place)
-            )
+            place = self.store.folder if isinstance(self.store, FolderStore) else self.store
+            raise StoreError(explain_no_play(place, self.notes))
         return finished
 
     def compact(self) -> None:
@@ -231,13 +258,13 @@ class Results:
         compact(self._folder)
 
     def verify(self, keys: Iterable[str]) -> None:
-        """Read plays of a folder in full, and set aside those that are damaged.
+        """Read plays of a folder in full; those that are damaged are left out, which `notes` says.
 
         Args:
             keys: Those of the plays.
 
         Raises:
-            StoreError: A file cannot be moved, or the plays are in no folder.
+            StoreError: The folder cannot be read, or the plays are in none.
         """
         self._folder.finished(verify=keys)
 

@@ -254,7 +254,7 @@ def test_an_empty_folder_is_no_study(tmp_path: Path) -> None:
 def test_a_folder_of_another_format_is_refused(tmp_path: Path) -> None:
     (tmp_path / "scenario.json").write_text('{"format": 7, "plays": []}')
     for act in (lambda: Results.open(tmp_path), lambda: Study(small(), tmp_path).run(InProcess())):
-        with pytest.raises(StoreError, match=r"format 7.*reads format 2"):
+        with pytest.raises(StoreError, match=r"format 7.*reads formats 2 and 3"):
             act()
 
 

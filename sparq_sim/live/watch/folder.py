@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import TypeAlias
@@ -14,7 +15,7 @@ from sparq_sim.study.folder_contents import read_holdings
 from sparq_sim.study.store import FolderStore, PlayFiles, Provenance, StoredSummary, StoreError
 from sparq_sim.study.store.archive import Archive
 from sparq_sim.study.store.errors import UnfitError
-from sparq_sim.study.store.layout import SCENARIO, Layout, check_name
+from sparq_sim.study.store.layout import SCENARIO, check_name
 
 __all__ = ["WatchedFolder"]
 
@@ -24,14 +25,16 @@ _MOST_DATES = 60
 """How many of the newest files tell how fast plays are finished."""
 
 
-class _Untouched(Layout):
-    """The files of a folder, of which none is moved: what is unfit is noted."""
+@dataclass(frozen=True)
+class _Description:
+    """Which plays a folder says that its study has."""
 
-    def set_aside(self, path: Path, reason: str) -> None:
-        self.notes.append(f"{path.name} is left out: {reason}")
-
-    def move_aside(self, path: Path) -> str:
-        raise StoreError(f"{path} was to be moved by what only reads")
+    signature: _Signature | None = None
+    """Of the file that says it."""
+    families: frozenset[str] = frozenset()
+    """Of the plays; none where the folder does not say."""
+    notes: tuple[str, ...] = ()
+    """What is wrong with the file."""
 
 
 class WatchedFolder(FolderStore):
@@ -47,7 +50,6 @@ class WatchedFolder(FolderStore):
             folder: It need not be there yet.
         """
         super().__init__(folder)
-        self.layout = _Untouched(Path(folder))
         self.newest: list[float] = []
         """When the newest plays were finished, in seconds of the Unix epoch, ascending."""
         self.unread = 0
@@ -57,7 +59,7 @@ class WatchedFolder(FolderStore):
     def _forget(self) -> None:
         self._files: dict[str, _Signature] = {}
         self._unfit: dict[str, str] = {}
-        self._described: tuple[_Signature | None, frozenset[str]] = None, frozenset()
+        self._described = _Description()
         self._found: dict[str, StoredSummary] = {}
         self._provenances: dict[object, Provenance] = {}
         self._sums = CurveSums()
@@ -95,7 +97,7 @@ class WatchedFolder(FolderStore):
             self._read(name)
             self._files[name], changed = files[name], True
         self.unread = len(files.keys() - self._files.keys())
-        self.layout.notes[:] = self._unfit.values()
+        self.layout.notes[:] = [*self._described.notes, *self._unfit.values()]
         return changed
 
     def curves(self, most_points: int) -> Curves:
@@ -104,7 +106,7 @@ class WatchedFolder(FolderStore):
         Args:
             most_points: How many points a curve may have.
         """
-        families = self._described[1]
+        families = self._described.families
         found = [
             each for each in self._found.values() if not families or each.play.family in families
         ]
@@ -136,17 +138,18 @@ class WatchedFolder(FolderStore):
             raise StoreError(f"cannot list {home}: {error.strerror or error}") from error
         self.newest = sorted(dates)[-_MOST_DATES:]
 
-    def _describe(self) -> tuple[_Signature | None, frozenset[str]]:
-        """Return which plays the folder says that its study has: their families."""
-        path = self.folder / SCENARIO
+    def _describe(self) -> _Description:
+        """Return what the folder says that its study has."""
         try:
-            signature = _sign(path.stat())
+            signature = _sign((self.folder / SCENARIO).stat())
         except OSError:
-            return None, frozenset()
-        if self._described[0] == signature:
+            return _Description()
+        if self._described.signature == signature:
             return self._described
-        held = read_holdings(self)[:1]
-        return signature, frozenset(play["family"] for each in held for play in each.plays)
+        home = FolderStore(self.folder)
+        held = read_holdings(home)[:1]
+        families = frozenset(play["family"] for each in held for play in each.plays)
+        return _Description(signature, families, tuple(home.notes))
 
     def _read(self, name: str) -> None:
         path = self.folder / "rounds" / name
@@ -170,7 +173,7 @@ class WatchedFolder(FolderStore):
         provenance = stored.provenance
         play = provenance.summary
         self._found[key] = play
-        families = self._described[1]
+        families = self._described.families
         if families and play.play.family not in families:
             return
         self._sums.add(play, stored.trace)

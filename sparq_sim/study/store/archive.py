@@ -13,7 +13,6 @@ from sparq_sim.study.store.codec import (
     TableName,
     conform,
     describe_table,
-    label_columns,
     open_writer,
     read_metadata,
     unify_schemas,
@@ -21,6 +20,7 @@ from sparq_sim.study.store.codec import (
 from sparq_sim.study.store.errors import UnfitError, explain_content_errors
 from sparq_sim.study.store.files import whole_file
 from sparq_sim.study.store.keys import FORMAT, PlayId, canonical, is_key
+from sparq_sim.study.store.labels import label_columns
 from sparq_sim.study.store.limits import check_size
 from sparq_sim.study.store.summary import StoredSummary
 
@@ -43,14 +43,14 @@ class Archive:
             UnfitError: It is foreign or damaged.
         """
         self.path = path
+        if not path.is_file():
+            raise UnfitError("it is not a file")
         with explain_content_errors("it cannot be read"):
             self._file = pq.ParquetFile(path, page_checksum_verification=True)
         metadata = read_metadata(self._file.schema_arrow.metadata)
-        try:
+        with explain_content_errors("its map of plays is not whole"):
             self._shared: list[Any] = metadata["shared"]
             self._plays = {play["key"]: play for play in metadata["plays"]}
-        except (KeyError, TypeError) as error:
-            raise UnfitError(f"its map of plays lacks {error}") from error
         # Files are called after keys: another one could name a file elsewhere.
         if wrong := [key for key in self._plays if not is_key(key)]:
             raise UnfitError(f"it names a play {wrong[0]!r:.80}, which is no key")
@@ -68,12 +68,21 @@ class Archive:
 
         Args:
             key: Which play.
+
+        Raises:
+            UnfitError: The file is damaged.
         """
-        return {name: self._shared[at] for name, at in self._plays[key]["told"].items()}
+        with explain_content_errors("its map of plays is not whole"):
+            return {name: self._shared[at] for name, at in self._plays[key]["told"].items()}
 
     def summaries(self) -> dict[str, StoredSummary]:
-        """Return what is known of each play, by key."""
-        return {key: StoredSummary.from_json(self.metadata(key)) for key in self._plays}
+        """Return what is known of each play, by key.
+
+        Raises:
+            UnfitError: The file is damaged.
+        """
+        with explain_content_errors("its map of plays is not whole"):
+            return {key: StoredSummary.from_json(self.metadata(key)) for key in self._plays}
 
     def table(self, key: str, name: TableName, columns: list[str] | None) -> pa.Table:
         """Return the table of a play, with its provenance in the metadata.
@@ -86,22 +95,23 @@ class Archive:
         Raises:
             UnfitError: The file is damaged.
         """
-        metadata, group = self.metadata(key), self._plays[key]["group"]
-        if columns is None:
-            known = set(self._file.schema_arrow.names)
-            own = (*label_columns(PlayId.from_json(metadata)), *metadata["columns"][name])
-            columns = [each for each in own if each in known]
-        if group is None:
-            table = self._file.schema_arrow.empty_table()
-        else:
-            with explain_content_errors("it cannot be read"):
+        metadata = self.metadata(key)
+        with explain_content_errors("it cannot be read"):
+            group = self._plays[key]["group"]
+            if columns is None:
+                known = set(self._file.schema_arrow.names)
+                own = (*label_columns(PlayId.from_json(metadata)), *metadata["columns"][name])
+                columns = [each for each in own if each in known]
+            if group is None:
+                table = self._file.schema_arrow.empty_table()
+            else:
                 check_size(
                     self._file.metadata,
                     lambda names: pq.ParquetFile(self.path, read_dictionary=names),
                     [group],
                 )
                 table = self._file.read_row_group(group, columns=columns)
-        return describe_table(table.select(columns), metadata)
+            return describe_table(table.select(columns), metadata)
 
 
 def write_archive(path: Path, keys: Sequence[str], load: Load) -> None:

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from sparq_sim.documents import read_json
 from sparq_sim.simulation.trace import Trace
+from sparq_sim.study.store.checksums import check_columns, hash_bytes, hash_table
 from sparq_sim.study.store.errors import StoreError, UnfitError, explain_content_errors
-from sparq_sim.study.store.keys import PlayId, canonical, check_format
+from sparq_sim.study.store.keys import UNSEALED, PlayId, canonical, check_format
+from sparq_sim.study.store.labels import check_labels, label_columns, label_table
 from sparq_sim.study.store.limits import check_size
 from sparq_sim.study.store.provenance import Contents, Provenance
 from sparq_sim.study.store.summary import StoredSummary
@@ -27,20 +29,19 @@ __all__ = [
     "PlayFiles",
     "StoredPlay",
     "TableName",
+    "check_table",
     "conform",
     "decode",
     "describe_table",
     "encode",
     "from_bytes",
     "join_tables",
-    "label_columns",
-    "label_table",
     "list_tables",
     "load_table",
     "make_play",
+    "make_tables",
     "make_trace",
     "open_writer",
-    "pack_accounts",
     "read_metadata",
     "summarize",
     "to_bytes",
@@ -54,7 +55,7 @@ TableName: TypeAlias = Literal["rounds", "replies", "accounts"]
 their columns and types differ from play to play."""
 TABLES: tuple[TableName, ...] = ("rounds", "replies", "accounts")
 
-_META = b"sparq_sim"
+_META, _CHECKSUM = b"sparq_sim", b"sparq_sim_checksum"
 
 
 @dataclass(frozen=True)
@@ -97,17 +98,20 @@ def encode(trace: Trace, provenance: Provenance) -> PlayFiles:
     labels = label_columns(provenance.play)
     if clash := sorted(labels.keys() & (trace.rounds.keys() | trace.replies.keys())):
         raise StoreError(f"two columns would be called {clash[0]!r}; rename the coordinate")
-    metadata = provenance.to_json()
-
-    def packed(table: pa.Table) -> bytes:
-        return to_bytes(describe_table(label_table(table, provenance.play), metadata))
-
-    full = provenance.summary.record == "full"
+    tables = make_tables(trace, full=provenance.summary.record == "full")
+    checksums: dict[str, str] = {
+        name: hash_table(table, table.column_names) for name, table in tables.items()
+    }
+    metadata = provenance.with_checksums(checksums).to_json()
+    written = {
+        name: to_bytes(describe_table(label_table(table, provenance.play), metadata))
+        for name, table in tables.items()
+    }
     return PlayFiles(
         provenance.play.key,
-        rounds=packed(to_table(trace.rounds)),
-        replies=packed(to_table(trace.replies)) if full else None,
-        accounts=packed(pack_accounts(trace.accounts)) if full and trace.accounts else None,
+        rounds=written["rounds"],
+        replies=written.get("replies"),
+        accounts=written.get("accounts"),
     )
 
 
@@ -151,7 +155,26 @@ def load_table(files: PlayFiles, name: TableName) -> pa.Table:
     if content is None:
         raise UnfitError(f"its {name} were not recorded")
     with explain_content_errors("it cannot be read"):
-        return from_bytes(content)
+        table = from_bytes(content)
+        return check_table(table, name, read_metadata(table.schema.metadata))
+
+
+def check_table(table: pa.Table, name: TableName, metadata: Mapping[str, Any]) -> pa.Table:
+    """Return a table with its labels, if it is as its provenance says.
+
+    Args:
+        table: As it was read; that of an early version may lack labels.
+        name: Which table of its play it is.
+        metadata: The provenance of the play.
+
+    Raises:
+        UnfitError: It is not as it was written, or has labels of another play.
+    """
+    with explain_content_errors("its provenance is not whole"):
+        labelled = label_table(table, PlayId.from_json(metadata))
+        check_columns(labelled, name, metadata)
+        check_labels(labelled, metadata, name)
+        return labelled
 
 
 def list_tables(metadata: Mapping[str, Any]) -> list[TableName]:
@@ -227,6 +250,21 @@ def _to_numpy(column: pa.ChunkedArray) -> NDArray[Any]:
 # Tables
 
 
+def make_tables(trace: Trace, *, full: bool) -> dict[TableName, pa.Table]:
+    """Return the tables of a trace that are written, without labels.
+
+    Args:
+        trace: What happened.
+        full: Whether replies and accounts are written, not rounds alone.
+    """
+    tables: dict[TableName, pa.Table] = {"rounds": to_table(trace.rounds)}
+    if full:
+        tables["replies"] = to_table(trace.replies)
+        if trace.accounts:
+            tables["accounts"] = _pack_accounts(trace.accounts)
+    return tables
+
+
 def to_table(columns: Mapping[str, NDArray[Any]]) -> pa.Table:
     """Return columns of a trace as a table.
 
@@ -241,12 +279,8 @@ def to_table(columns: Mapping[str, NDArray[Any]]) -> pa.Table:
     return pa.table(arrays)
 
 
-def pack_accounts(accounts: Mapping[str, Mapping[str, NDArray[Any]]]) -> pa.Table:
-    """Return what experts have left as one table: a row for each of theirs, a Parquet file.
-
-    Args:
-        accounts: Tables by `<expert>/<table>`.
-    """
+def _pack_accounts(accounts: Mapping[str, Mapping[str, NDArray[Any]]]) -> pa.Table:
+    """Return what experts have left as one table: a row for each of theirs, a Parquet file."""
     contents = [to_bytes(to_table(columns)) for columns in accounts.values()]
     return pa.table({"table": list(accounts), "content": pa.array(contents, pa.binary())})
 
@@ -255,7 +289,7 @@ def unpack_accounts(table: pa.Table) -> dict[str, dict[str, NDArray[Any]]]:
     """Return what experts have left, by `<expert>/<table>`.
 
     Args:
-        table: As `pack_accounts` makes it; other columns are left out.
+        table: A row for each, a Parquet file; other columns are left out.
 
     Raises:
         UnfitError: It is damaged.
@@ -277,7 +311,8 @@ def describe_table(table: pa.Table, metadata: Mapping[str, Any]) -> pa.Table:
         table: Any; metadata that it has are replaced.
         metadata: The provenance, as JSON can write it.
     """
-    return table.replace_schema_metadata({_META: canonical(metadata)})
+    told = canonical(metadata).encode()
+    return table.replace_schema_metadata({_META: told, _CHECKSUM: hash_bytes(told)})
 
 
 def read_metadata(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
@@ -290,60 +325,20 @@ def read_metadata(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
         UnfitError: It was not written by sparq-sim, or is damaged.
         StoreError: It is of another format.
     """
-    if _META not in (metadata or {}):
+    kept = metadata or {}
+    if _META not in kept:
         raise UnfitError("it was not written by sparq-sim")
+    checksum = kept.get(_CHECKSUM)
+    if checksum is not None and checksum != hash_bytes(kept[_META]).encode():
+        raise UnfitError("its provenance does not match its checksum")
     with explain_content_errors("its provenance cannot be read"):
-        data = read_json((metadata or {})[_META])
+        data = read_json(kept[_META])
     if not isinstance(data, dict):
         raise UnfitError("its provenance cannot be read")
     check_format(data.get("format"), "it holds plays")
+    if checksum is None and data["format"] != UNSEALED:
+        raise UnfitError("its provenance has lost its checksum")
     return data
-
-
-def label_columns(play: PlayId) -> dict[str, object]:
-    """Return what is the same in all rows of a play, and tells it from other plays, by column.
-
-    Args:
-        play: Which play.
-    """
-    return {
-        "scenario": play.scenario,
-        "optimizer": play.optimizer,
-        "setting": canonical(play.setting),
-        "seed": play.seed,
-        "replication": play.replication,
-        **play.setting,
-    }
-
-
-def label_table(table: pa.Table, play: PlayId) -> pa.Table:
-    """Return a table with the columns that tell a play from others before its own.
-
-    Args:
-        table: Of rounds, replies or accounts; labels that it has are kept.
-        play: Which play.
-    """
-    rows = len(table)
-    labels = {
-        name: table.column(name)
-        if name in table.column_names
-        else pa.array([value] * rows, _arrow_type(value))
-        for name, value in label_columns(play).items()
-    }
-    others = [name for name in table.column_names if name not in labels]
-    columns = labels | {name: table.column(name) for name in others}
-    return pa.table(columns).replace_schema_metadata(table.schema.metadata)
-
-
-def _arrow_type(value: object) -> pa.DataType:
-    match value:
-        case bool():
-            return pa.bool_()
-        case int():
-            return pa.int64()
-        case float():
-            return pa.float64()
-    return pa.string()
 
 
 def join_tables(tables: Sequence[pa.Table]) -> pa.Table:

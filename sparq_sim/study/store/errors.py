@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from errno import errorcode
 from pathlib import Path
@@ -12,12 +12,19 @@ import pyarrow as pa
 from sparq_sim.errors import SparqError
 
 __all__ = [
+    "SET_RIGHT",
     "StoreError",
     "UnfitError",
     "explain_content_errors",
     "explain_disk_errors",
     "explain_no_play",
 ]
+
+
+SET_RIGHT = "run the scenario into this folder again, which sets it aside and plays what is missing"
+"""What to do about a file that cannot be read."""
+_OF_CONTENT = (ValueError, LookupError, TypeError, AttributeError)
+"""What content that is not as it was written raises where it is taken apart."""
 
 
 class StoreError(SparqError):
@@ -28,18 +35,20 @@ class UnfitError(Exception):
     """A file is foreign, truncated or corrupted; the message says how."""
 
 
-def explain_no_play(place: object) -> str:
+def explain_no_play(place: object, notes: Sequence[str] = ()) -> str:
     """Return the message for a place without a finished play, with the remedy.
 
     Args:
         place: The folder, or another store of plays.
+        notes: What is known of files that were left out.
     """
     if isinstance(place, Path) and not place.is_dir():
         return (
             f"{place}: no such folder; check the path, or run a scenario into it: "
             f"sparq-sim run SCENARIO --out {place}"
         )
-    return f"there is no finished play in {place}; run the scenario there first"
+    told = "".join(f"; {note}" for note in notes)
+    return f"there is no finished play in {place}{told or '; run the scenario there first'}"
 
 
 @contextmanager
@@ -82,7 +91,9 @@ def explain_content_errors(complaint: str) -> Iterator[None]:
     """
     try:
         yield
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+    except (pa.ArrowException, OSError, *_OF_CONTENT) as error:
+        if isinstance(error, FileNotFoundError):
+            raise UnfitError("it is gone") from error
         # Arrow's own complaints about content have no number; those of the system have one.
         if isinstance(error, OSError) and error.errno is not None:
             name = errorcode.get(error.errno, "")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -14,14 +15,20 @@ from sparq_sim.study.store.codec import (
     TABLES,
     PlayFiles,
     TableName,
+    check_table,
     encode,
     list_tables,
     read_metadata,
 )
-from sparq_sim.study.store.errors import StoreError, UnfitError, explain_disk_errors
+from sparq_sim.study.store.errors import (
+    SET_RIGHT,
+    StoreError,
+    UnfitError,
+    explain_disk_errors,
+)
 from sparq_sim.study.store.files import remove_parts, temporary_name, write_whole
 from sparq_sim.study.store.keys import PlayId, hash_json
-from sparq_sim.study.store.layout import Layout, check_name, read_file_metadata
+from sparq_sim.study.store.layout import Layout, Reject, check_name, read_file_metadata
 from sparq_sim.study.store.provenance import Provenance
 from sparq_sim.study.store.summary import StoredSummary
 
@@ -32,7 +39,8 @@ class FolderStore:
     """A study's folder as its store: `rounds/`, `replies/`, `accounts/`, and `set-aside/`.
 
     Writers make each file under another name and rename it, so that many may write at once and be
-    killed at any time. What is unfit is set aside; *notes* says what was, and why.
+    killed at any time. Who reads leaves out what is unfit, and `tidy` sets it aside; *notes* says
+    which files, and why.
     """
 
     def __init__(self, folder: Path | str) -> None:
@@ -42,6 +50,7 @@ class FolderStore:
             folder: It need not be there yet.
         """
         self.layout = Layout(Path(folder))
+        self._damaged: set[str] = set()
 
     def __str__(self) -> str:
         return str(self.folder)
@@ -135,15 +144,31 @@ class FolderStore:
         return StoredSummary.from_json(metadata)
 
     def finished(self, verify: Iterable[str] = ()) -> dict[str, StoredSummary]:
-        """Return what is known of each finished play, by key; unfit files are set aside.
+        """Return what is known of each finished play, by key; unfit files are left out, and noted.
+
+        Args:
+            verify: The keys of plays to read in full, so that damage is found now; those that are
+                damaged are left out from now on, until they are whole again.
+
+        Raises:
+            StoreError: The folder cannot be read, or is of another format.
+        """
+        wanted = {*verify} | self._damaged
+        found = _Survey(self.layout, wanted, self.layout.leave_out).finished
+        self._damaged = wanted - found.keys()
+        return found
+
+    def tidy(self, verify: Iterable[str] = ()) -> dict[str, StoredSummary]:
+        """Set unfit files aside, and return what is known of each finished play, by key.
 
         Args:
             verify: The keys of plays to read in full, so that damage is found now.
 
         Raises:
-            StoreError: The folder cannot be read, or is of another format.
+            StoreError: The folder cannot be read, is of another format, or a file cannot be moved.
         """
-        return _Survey(self.layout, frozenset(verify)).finished
+        self._damaged = set()
+        return _Survey(self.layout, {*verify}, self.layout.set_aside).finished
 
     def load(self, key: str, table: TableName) -> pa.Table:
         """Return one table of a play, with its provenance in the metadata.
@@ -158,7 +183,7 @@ class FolderStore:
         try:
             return self.layout.load(table, key)
         except UnfitError as unfit:
-            raise StoreError(f"{self.layout.path(table, key)}: {unfit}") from unfit
+            raise _explain(self.layout.locate(table, key), unfit) from unfit
 
     def provenance(self, key: str) -> Provenance:
         """Return what a play was, how it ended, and with what it was computed.
@@ -173,36 +198,57 @@ class FolderStore:
             table = self.layout.load("rounds", key, columns=[])
             return Provenance.from_json(read_metadata(table.schema.metadata))
         except UnfitError as unfit:
-            raise StoreError(f"{self.layout.path('rounds', key)}: {unfit}") from unfit
+            raise _explain(self.layout.locate("rounds", key), unfit) from unfit
+
+
+def _explain(path: Path, unfit: UnfitError) -> StoreError:
+    return StoreError(f"{path}: {unfit}; {SET_RIGHT}")
+
+
+_LOOKS = 5
+"""How often a folder is looked through while others take files away."""
 
 
 class _Survey:
-    """Looks through a folder once: lists what is finished, and sets aside what is unfit."""
+    """Looks through a folder once: lists what is finished, and rejects what is unfit."""
 
-    def __init__(self, layout: Layout, verify: frozenset[str]) -> None:
+    def __init__(self, layout: Layout, verify: set[str], reject: Reject) -> None:
         self._layout = layout
         self._verify = verify
+        self._reject_file = reject
+        self._rejected: set[Path] = set()
         self.finished: dict[str, StoredSummary] = {}
-        layout.archives = {name: layout.open_archives(name) for name in TABLES}
-        for archive in layout.archives["rounds"]:
-            self.finished.update(archive.summaries())
-        self._check_beside()
-        for path in layout.list_files("rounds"):
-            self._check_rounds(path)
-        for key in verify & self.finished.keys():
-            if not layout.path("rounds", key).exists():
-                self._check_archived(key)
+        for _ in range(_LOOKS):
+            self._vanished = False
+            self._look()
+            if not self._vanished:
+                break
 
-    def _check_beside(self) -> None:
-        """Check the files of replies and of accounts."""
-        for path in [path for name in TABLES[1:] for path in self._layout.list_files(name)]:
-            try:
-                check_name(path)
-                read_file_metadata(path)
-            except UnfitError as unfit:
-                self._layout.set_aside(path, str(unfit))
+    def _look(self) -> None:
+        layout = self._layout
+        files = {name: layout.list_files(name) for name in TABLES}
+        layout.archives = {name: layout.open_archives(name, self._reject) for name in TABLES}
+        for path in [path for name in TABLES[1:] for path in files[name]]:
+            self._check_beside(path)
+        single = dict(filter(None, map(self._check_rounds, files["rounds"])))
+        self.finished = {**self._list_archived(single), **single}
 
-    def _check_rounds(self, path: Path) -> None:
+    def _reject(self, path: Path, reason: str) -> None:
+        if os.path.lexists(path):
+            self._rejected.add(path)
+            self._reject_file(path, reason)
+        else:
+            self._vanished = True  # Others have just moved it, or merged it into an archive.
+
+    def _check_beside(self, path: Path) -> None:
+        """Check a file of replies or of accounts."""
+        try:
+            check_name(path)
+            read_file_metadata(path)
+        except UnfitError as unfit:
+            self._reject(path, str(unfit))
+
+    def _check_rounds(self, path: Path) -> tuple[str, StoredSummary] | None:
         key, layout = path.stem, self._layout
         try:
             check_name(path)
@@ -210,30 +256,51 @@ class _Survey:
             for name in list_tables(metadata):
                 if not layout.has(name, key):
                     raise UnfitError(f"its {name} are missing")
-            self.finished[key] = StoredSummary.from_json(metadata)
+                if layout.path(name, key) in self._rejected:
+                    raise UnfitError(f"its {name} are damaged")
             if key in self._verify:
                 layout.read(key)
+            return key, StoredSummary.from_json(metadata)
         except UnfitError as unfit:
-            self.finished.pop(key, None)
-            layout.set_aside(path, str(unfit))
+            self._reject(path, str(unfit))
             for beside in [layout.path(name, key) for name in TABLES[1:]]:
-                if key in self._verify and beside.exists():
-                    layout.set_aside(beside, f"it belongs to {path.name}, which was set aside")
+                if key in self._verify and beside.exists() and beside not in self._rejected:
+                    self._reject(beside, f"it belongs to {path.name}, which is damaged")
+        return None
 
-    def _check_archived(self, key: str) -> None:
+    def _list_archived(self, single: Mapping[str, StoredSummary]) -> dict[str, StoredSummary]:
+        """List the plays that are in archives only, and check those to be verified."""
+        found: dict[str, StoredSummary] = {}
+        layout = self._layout
+        for archive in list(layout.archives["rounds"]):
+            try:
+                found |= archive.summaries()
+            except UnfitError as unfit:
+                self._reject_archives([archive], str(unfit))
+        known = {key: each for key, each in found.items() if key not in single}
+        for key in sorted(self._verify & known.keys()):
+            if not layout.path("rounds", key).exists() and layout.is_archived("rounds", key):
+                self._check_archived(key, known)
+        # An archive that was set aside has taken others along.
+        return {key: each for key, each in known.items() if layout.is_archived("rounds", key)}
+
+    def _check_archived(self, key: str, known: dict[str, StoredSummary]) -> None:
         layout = self._layout
         try:
             layout.read(key)
         except UnfitError as unfit:
-            for name in TABLES:
-                for archive in [each for each in layout.archives[name] if key in each]:
-                    layout.archives[name].remove(archive)
-                    layout.set_aside(archive.path, str(unfit))
-            for lost in [
-                each for each in self.finished if not layout.path("rounds", each).exists()
-            ]:
-                if not layout.is_archived("rounds", lost):
-                    del self.finished[lost]
+            del known[key]
+            holding = [each for name in TABLES for each in layout.archives[name] if key in each]
+            self._reject_archives(holding, f"of its play {key}, {unfit}")
+
+    def _reject_archives(self, archives: Sequence[Archive], reason: str) -> None:
+        """Reject archives; those that stay where they are can still be read for other plays."""
+        for archive in archives:
+            self._reject(archive.path, reason)
+            if not archive.path.exists():
+                for some in self._layout.archives.values():
+                    if archive in some:
+                        some.remove(archive)
 
 
 # Changing what is there
@@ -279,7 +346,7 @@ def relabel(store: FolderStore, plays: Sequence[PlayId]) -> None:
         try:
             stored = layout.read(play.key)
         except UnfitError as unfit:
-            raise StoreError(f"{layout.path('rounds', play.key)}: {unfit}") from unfit
+            raise _explain(layout.locate("rounds", play.key), unfit) from unfit
         store.keep(encode(stored.trace, stored.provenance.with_play(play)))
     if any(layout.is_archived("rounds", play.key) for play in plays):
         compact(store)  # Else what is in an archive would be there twice.
@@ -296,29 +363,48 @@ def compact(store: FolderStore) -> None:
     """
     store.prepare()
     layout = store.layout
-    finished = store.finished(verify=[path.stem for path in layout.list_files("rounds")])
+    finished = store.tidy(verify=[path.stem for path in layout.list_files("rounds")])
     # What is merged again under other labels, or more fully recorded, is another file.
     state = hash_json(
         [
-            [key, each.record, each.play.scenario, dict(each.setting)]
+            [key, each.record, each.digest, each.play.scenario, dict(each.setting)]
             for key, each in sorted(finished.items())
         ]
     )
     written: dict[TableName, Path] = {}
+    merged: dict[TableName, list[str]] = {}
     for name in TABLES:
         keys = [key for key in sorted(finished) if name == "rounds" or layout.has(name, key)]
         if keys:
+            merged[name] = keys
             written[name] = layout.folder / name / f"compact-{state[:16]}.parquet"
-            if not written[name].exists():
+            if _find_fault(written[name], name, keys):
                 write_archive(written[name], keys, partial(store.load, table=name))
-    merged = {name: set(Archive(path).keys) for name, path in written.items()}
+                if fault := _find_fault(written[name], name, keys):
+                    raise StoreError(
+                        f"{written[name]} does not hold what was written to it ({fault}); nothing "
+                        "was removed: check the disk, and compact again"
+                    )
     # Rounds go first: while they are there, their replies and accounts are wanted.
     for name in TABLES:
         for old in layout.archives[name]:
             if old.path != written.get(name):
                 with explain_disk_errors("remove", old.path):
-                    old.path.unlink()
+                    old.path.unlink(missing_ok=True)
         for key in merged.get(name, ()):
             with explain_disk_errors("remove", layout.path(name, key)):
                 layout.path(name, key).unlink(missing_ok=True)
     store.finished()
+
+
+def _find_fault(path: Path, name: TableName, keys: Sequence[str]) -> str:
+    """Return why an archive cannot take the place of plays; nothing where it can."""
+    try:
+        archive = Archive(path)
+        for key in keys:
+            if key not in archive:
+                return f"the play {key} is missing"
+            check_table(archive.table(key, name, None), name, archive.metadata(key))
+    except UnfitError as unfit:
+        return str(unfit)
+    return ""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORMAT",
+    "UNSEALED",
     "Label",
     "PlayId",
     "Setting",
@@ -36,8 +37,10 @@ __all__ = [
     "name_play",
 ]
 
-FORMAT = 2
-"""Of the files; another number is another format, which this version cannot read."""
+FORMAT = 3
+"""Of the files that are written; later ones this version cannot read."""
+UNSEALED = 2
+"""The format of before, which is read too: its files have no checksums but that of a trace."""
 
 Setting: TypeAlias = Mapping[str, object]
 """The swept values that make a difference to a play, by dotted path."""
@@ -222,8 +225,8 @@ def check_format(number: object, what: str) -> None:
     Raises:
         StoreError: It is another than this version reads.
     """
-    if number != FORMAT:
+    if number not in (UNSEALED, FORMAT):
         raise StoreError(
             f"{what} of format {number!r}, and this version ({sparq_sim.__version__}) reads "
-            f"format {FORMAT}; use the version that wrote it, or another folder"
+            f"formats {UNSEALED} and {FORMAT}; use the version that wrote it, or another folder"
         )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import uuid4
 
 import pyarrow as pa
@@ -16,26 +17,33 @@ from sparq_sim.study.store.codec import (
     TABLES,
     StoredPlay,
     TableName,
+    check_table,
     from_bytes,
-    label_table,
     make_play,
     read_metadata,
 )
 from sparq_sim.study.store.errors import (
+    SET_RIGHT,
     StoreError,
     UnfitError,
     explain_content_errors,
     explain_disk_errors,
 )
-from sparq_sim.study.store.keys import PlayId, is_key
+from sparq_sim.study.store.keys import is_key
 from sparq_sim.study.store.summary import StoredSummary
 
-__all__ = ["SCENARIO", "Layout", "check_name", "read_file_metadata"]
+__all__ = ["SCENARIO", "Layout", "Reject", "check_name", "read_file_metadata"]
 
 SCENARIO = "scenario.json"
 """The file that describes what a folder holds."""
 _SET_ASIDE = "set-aside"
 """The folder of what does not belong to the study."""
+
+_LONGEST_NAME = 200
+"""Of a file that is set aside, in bytes; what is longer loses its beginning."""
+
+Reject: TypeAlias = Callable[[Path, str], None]
+"""What is done with a file that is unfit, and why it is."""
 
 _ARCHIVE = re.compile(r"compact-[0-9a-f]{16}\.parquet")
 
@@ -57,6 +65,7 @@ class Layout:
         self.folder = folder
         self.notes: list[str] = []
         self.archives: dict[TableName, list[Archive]] = {name: [] for name in TABLES}
+        self._left_out: dict[str, Path] = {}
 
     def path(self, name: TableName, key: str) -> Path:
         """Return the file that a play has of its own.
@@ -84,18 +93,19 @@ class Layout:
         plain = [home / each for each in names if not each.startswith(".")]
         return [path for path in plain if not _ARCHIVE.fullmatch(path.name)]
 
-    def open_archives(self, name: TableName) -> list[Archive]:
-        """Open the archives there are; unfit ones are set aside.
+    def open_archives(self, name: TableName, reject: Reject | None = None) -> list[Archive]:
+        """Open the archives there are.
 
         Args:
             name: Of rounds, of replies, or of accounts.
+            reject: What is done with one that is unfit; by default, it is left out.
         """
         home, archives = self.folder / name, []
         for path in sorted(home.glob("compact-*.parquet")) if home.is_dir() else ():
             try:
                 archives.append(Archive(path))
             except UnfitError as unfit:
-                self.set_aside(path, str(unfit))
+                (reject or self.leave_out)(path, str(unfit))
         return archives
 
     def is_archived(self, name: TableName, key: str) -> bool:
@@ -116,6 +126,18 @@ class Layout:
         """
         return self.path(name, key).exists() or self.is_archived(name, key)
 
+    def leave_out(self, path: Path, reason: str) -> None:
+        """Note once that a file is not read; it stays where it is.
+
+        Args:
+            path: The file.
+            reason: Why, for the note.
+        """
+        note = f"{path} is left out: {reason}; {SET_RIGHT}"
+        if note not in self._left_out and os.path.lexists(path):
+            self._left_out[note] = path
+            self.notes.append(note)
+
     def set_aside(self, path: Path, reason: str) -> None:
         """Move a file out of the way, and note it.
 
@@ -126,8 +148,11 @@ class Layout:
         Raises:
             StoreError: It cannot be moved.
         """
-        name = self.move_aside(path)
-        self.notes.append(f"set aside {path} as {_SET_ASIDE}/{name}: {reason}")
+        for note in [note for note, of in self._left_out.items() if of == path]:
+            del self._left_out[note]
+            self.notes.remove(note)
+        if name := self.move_aside(path):
+            self.notes.append(f"set aside {path} as {_SET_ASIDE}/{name}: {reason}")
 
     def move_aside(self, path: Path) -> str:
         """Move a file out of the way, and return what it is called there.
@@ -135,16 +160,23 @@ class Layout:
         Args:
             path: The file.
 
+        Returns:
+            Its name; empty if it was gone, for others may do the same.
+
         Raises:
             StoreError: It cannot be moved.
         """
         home = self.folder / _SET_ASIDE
-        target = home / path.relative_to(self.folder).as_posix().replace("/", "-")
-        while target.exists():
-            target = target.with_name(f"{uuid4().hex[:4]}-{target.name}")
+        name = path.relative_to(self.folder).as_posix().replace("/", "-")
+        target = home / name.encode()[-_LONGEST_NAME:].decode(errors="replace")
+        while os.path.lexists(target):
+            target = home / f"{uuid4().hex[:4]}-{target.name[-_LONGEST_NAME:]}"
         with explain_disk_errors("set aside", path):
             home.mkdir(exist_ok=True)
-            os.replace(path, target)
+            try:
+                os.replace(path, target)
+            except FileNotFoundError:
+                return ""
         return target.name
 
     def load(self, name: TableName, key: str, columns: list[str] | None = None) -> pa.Table:
@@ -164,13 +196,26 @@ class Layout:
             with explain_content_errors("it cannot be read"):
                 table = from_bytes(path.read_bytes(), columns)
         else:
-            for archive in self.archives[name] or self.open_archives(name):
+            archive = self._find_archive(name, key)
+            metadata, table = archive.metadata(key), archive.table(key, name, columns)
+        return check_table(table, name, metadata) if columns is None else table
+
+    def locate(self, name: TableName, key: str) -> Path:
+        """Return the file that a table of a play is in: its own, or an archive.
+
+        Args:
+            name: Its rounds, its replies, or its accounts.
+            key: Which play.
+        """
+        archives = () if (path := self.path(name, key)).exists() else self.archives[name]
+        return next((each.path for each in archives if key in each), path)
+
+    def _find_archive(self, name: TableName, key: str) -> Archive:
+        for archives in (self.archives[name], self.open_archives(name)):
+            for archive in archives:
                 if key in archive:
-                    table, metadata = archive.table(key, name, columns), archive.metadata(key)
-                    break
-            else:
-                raise UnfitError("there is no such play")
-        return label_table(table, PlayId.from_json(metadata)) if columns is None else table
+                    return archive
+        raise UnfitError("there is no such play")
 
     def read(self, key: str) -> StoredPlay:
         """Return a play, checked in full.
@@ -181,7 +226,16 @@ class Layout:
         Raises:
             UnfitError: It is not there, or not as it was written.
         """
-        return make_play(lambda name: self.load(name, key))
+
+        def load(name: TableName) -> pa.Table:
+            try:
+                return self.load(name, key)
+            except UnfitError as unfit:
+                if name == "rounds":
+                    raise
+                raise UnfitError(f"{name}/{self.locate(name, key).name}: {unfit}") from unfit
+
+        return make_play(load)
 
 
 def check_name(path: Path) -> None:

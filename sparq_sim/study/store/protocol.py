@@ -8,7 +8,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from sparq_sim.study.store.codec import PlayFiles, StoredPlay, TableName, make_play
-from sparq_sim.study.store.errors import StoreError, UnfitError
+from sparq_sim.study.store.errors import SET_RIGHT, StoreError, UnfitError
 from sparq_sim.study.store.summary import StoredSummary
 
 __all__ = ["PlayStore", "read_play"]
@@ -56,4 +56,4 @@ def read_play(store: PlayStore, key: str) -> StoredPlay:
     try:
         return make_play(lambda table: store.load(key, table))
     except UnfitError as unfit:
-        raise StoreError(f"{key}.parquet in {store}: {unfit}") from unfit
+        raise StoreError(f"{key}.parquet in {store}: {unfit}; {SET_RIGHT}") from unfit

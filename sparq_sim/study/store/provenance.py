@@ -58,6 +58,10 @@ class Contents:
     """The names of the columns of a point."""
     columns: Mapping[str, Sequence[str]]
     """The names of the columns, by table."""
+    checksums: Mapping[str, str] = field(default_factory=dict)
+    """Of each table that was written; none in files of early versions."""
+    format: int = FORMAT
+    """The number of the format that the file is of."""
 
     @classmethod
     def of_trace(cls, trace: Trace) -> Contents:
@@ -78,6 +82,7 @@ class Contents:
                 "replies": list(trace.replies),
                 **({"accounts": ["table", "content"]} if trace.accounts else {}),
             },
+            format=FORMAT,
         )
 
     @classmethod
@@ -97,18 +102,21 @@ class Contents:
             spent=data["spent"],
             coordinates=data["coordinates"],
             columns=data["columns"],
+            checksums=data.get("checksums", {}),
+            format=data["format"],
         )
 
     def to_json(self) -> dict[str, Any]:
         """Return the contents as a provenance holds them, with the number of the format."""
         return {
-            "format": FORMAT,
+            "format": self.format,
             "digest": self.digest,
             "rounds_digest": self.rounds_digest,
             "ended": self.ended,
             "spent": self.spent,
             "coordinates": list(self.coordinates),
             "columns": {name: list(columns) for name, columns in self.columns.items()},
+            "checksums": dict(self.checksums),
         }
 
 
@@ -191,6 +199,15 @@ class Provenance:
             play: What the play is called instead.
         """
         return replace(self, summary=replace(self.summary, play=play))
+
+    def with_checksums(self, checksums: Mapping[str, str]) -> Provenance:
+        """Return the same provenance for tables that are to be written.
+
+        Args:
+            checksums: Those of the tables, by name.
+        """
+        contents = replace(self.contents, checksums=checksums, format=FORMAT)
+        return replace(self, contents=contents)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Provenance:

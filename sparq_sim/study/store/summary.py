@@ -39,6 +39,8 @@ class StoredSummary:
     not finite."""
     knows_best: bool = True
     """Whether the best reward is known, and so regret."""
+    has_checksum: bool = True
+    """Whether damage to what is stored would be noticed; not in files of early versions."""
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> StoredSummary:
@@ -62,6 +64,7 @@ class StoredSummary:
             warnings=data.get("warnings", ()),
             meters=data.get("meters", {}),
             knows_best=data.get("knows_best", True),
+            has_checksum="checksums" in data,
         )
 
     def to_json(self) -> dict[str, Any]:

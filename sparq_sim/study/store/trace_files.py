@@ -13,17 +13,17 @@ from pydantic import ValidationError
 
 from sparq_sim.errors import SparqError
 from sparq_sim.simulation.trace import Trace
+from sparq_sim.study.store.checksums import check_columns, hash_table
 from sparq_sim.study.store.codec import (
     TABLES,
     TableName,
     describe_table,
     from_bytes,
     list_tables,
+    make_tables,
     make_trace,
-    pack_accounts,
     read_metadata,
     to_bytes,
-    to_table,
 )
 from sparq_sim.study.store.errors import StoreError, UnfitError, explain_content_errors
 from sparq_sim.study.store.files import write_whole
@@ -51,15 +51,13 @@ def save_trace(trace: Trace, path: Path) -> None:
         raise StoreError(f"{str(path)!r} is no name for a file; give one, such as play.zip")
     if not path.parent.is_dir():
         raise StoreError(f"cannot write {path}: there is no folder {path.parent}; make it first")
-    metadata = _describe(trace)
+    tables = make_tables(trace, full=bool(trace.replies))
+    metadata = _describe(trace) | {
+        "checksums": {name: hash_table(each, each.column_names) for name, each in tables.items()}
+    }
     packed = BytesIO()
     with ZipFile(packed, "w") as archive:
-        for name in list_tables(metadata):
-            table = (
-                pack_accounts(trace.accounts)
-                if name == "accounts"
-                else to_table(getattr(trace, name))
-            )
+        for name, table in tables.items():
             content = to_bytes(describe_table(table, metadata))
             # By name alone, the present time would be written as well, and no two files be equal.
             archive.writestr(ZipInfo(f"{name}.parquet"), content)
@@ -169,4 +167,5 @@ def _unpack(content: bytes) -> Trace:
         for name in list_tables(metadata):
             if name not in tables:
                 raise UnfitError(f"it holds no {name}.parquet, though {name} were saved")
+            check_columns(tables[name], name, metadata)
         return make_trace(tables, metadata)

@@ -129,11 +129,11 @@ def test_a_play_whose_accounts_are_missing_or_damaged_is_set_aside(tmp_path: Pat
     assert home.peek(key) is not None
     assert home.peek(key, "full") is None
     assert home.peek(other, "full") is not None
-    assert home.finished().keys() == {other}
+    assert home.tidy().keys() == {other}
     assert "its accounts are missing" in home.notes[0]
     flip(tmp_path / "accounts" / f"{other}.parquet")
     home = FolderStore(tmp_path)
-    assert home.finished(verify=[other]) == {}
+    assert home.tidy(verify=[other]) == {}
     assert not list((tmp_path / "accounts").iterdir())
 
 

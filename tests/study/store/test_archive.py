@@ -48,8 +48,9 @@ def test_a_spoilt_compacted_file_is_set_aside(tmp_path: Path) -> None:
     (file,) = (tmp_path / "rounds").iterdir()
     flip(file)
     home = FolderStore(tmp_path)
-    assert home.finished(verify=[key]) == {}
+    assert home.tidy(verify=[key]) == {}
     assert file.name in home.notes[0]
+    assert not file.exists()
 
 
 def test_a_study_of_before_is_compacted_with_the_columns_of_now(of_before: Path) -> None:

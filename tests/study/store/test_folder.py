@@ -41,7 +41,7 @@ def test_an_unfit_file_is_named_and_set_aside(
     home = FolderStore(tmp_path)
     with pytest.raises(StoreError, match=key):
         read_play(home, key)
-    assert home.finished(verify=[key, good]).keys() == {good}
+    assert home.tidy(verify=[key, good]).keys() == {good}
     assert any(str(path) in note for note in home.notes)
     kept = [each.read_bytes() for each in (tmp_path / "set-aside").iterdir()]
     assert spoilt in kept
@@ -53,14 +53,14 @@ def test_foreign_files_are_set_aside_unharmed_and_under_names_of_their_own(tmp_p
         (tmp_path / "rounds" / "diary.txt").write_text("dear diary")
         (tmp_path / "rounds" / "folder.parquet").mkdir()
         home = FolderStore(tmp_path)
-        assert home.finished().keys() == {key}
+        assert home.tidy().keys() == {key}
         assert "diary.txt" in home.notes[0]
     aside = sorted((tmp_path / "set-aside").iterdir())
     assert len(aside) == 4
     assert [p.read_text() for p in aside if p.is_file()] == ["dear diary"] * 2
 
 
-def test_a_file_under_another_play_s_name_is_set_aside(tmp_path: Path) -> None:
+def test_a_file_under_another_play_s_name_is_left_out(tmp_path: Path) -> None:
     key, _ = stored(tmp_path)
     other = tmp_path / "rounds" / f"{'0' * 32}.parquet"
     other.write_bytes((tmp_path / "rounds" / f"{key}.parquet").read_bytes())
@@ -71,7 +71,10 @@ def test_a_file_under_another_play_s_name_is_set_aside(tmp_path: Path) -> None:
 
 def test_a_study_of_before_reads_as_those_of_now(of_before: Path) -> None:
     study = Results.open(of_before)
-    assert (study.title, study.notes) == ("of before", ())
+    assert study.title == "of before"
+    assert [note.partition(":")[0] for note in study.notes] == [
+        "3 plays of an earlier version have no checksum"
+    ]
     assert [row.setting["feedback.noise"] for row in summary(study)] == [0.1, 0.2, 0.3]
     for play in study.plays():
         assert study.read(play).trace.digest() == study.read(play).provenance.contents.rounds_digest

@@ -29,6 +29,8 @@ def test_another_format_is_refused_and_left_alone(
 ) -> None:
     key, _ = stored(tmp_path)
     monkeypatch.setattr(keys, "FORMAT", FORMAT + 1)
-    with pytest.raises(StoreError, match=rf"{key}.*format 2.*reads format 3.*another folder"):
+    with pytest.raises(
+        StoreError, match=rf"{key}.*format 3.*reads formats 2 and 4.*another folder"
+    ):
         FolderStore(tmp_path).finished()
     assert (tmp_path / "rounds" / f"{key}.parquet").exists()

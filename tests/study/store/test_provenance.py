@@ -34,9 +34,9 @@ def test_a_file_has_the_names_that_files_of_before_have(tmp_path: Path) -> None:
     key, _ = stored(tmp_path)
     written = as_written(tmp_path / "rounds" / f"{key}.parquet")
     assert " ".join(sorted(written)) == (
-        "blas broken columns coordinates core cpu digest ended experts family format key measures "
-        "optimizer platform play plugins record replication rounds_digest rounds_planned scenario "
-        "seed setting spent title versions warnings"
+        "blas broken checksums columns coordinates core cpu digest ended experts family format key "
+        "measures optimizer platform play plugins record replication rounds_digest rounds_planned "
+        "scenario seed setting spent title versions warnings"
     )
 
 
