@@ -168,11 +168,12 @@ class Layout:
         """
         home = self.folder / _SET_ASIDE
         name = path.relative_to(self.folder).as_posix().replace("/", "-")
-        target = home / name.encode()[-_LONGEST_NAME:].decode(errors="replace")
+        target = home / os.fsdecode(os.fsencode(name)[-_LONGEST_NAME:])
         while os.path.lexists(target):
             target = home / f"{uuid4().hex[:4]}-{target.name[-_LONGEST_NAME:]}"
-        with explain_disk_errors("set aside", path):
+        with explain_disk_errors("make", home):
             home.mkdir(exist_ok=True)
+        with explain_disk_errors("set aside", path):
             try:
                 os.replace(path, target)
             except FileNotFoundError:
