@@ -126,8 +126,9 @@ def _read_description(path: Path) -> list[Holding]:
         # Early versions wrote no checksum; what has lost it is of the format of now.
         if "checksum" in described or described.get("format") == FORMAT:
             described = unseal(described)
-        check_format(described.get("format"), f"{path} tells of plays")
-        return [Holding.from_json(each) for each in (described, *described.get("others", ()))]
+        held = [Holding.from_json(each) for each in (described, *described.get("others", ()))]
+    check_format(described.get("format"), f"{path} tells of plays")
+    return held
 
 
 def infer_holdings(home: FolderStore) -> list[Holding]:
