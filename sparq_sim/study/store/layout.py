@@ -18,6 +18,7 @@ from sparq_sim.study.store.codec import (
     StoredPlay,
     TableName,
     check_table,
+    describe_table,
     from_bytes,
     make_play,
     read_metadata,
@@ -199,6 +200,8 @@ class Layout:
         else:
             archive = self._find_archive(name, key)
             metadata, table = archive.metadata(key), archive.table(key, name, columns)
+        # What Arrow takes for the metadata may be a second copy of them, which was not checked.
+        table = describe_table(table, metadata)
         return check_table(table, name, metadata) if columns is None else table
 
     def locate(self, name: TableName, key: str) -> Path:
