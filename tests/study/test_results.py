@@ -31,7 +31,7 @@ def test_reading_results_loads_neither_what_plays_nor_where_plays_are_computed(
     assert not playing & set(done.stdout.split())
 
 
-def test_a_damaged_play_that_is_verified_is_set_aside(tmp_path: Path) -> None:
+def test_a_damaged_play_that_is_verified_is_left_out(tmp_path: Path) -> None:
     (bad, _), (good, _) = stored(tmp_path), stored(tmp_path, 1)
     flip(tmp_path / "rounds" / f"{bad}.parquet")
     results = Results.open(tmp_path)
