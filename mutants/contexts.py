@@ -20,10 +20,12 @@ TESTS = (
     "tests/gp/**/test_*.py",
     "tests/test_*.py",
     "tests/live/test_resumption.py",
+    "tests/plugin/test_steered.py",
     "tests/testing/test_checks.py",
+    "tests/analysis/test_contrasts.py",
 )
 """The tests of the rooms of the core, and of what other rooms ask of it: that plays go on after an
-interruption, and that what can take no part in a play is refused."""
+interruption, what is steered, what can take no part in a play, and plays without an expert."""
 
 _LIMIT = 3600.0
 """How much CPU time all tests may take together, in seconds."""
