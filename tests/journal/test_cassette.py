@@ -32,17 +32,10 @@ from sparq_sim.simulation.lifetime import open_landscape
 from sparq_sim.simulation.play import Experts, Played
 from sparq_sim.simulation.records import Fate
 from sparq_sim.testing import WaitlessLoop
+from sparq_sim.vopr.parts import Beacon, Inquirer, Patchy
 from tests.journal.samples import HEADER, quick_folder, write_sample
 from tests.journal.test_rebuilding import play_with_journal
-from tests.simulation.test_laws_of_plays import (
-    PERIODS,
-    Beacon,
-    Inquirer,
-    Patchy,
-    Scenario,
-    plain_channels,
-    rules,
-)
+from tests.simulation.test_laws_of_plays import PERIODS, Scenario, plain_channels, rules
 
 
 def replays(path: Path, experts: Experts) -> Experts:

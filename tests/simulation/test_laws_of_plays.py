@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import count
 from math import inf, nan
 from typing import Any, get_args
 
@@ -15,183 +13,31 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from sparq_sim import (
-    Answer,
     Briefing,
     Channel,
-    Estimate,
     Expert,
     Move,
     Optimizer,
-    Query,
     Rules,
     Trace,
-    World,
     play,
-    play_live,
 )
-from sparq_sim.arrays import Point, Values
 from sparq_sim.messages import Reply
 from sparq_sim.plugin.contract import Agent
 from sparq_sim.simulation.channel.channel import Due
 from sparq_sim.simulation.channel.faults import Fault, FaultKind
 from sparq_sim.simulation.channel.noise import Noise
 from sparq_sim.simulation.channel.policy import Policy, Rate
-from sparq_sim.simulation.laws import Hearing, find_broken, find_misheard
+from sparq_sim.simulation.laws import find_broken, find_misheard
 from sparq_sim.simulation.measures import tally
+from sparq_sim.simulation.play import Played
 from sparq_sim.simulation.records import UNASKED
-from sparq_sim.testing import Slope, Teller, WaitlessLoop
+from sparq_sim.testing import Slope, Teller
+from sparq_sim.vopr.parts import Beacon, Dicer, Inquirer, Lagged, Patchy, Relay, Stammerer
+from sparq_sim.vopr.playing import overhear, play_on_live_clock
 
 LANDSCAPE = Slope().start(np.random.default_rng(0))
 PERIODS = (1.0, 0.1, 1 / 3)
-
-Told = float | Reply
-"""What a spy hears: the moment of an ask, or a reply that is told."""
-
-
-# An optimizer whose every move depends on all that it has heard.
-
-
-def deaf(told: Told) -> None:
-    """Hear nothing."""
-
-
-class Inquirer(Optimizer):
-    """Asks each of *sources* a query of each of *sizes*, always about points already played.
-
-    Replies of those that it *ignores* though it asks them change nothing. One that *waits* plays
-    when a reply has come, or two periods later. A *stray* asks about a point never played too.
-    *skipped* draws at the beginning make another optimizer of it.
-    """
-
-    sources: tuple[str, ...]
-    ignores: tuple[str, ...] = ()
-    sizes: tuple[int, ...] = (2,)
-    waits: bool = False
-    stray: bool = False
-    skipped: int = 0
-    spy: Callable[[Told], None] = deaf
-
-    def start(self, briefing: Briefing, rng: Generator) -> Agent:
-        return InquirerAgent(self, briefing, rng)
-
-
-class InquirerAgent:
-    def __init__(self, model: Inquirer, briefing: Briefing, rng: Generator) -> None:
-        self._model = model
-        self._setting = briefing
-        self._rng = rng
-        self._rng.random(model.skipped)
-        self._past: list[Point] = []
-        self._ids, self._ignored_ids = count(1), count(10**6)
-        self._latest = 0.0
-        self._asked_at: float | None = None
-        self._stirred = False
-
-    def ask(self, now: float) -> Move:
-        self._model.spy(now)
-        if self._model.waits and self._past:
-            if self._asked_at is None:
-                self._asked_at, self._stirred = now, False
-                return Move(None, tuple(self._queries(now)))
-            if not self._stirred and now < self._asked_at + 2 * self._setting.period:
-                return Move(None)
-            self._asked_at = None
-        chance = self._setting.domain.sample(self._rng, 1)[0]
-        self._past.append(0.9 * chance + 0.1 * (self._latest % 1.0))
-        queries = () if self._model.waits else tuple(self._queries(now))
-        return Move(self._past[-1], queries, {"latest": self._latest})
-
-    def tell(self, reply: Reply) -> None:
-        self._model.spy(reply)
-        if reply.query.source not in self._model.ignores:
-            self._stirred = True
-            values = reply.values if isinstance(reply, Answer) else np.ones(1)
-            self._latest = 0.5 * self._latest + float(values.sum()) + reply.arrived_at
-
-    def _queries(self, now: float) -> Iterator[Query]:
-        for names, ids in (
-            (self._model.sources, self._ids),
-            (self._model.ignores, self._ignored_ids),
-        ):
-            for name in names:
-                for size in self._model.sizes:
-                    yield Query(next(ids), name, np.resize(self._past[::-1], (size, 1)), now)
-                if self._model.stray:
-                    yield Query(next(ids), name, np.array([[0.05], self._past[0]]), now)
-
-
-# Experts of several tempers.
-
-
-class Patchy(Expert):
-    """Knows nothing of points beyond 0.7, and raises when asked first about one below 0.1."""
-
-    async def answer(self, query: Query, world: World) -> Estimate:
-        if query.points[0, 0] < 0.1:
-            raise RuntimeError("too low")
-        known = query.points[:, 0] <= 0.7
-        return Estimate(np.where(known, world.rewards(query.points, world.clock.now), nan))
-
-
-class Stammerer(Expert):
-    """Answers twice, the second time after a *pause*."""
-
-    pause: float
-
-    async def answer(self, query: Query, world: World) -> Estimate:
-        said = Estimate(world.rewards(query.points, world.clock.now))
-        world.send(query, said)
-        await world.clock.sleep(self.pause)
-        return said
-
-
-class Lagged(Expert):
-    """Knows the reward as it was *lag* ago, and guesses a little."""
-
-    lag: float
-
-    async def answer(self, query: Query, world: World) -> Estimate:
-        then = max(0.0, world.clock.now - self.lag)
-        guess = 0.01 * world.rng.random(len(query.points))
-        return Estimate(world.rewards(query.points, then) + guess, measured_at=then)
-
-
-class Dicer(Expert):
-    """Knows the reward as it is, and notes a throw of its dice."""
-
-    async def answer(self, query: Query, world: World) -> Estimate:
-        values = world.rewards(query.points, world.clock.now)
-        return Estimate(values, notes={"dice": world.rng.random()})
-
-
-class Beacon(Expert):
-    """Knows the reward as it is, and every *pause* begins a reading of its own accord."""
-
-    pause: float
-
-    async def answer(self, query: Query, world: World) -> Estimate:
-        return Estimate(world.rewards(query.points, world.clock.now))
-
-    async def broadcast(self, world: World) -> None:
-        while True:
-            await world.clock.sleep(self.pause)
-            query = world.open(np.array([[0.5]]))
-            await world.clock.sleep(self.pause / 2)
-            world.send(query, await self.answer(query, world))
-
-
-class Relay(Expert):
-    """Asks *other*, and passes on what it hears."""
-
-    other: str
-
-    async def answer(self, query: Query, world: World) -> Estimate:
-        values: Values = np.full(len(query.points), nan)
-        for reply in await world.ask(self.other, query.points):
-            if isinstance(reply, Answer):
-                values[reply.rows] = reply.values
-        return Estimate(values)
-
 
 # Scenarios. Whole and half multiples of the period make many things happen at one instant.
 
@@ -322,8 +168,8 @@ class Scenario:
     feedback: Channel
     seed: int
 
-    def play(self, *, replication: int = 0) -> Trace:
-        return play(
+    def prepare(self, *, replication: int = 0) -> Played:
+        return Played(
             self.optimizer,
             Slope(),
             self.rules,
@@ -333,18 +179,8 @@ class Scenario:
             replication=replication,
         )
 
-    def play_live(self) -> Trace:
-        with asyncio.Runner(loop_factory=WaitlessLoop) as runner:
-            return runner.run(
-                play_live(
-                    self.optimizer,
-                    Slope(),
-                    self.rules,
-                    experts=self.experts,
-                    feedback=self.feedback,
-                    seed=self.seed,
-                )
-            )
+    def play(self, *, replication: int = 0) -> Trace:
+        return self.prepare(replication=replication).again()
 
     def with_optimizer(self, **changes: object) -> Scenario:
         return replace(self, optimizer=self.optimizer.model_copy(update=changes))
@@ -570,50 +406,41 @@ def test_the_same_seed_gives_the_same_play_and_another_replication_another(
 # Accounts.
 
 
-def overhear(scenario: Scenario) -> tuple[Hearing, Trace]:
-    """Play, and note what the agent is told and asked."""
-    hearing = Hearing()
-
-    def note(told: Told) -> None:
-        if isinstance(told, float):
-            hearing.asks.append(told)
-        else:
-            hearing.told.append((len(hearing.asks), told))
-
-    return hearing, scenario.with_optimizer(spy=note).play()
-
-
 def keys(trace: Trace, chosen: NDArray[np.bool_]) -> list[tuple[str, int, int]]:
     columns = (trace.replies[name][chosen].tolist() for name in ("source", "query", "row"))
     return list(zip(*columns, strict=True))
 
 
-class Clerk(Inquirer):
-    """An inquirer that notes every move it makes."""
+class Clerk(Optimizer):
+    """Plays as another optimizer does, and writes down every move."""
 
+    optimizer: Optimizer
     file: Callable[[Move], None]
 
     def start(self, briefing: Briefing, rng: Generator) -> Agent:
-        return ClerkAgent(self, briefing, rng)
+        return ClerkAgent(self.optimizer.start(briefing, rng), self.file)
 
 
-class ClerkAgent(InquirerAgent):
-    def __init__(self, model: Clerk, briefing: Briefing, rng: Generator) -> None:
-        super().__init__(model, briefing, rng)
-        self._file = model.file
+@dataclass
+class ClerkAgent:
+    agent: Agent
+    file: Callable[[Move], None]
 
     def ask(self, now: float) -> Move:
-        move = super().ask(now)
-        self._file(move)
+        move = self.agent.ask(now)
+        self.file(move)
         return move
+
+    def tell(self, reply: Reply) -> None:
+        self.agent.tell(reply)
 
 
 @settings(max_examples=90)
 @given(scenarios())
 def test_every_point_that_the_agent_asks_about_is_answered_or_fails(scenario: Scenario) -> None:
     moves: list[Move] = []
-    clerk = Clerk(**dict(scenario.optimizer), file=moves.append)
-    trace = replace(scenario, optimizer=clerk).play()
+    clerk = Clerk(optimizer=scenario.optimizer, file=moves.append)
+    trace = replace(scenario.prepare(), optimizer=clerk).again()
     replies = trace.replies
     once = ~np.isin(replies["fate"], UNASKED) & ~replies["superseded"]
     recorded = keys(trace, once)
@@ -656,10 +483,9 @@ def test_every_point_that_the_agent_asks_about_is_answered_or_fails(scenario: Sc
     )
 )
 def test_a_random_play_breaks_no_law(scenario: Scenario) -> None:
-    hearing, trace = overhear(scenario)
+    hearing, trace = overhear(scenario.prepare())
     plain = [name for name, (one, _) in scenario.experts.items() if not isinstance(one, Stammerer)]
-    assert trace.played is not None
-    assert find_broken(trace, trace.played, plain=plain) == []
+    assert find_broken(trace, scenario.prepare(), plain=plain) == []
     assert list(find_misheard(hearing, trace)) == []
 
 
@@ -681,7 +507,7 @@ def test_a_source_that_sends_of_its_own_accord_was_served_from_the_beginning() -
 @settings(max_examples=40)
 @given(scenarios())
 def test_two_clocks_give_one_trace_of_any_scenario(scenario: Scenario) -> None:
-    virtual, real = scenario.play(), scenario.play_live()
+    virtual, real = scenario.play(), play_on_live_clock(scenario.prepare())
     for column in virtual.replies:
         assert_same(virtual.replies[column], real.replies[column], column)
     assert virtual.digest() == real.digest()
