@@ -6,8 +6,11 @@ Pydantic alone would read "5" and true as the whole numbers 5 and 1, and "yes" a
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from glob import has_magic, iglob
+from itertools import takewhile
 from math import isfinite
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Self, TypeAlias
@@ -118,20 +121,24 @@ def is_whole(given: Any) -> bool:
 class ScenarioString(str):
     """A string in a scenario file, which knows the folder of that file."""
 
-    __slots__ = ("folder",)
+    __slots__ = ("folder", "homes")
     folder: Path
     """Where the file is."""
+    homes: Sequence[Path] | None
+    """Folders that files of data must be in; None if they may be anywhere."""
 
     @classmethod
-    def within(cls, folder: Path, text: str) -> Self:
+    def within(cls, folder: Path, text: str, *, homes: Sequence[Path] | None = None) -> Self:
         """Return a string as it stands in a scenario file.
 
         Args:
             folder: Where the file is.
             text: The string.
+            homes: Folders that files of data must be in; by default they may be anywhere.
         """
         made = cls(text)
         made.folder = folder
+        made.homes = homes
         return made
 
     @property
@@ -139,8 +146,40 @@ class ScenarioString(str):
         """The file that the text names; a relative path starts from the folder."""
         return str(self.folder / Path(self).expanduser())
 
-    def __reduce__(self) -> tuple[Callable[[Path, str], ScenarioString], tuple[Path, str]]:
-        return ScenarioString.within, (self.folder, str(self))
+    def read_path(self) -> str:
+        """Return the file, or the pattern of files, that the text names as data to be read.
+
+        Raises:
+            ValueError: It leads out of the folders that it must be in, by its text or by a
+                symbolic link.
+        """
+        try:
+            path = self.path
+        except RuntimeError as error:  # Of a user in ~USER whom nobody knows.
+            raise ValueError(f"cannot be looked for: {error}") from error
+        if self.homes is not None:
+            homes = [home.resolve() for home in self.homes]
+            for found in _find_real(path):
+                if not any(found.is_relative_to(home) for home in homes):
+                    raise ValueError(
+                        f"leads to {found}, out of the folder of the scenario, {homes[0]}; move "
+                        "the file there, name it by --set, or allow this by --allow-outside (in "
+                        "Python, by allow_outside=True)"
+                    )
+        return path
+
+    def __reduce__(self) -> tuple[Callable[..., ScenarioString], tuple[Any, ...]]:
+        return partial(ScenarioString.within, homes=self.homes), (self.folder, str(self))
+
+
+def _find_real(path: str) -> Iterator[Path]:
+    """Yield where a path, or pattern of paths, leads to, symbolic links followed."""
+    yield Path(os.path.realpath(path))
+    if has_magic(path):
+        firm = takewhile(lambda part: not has_magic(part), Path(path).parts)
+        yield Path(os.path.realpath(Path(*firm)))
+        for each in iglob(path, recursive=True):
+            yield Path(os.path.realpath(each))
 
 
 def _resolve_program(given: Any) -> Any:
@@ -213,7 +252,7 @@ def _parse_number(given: str | float) -> float | None:
 
 def _resolve_path(given: Any) -> Any:
     """Return a path in a scenario file as one from the folder of that file."""
-    return given.path if isinstance(given, ScenarioString) else given
+    return given.read_path() if isinstance(given, ScenarioString) else given
 
 
 def table_error(given: Any, kinds: Sequence[str], *, number: bool = False) -> PydanticCustomError:

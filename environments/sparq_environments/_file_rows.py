@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from sparq_sim.errors import SparqError
+from sparq_sim.limits import check_data_file
 
 __all__ = [
     "ReadingError",
@@ -44,13 +45,16 @@ def read_csv_rows(file: Path) -> Iterator[Row]:
         ReadingError: The file cannot be read.
     """
     try:
+        check_data_file(file)
         with file.open(encoding="utf-8-sig", newline="") as lines:
             reader = csv.reader(lines)
             for cells in reader:
                 yield reader.line_num, [cell.strip() for cell in cells]
     except UnicodeDecodeError as error:
         raise ReadingError(f"{file}: not UTF-8 text ({error.reason}); save it as UTF-8") from error
-    except (OSError, csv.Error) as error:
+    except OSError as error:
+        raise ReadingError(f"{file}: cannot be read: {error.strerror or error}") from error
+    except csv.Error as error:
         raise ReadingError(f"{file}: cannot be read: {error}") from error
 
 
@@ -70,8 +74,11 @@ def read_parquet_rows(file: Path) -> Iterator[Row]:
     from pyarrow import parquet
 
     try:
+        check_data_file(file)
         table = parquet.read_table(file)
-    except (OSError, pyarrow.ArrowException) as error:
+    except OSError as error:
+        raise ReadingError(f"{file}: cannot be read: {error.strerror or error}") from error
+    except pyarrow.ArrowException as error:
         raise ReadingError(f"{file}: cannot be read: {error}") from error
     yield 1, [str(name) for name in table.column_names]
     for line, cells in enumerate(zip(*(c.to_pylist() for c in table.columns), strict=True), 2):

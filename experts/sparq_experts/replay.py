@@ -19,6 +19,7 @@ from sparq_sim.domain import Domain
 from sparq_sim.errors import SparqError, Unavailable
 from sparq_sim.fields import Amount
 from sparq_sim.journal.cassette import SUFFIX, Cassette, read_cassette
+from sparq_sim.limits import check_data_file
 from sparq_sim.messages import Estimate, Query
 from sparq_sim.plugin.contract import Answering, Briefing, Expert, World
 from sparq_sim.simulation.records import Fate
@@ -250,6 +251,7 @@ def _read_table(file: Path) -> _Table:
             "study"
         )
     with _report_unreadable(file):
+        check_data_file(file)
         return _read_csv(file) if file.suffix == ".csv" else _read_parquet(file)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sparq_sim.cli.completion import complete_thing, complete_thing_name
-from sparq_sim.cli.options import AllowImport, Overrides, load_scenario
+from sparq_sim.cli.options import AllowImport, AllowOutside, Overrides, load_scenario
 from sparq_sim.cli.output import cut, emit, say
 from sparq_sim.errors import SparqError
 
@@ -110,6 +110,7 @@ def show(
         bool, typer.Option("--json", help="Print a scenario as JSON; by default, as TOML.")
     ] = False,
     allow_import: AllowImport = False,
+    allow_outside: AllowOutside = False,
 ) -> None:
     """Show a scenario with all defaults, or a plug-in with all its fields.
 
@@ -132,7 +133,9 @@ def show(
     else:
         from sparq_sim.scenario.toml_text import write_toml_table
 
-        data = load_scenario(what, overrides, allow_import=allow_import).resolve()
+        data = load_scenario(
+            what, overrides, allow_import=allow_import, allow_outside=allow_outside
+        ).resolve()
         emit(json.dumps(data, indent=2) if as_json else write_toml_table(data).rstrip("\n"))
 
 

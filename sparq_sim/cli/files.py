@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sparq_sim.cli.options import AllowImport, Overrides, load_scenario
+from sparq_sim.cli.options import AllowImport, AllowOutside, MostPlays, Overrides, load_scenario
 from sparq_sim.cli.output import emit, say
 from sparq_sim.errors import SparqError
+from sparq_sim.limits import MOST_PLAYS
+
+if TYPE_CHECKING:
+    from sparq_sim.scenario.model import Scenario
 
 __all__ = ["check", "new", "schema"]
 
@@ -31,6 +35,8 @@ def check(
     ],
     overrides: Overrides = None,
     allow_import: AllowImport = False,
+    allow_outside: AllowOutside = False,
+    most_plays: MostPlays = MOST_PLAYS,
 ) -> None:
     """Check scenario files, and the data files that they name.
 
@@ -39,14 +45,35 @@ def check(
     problems = []
     for file in files:
         try:
-            loaded = load_scenario(file, overrides, allow_import=allow_import, check_data=True)
-            count = len(loaded.settings())
+            loaded = load_scenario(
+                file,
+                overrides,
+                allow_import=allow_import,
+                allow_outside=allow_outside,
+                check_data=True,
+            )
+            _check_plays(file, loaded, most_plays)
         except SparqError as error:
             problems.append(str(error))
         else:
-            say(f"{file}: valid, {count} {'setting' if count == 1 else 'settings'}")
+            say(f"{file}: valid, {_count_settings(loaded)}")
     if problems:
         raise SparqError("\n".join(problems))
+
+
+def _check_plays(file: str, scenario: Scenario, most: int) -> None:
+    try:
+        scenario.check_plays(most)
+    except SparqError as error:
+        raise SparqError(f"{file}: {error}") from error
+
+
+def _count_settings(scenario: Scenario) -> str:
+    from sparq_sim.scenario.settings import find_most
+
+    count, most = scenario.sweep.count(), find_most(scenario)
+    partly = f", of which {most} were looked at; `run` looks at all before it plays"
+    return f"{count} {'setting' if count == 1 else 'settings'}{partly if count > most else ''}"
 
 
 def schema(

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sparq_sim.cli.options import AllowImport, AllowPrograms, Overrides, Source, load_scenario
+from sparq_sim.cli.options import (
+    AllowImport,
+    AllowOutside,
+    AllowPrograms,
+    Overrides,
+    Source,
+    load_scenario,
+)
 from sparq_sim.cli.output import say
 
 if TYPE_CHECKING:
@@ -41,6 +48,7 @@ def live(
     overrides: Overrides = None,
     allow_import: AllowImport = False,
     allow_programs: AllowPrograms = False,
+    allow_outside: AllowOutside = False,
 ) -> None:
     """Play a scenario live: in real time, against real devices and services, with a journal.
 
@@ -51,7 +59,9 @@ def live(
     from sparq_sim.live.play import live as play_live
     from sparq_sim.live.terminal import show_live
 
-    loaded = load_scenario(scenario, overrides, allow_import=allow_import, check_data=True)
+    loaded = load_scenario(
+        scenario, overrides, allow_import=allow_import, allow_outside=allow_outside, check_data=True
+    )
     name = Path(scenario)
     folder = out or Path("live") / (name.stem if name.suffix or name.is_absolute() else name)
     console = make_console()

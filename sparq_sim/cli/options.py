@@ -18,10 +18,12 @@ __all__ = [
     "BEST_SEEN",
     "Against",
     "AllowImport",
+    "AllowOutside",
     "AllowPrograms",
     "ExecutorName",
     "Folder",
     "Jobs",
+    "MostPlays",
     "OpenPage",
     "OptionalPlayName",
     "Overrides",
@@ -58,6 +60,15 @@ AllowPrograms = Annotated[
     bool,
     typer.Option("--allow-programs", help="Allow scenarios to run the programs that they name."),
 ]
+AllowOutside = Annotated[
+    bool,
+    typer.Option(
+        "--allow-outside", help="Allow scenarios to name files that are not in their folder."
+    ),
+]
+MostPlays = Annotated[
+    int, typer.Option(min=1, help="How many plays a study may have; more are refused.")
+]
 Jobs = Annotated[
     int | None, typer.Option(min=1, help="Number of worker processes; one per core by default.")
 ]
@@ -93,6 +104,7 @@ def load_scenario(
     overrides: list[str] | None = None,
     *,
     allow_import: bool = False,
+    allow_outside: bool = False,
     check_data: bool = False,
 ) -> Scenario:
     """Load a scenario as the shared options of a command ask for.
@@ -101,6 +113,7 @@ def load_scenario(
         source: A file, or the name of a bundled scenario.
         overrides: What was given by --set, each FIELD=VALUE.
         allow_import: Whether the file may name code to import.
+        allow_outside: Whether the file may name files that are not in its folder.
         check_data: Whether to check the data files that the scenario names.
 
     Raises:
@@ -109,7 +122,11 @@ def load_scenario(
     from sparq_sim.scenario.model import Scenario
 
     return Scenario.load(
-        source, overrides=overrides or (), allow_import=allow_import, check_data=check_data
+        source,
+        overrides=overrides or (),
+        allow_import=allow_import,
+        allow_outside=allow_outside,
+        check_data=check_data,
     )
 
 

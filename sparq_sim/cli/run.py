@@ -12,8 +12,10 @@ import typer
 
 from sparq_sim.cli.options import (
     AllowImport,
+    AllowOutside,
     ExecutorName,
     Jobs,
+    MostPlays,
     OpenPage,
     Overrides,
     Source,
@@ -23,6 +25,7 @@ from sparq_sim.cli.options import (
 from sparq_sim.cli.output import say
 from sparq_sim.cli.report import REPORT, open_page, write_report
 from sparq_sim.errors import SparqError
+from sparq_sim.limits import MOST_PLAYS
 from sparq_sim.plugin.exits import refuse_exits
 from sparq_sim.plugin.frames import describe_error
 
@@ -52,6 +55,8 @@ def run(
         bool, typer.Option("--into", help="Use the folder even if it holds another scenario.")
     ] = False,
     allow_import: AllowImport = False,
+    allow_outside: AllowOutside = False,
+    most_plays: MostPlays = MOST_PLAYS,
     no_report: Annotated[
         bool, typer.Option("--no-report", help="Do not write report.html.")
     ] = False,
@@ -95,11 +100,13 @@ def run(
 
     if open_ and no_report:
         raise SparqError("--open opens the report: leave out --no-report")
-    loaded = load_scenario(scenario, overrides, allow_import=allow_import, check_data=True)
+    loaded = load_scenario(
+        scenario, overrides, allow_import=allow_import, allow_outside=allow_outside, check_data=True
+    )
     name = Path(scenario)
     folder = out or Path("studies") / (name.stem if name.suffix or name.is_absolute() else name)
     screen = make_console(err=True, quiet=quiet)
-    study = Study(loaded, folder, into=into)
+    study = Study(loaded, folder, into=into, most_plays=most_plays)
     if dry_run:
         from sparq_sim.cli.dry_run import print_plan
 

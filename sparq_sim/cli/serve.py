@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sparq_sim.cli.options import AllowImport, AllowPrograms, load_scenario
+from sparq_sim.cli.options import AllowImport, AllowOutside, AllowPrograms, load_scenario
 from sparq_sim.cli.output import emit, say
 from sparq_sim.errors import PluginError, SparqError
 
@@ -111,6 +111,7 @@ def serve_expert(
     ] = None,
     allow_import: AllowImport = False,
     allow_programs: AllowPrograms = False,
+    allow_outside: AllowOutside = False,
 ) -> None:
     """Serve an expert over HTTP, MQTT or pipes, in the wire format, until Ctrl-C.
 
@@ -136,6 +137,7 @@ def serve_expert(
         replication=replication,
         allow_import=allow_import,
         allow_programs=allow_programs,
+        allow_outside=allow_outside,
     )
     try:
         asyncio.run(_serve(hosted, door))
@@ -190,6 +192,7 @@ def _host(
     replication: int,
     allow_import: bool,
     allow_programs: bool,
+    allow_outside: bool,
 ) -> HostedExpert:
     """Make the expert and its surroundings, and refuse what cannot be served."""
     from sparq_sim.remote.serve.hosting import HostedExpert
@@ -198,7 +201,11 @@ def _host(
 
     expert = make_expert(kind, fields, allow_import=allow_import)
     name = kind.rpartition(":")[2]
-    loaded = None if source is None else load_scenario(source, allow_import=allow_import)
+    loaded = (
+        None
+        if source is None
+        else load_scenario(source, allow_import=allow_import, allow_outside=allow_outside)
+    )
     if along and loaded is None:
         raise SparqError("--along needs --scenario, whose experts are run along")
     environment = make_environment("synthetic") if loaded is None else loaded.environment

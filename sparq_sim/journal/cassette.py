@@ -13,6 +13,7 @@ from sparq_sim.arrays import Point, Points
 from sparq_sim.domain import Domain
 from sparq_sim.errors import AnswerLost, JournalError, Unavailable
 from sparq_sim.journal.reader import Journal, read_journal
+from sparq_sim.limits import check_data_file
 from sparq_sim.messages import AGENT_NAME, REWARD, Answer, Estimate, Failure, Notes, Query
 from sparq_sim.plugin.expert import World
 from sparq_sim.simulation.records import UNASKED, Fate, Record
@@ -159,6 +160,10 @@ def read_cassette(
         JournalError: The file is no journal, it has no such source, or points have other
             coordinates.
     """
+    try:
+        check_data_file(file)
+    except OSError as error:
+        raise JournalError(f"{file} cannot be read: {error.strerror or error}") from error
     journal = read_journal(file)
     name = source or choose_source(journal)
     if name not in journal.sources():

@@ -8,7 +8,7 @@ from pathlib import Path
 from sparq_sim.errors import ScenarioError, did_you_mean
 from sparq_sim.plugin.origins import find_entry_points
 
-__all__ = ["find_bundled", "find_file"]
+__all__ = ["find_bundled", "find_file", "find_homes"]
 
 _GROUP = "sparq_sim.scenarios"
 """The entry points that name packages with scenario files in them."""
@@ -44,17 +44,28 @@ def find_file(source: str | Path) -> Path:
     raise ScenarioError(f"{source}: no such file, and no scenario has this name; {hint}")
 
 
-def _find_claims() -> tuple[dict[str, list[Path]], list[str]]:
-    """Return the files that claim each name, and which packages cannot be loaded."""
-    claims: dict[str, list[Path]] = {}
+def find_homes() -> list[Path]:
+    """Return the folders of all installed packages of scenarios."""
+    return [*_find_homes()[0].values()]
+
+
+def _find_homes() -> tuple[dict[str, Path], list[str]]:
+    """Return the folder of each package of scenarios, and which packages cannot be loaded."""
+    homes: dict[str, Path] = {}
     broken: list[str] = []
     for package in sorted({entry.value for entry in find_entry_points(_GROUP)}):
         try:
-            home = Path(str(files(package)))
-            inside = sorted(home.rglob("*.toml"))
+            homes[package] = Path(str(files(package)))
         except (Exception, SystemExit) as error:
             broken.append(f"{package} cannot be loaded: {type(error).__name__}: {error}")
-            continue
-        for file in inside:
+    return homes, broken
+
+
+def _find_claims() -> tuple[dict[str, list[Path]], list[str]]:
+    """Return the files that claim each name, and which packages cannot be loaded."""
+    claims: dict[str, list[Path]] = {}
+    homes, broken = _find_homes()
+    for home in homes.values():
+        for file in sorted(home.rglob("*.toml")):
             claims.setdefault(file.relative_to(home).with_suffix("").as_posix(), []).append(file)
     return claims, broken

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 from warnings import catch_warnings
 
 from sparq_sim.errors import PluginError, ScenarioError, SparqError, did_you_mean
+from sparq_sim.fields import is_whole
 from sparq_sim.messages import AGENT_NAME, REWARD
 from sparq_sim.plugin.environment import Environment
 from sparq_sim.plugin.exits import refuse_exits
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Finding",
     "check_data",
+    "check_plays",
     "find_bad_names",
     "find_contradictions",
     "find_missing_experts",
@@ -191,14 +193,43 @@ def _find_unasked(scenario: Scenario) -> Iterator[Finding]:
         )
 
 
+# How many
+
+
+def check_plays(scenario: Scenario, most: int) -> None:
+    """Refuse a scenario of too many plays.
+
+    Args:
+        scenario: The scenario, whose settings are counted, not made.
+        most: How many plays there may be.
+
+    Raises:
+        ScenarioError: There are more; the message has the number.
+    """
+    settings, optimizers = scenario.sweep.count(), len(scenario.optimizers)
+    swept = scenario.sweep.values.get("replications", ())
+    replications = max([scenario.replications, *filter(is_whole, swept)])
+    plays = settings * optimizers * replications
+    if plays > most:
+        raise ScenarioError(
+            f"{optimizers:,} optimizers in {settings:,} settings, with up to {replications:,} "
+            f"replications each, are {plays:,} plays; at most {most:,} make a study: give fewer "
+            f"replications or values, or allow more by --most-plays {plays} (in Python, by "
+            "most_plays)"
+        )
+
+
 # Data
 
 
-def check_data(scenario: Scenario, where: Callable[[Keys], str]) -> None:
-    """Check that environments and experts can be played until the end, in every setting.
+def check_data(
+    settings: Sequence[tuple[Mapping[str, object], Scenario]],
+    where: Callable[[Keys], str],
+) -> None:
+    """Check that environments and experts can be played until the end, in some settings.
 
     Args:
-        scenario: The scenario.
+        settings: Values by path, and the scenario that has them.
         where: Returns the place of a field, to stand before what is wrong with it.
 
     Raises:
@@ -207,7 +238,7 @@ def check_data(scenario: Scenario, where: Callable[[Keys], str]) -> None:
     """
     problems: list[str] = []
     seen: set[str] = set()
-    for setting, one in scenario.settings():
+    for setting, one in settings:
         until = one.rules.ends_at
         for keys, plugin in _find_plugins_with_data(one):
             looked_at = repr((keys, plugin, until))

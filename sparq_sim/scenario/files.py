@@ -6,12 +6,14 @@ import json
 import re
 import tomllib
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from sparq_sim.errors import ScenarioError
 from sparq_sim.fields import ScenarioString
-from sparq_sim.scenario.bundled import find_bundled, find_file
+from sparq_sim.limits import MOST_BYTES
+from sparq_sim.scenario.bundled import find_bundled, find_file, find_homes
 from sparq_sim.scenario.layers import Layer, Layers, stack
 from sparq_sim.scenario.tables import Keys, format_value, join_path
 from sparq_sim.scenario.toml_lines import find_lines
@@ -21,17 +23,19 @@ __all__ = ["FILE_FIELDS", "read_overrides", "read_scenario", "read_value"]
 FILE_FIELDS = ("file", "files")
 """Fields that name files though they may be strings; all fields of paths name files, too."""
 
-_MOST_BYTES = 1_000_000
-_LARGEST_WHOLE = 2**1024
-"""No field takes a larger number, not even as a float."""
+_LARGEST_WHOLE = 2**63 - 1
+"""As TOML has it. What a play computes, and what it stores, cannot hold a larger one."""
 
 
-def read_scenario(source: str | Path, overrides: Sequence[str] = ()) -> Layers:
+def read_scenario(
+    source: str | Path, overrides: Sequence[str] = (), *, allow_outside: bool = False
+) -> Layers:
     """Read a scenario file, what it extends, and overrides.
 
     Args:
         source: The path of a file, or the name of a bundled scenario.
         overrides: Fields to set, each FIELD=VALUE; they win over the files.
+        allow_outside: Whether files may name others that are not in their own folder.
 
     Returns:
         The values as they are written, not yet checked by any model.
@@ -44,7 +48,8 @@ def read_scenario(source: str | Path, overrides: Sequence[str] = ()) -> Layers:
     file = find_file(source)
     extends: Any = ""
     while extends is not None:
-        layer = _read_file(file)
+        homes = None if allow_outside else (file.parent, *find_homes())
+        layer = _read_file(file, homes)
         if (real := file.resolve()) in chain:
             raise ScenarioError(
                 f"{layers[-1].where(('extends',))}: extends: {extends!r}: extends itself; "
@@ -54,7 +59,7 @@ def read_scenario(source: str | Path, overrides: Sequence[str] = ()) -> Layers:
         layers.append(layer)
         extends = layer.values.pop("extends", None)
         if extends is not None:
-            file = _find_extended(extends, file, layer)
+            file = _find_extended(extends, file, layer, homes)
     problems: list[str] = []
     layers.reverse()
     for text in overrides:
@@ -110,8 +115,8 @@ def _read_override(text: str) -> Layer:
         raise ScenarioError(f"{name}: {key.strip()} is no path of fields: {error}") from error
 
 
-def _find_extended(extends: Any, file: Path, layer: Layer) -> Path:
-    """Find the file that *file* extends."""
+def _find_extended(extends: Any, file: Path, layer: Layer, homes: Sequence[Path] | None) -> Path:
+    """Find the file that *file* extends: anywhere if it is called as a scenario is."""
     where = layer.where(("extends",))
     if not isinstance(extends, str) or not extends or "\0" in extends:
         raise ScenarioError(f"{where}: extends: {format_value(extends)}: expected a file or a name")
@@ -124,10 +129,20 @@ def _find_extended(extends: Any, file: Path, layer: Layer) -> Path:
     if not found.exists():
         hint = _suggest_bundled(Path(extends)) or f"it was looked for at {found}"
         raise ScenarioError(f"{where}: extends: {extends!r}: no such file; {hint}")
+    if found.suffix != ".toml":
+        try:
+            ScenarioString.within(file.parent, extends, homes=homes).read_path()
+        except ValueError as error:
+            raise ScenarioError(f"{where}: extends: {extends!r}: {error}") from error
+    if found.exists() and not found.is_file():
+        raise ScenarioError(
+            f"{where}: extends: {extends!r}: is no file, but a folder, a device or a pipe; name a "
+            "scenario file"
+        )
     return found
 
 
-def _read_file(file: Path) -> Layer:
+def _read_file(file: Path, homes: Sequence[Path] | None) -> Layer:
     text = _read_text(file)
     lines = find_lines(text, str(file))
     try:
@@ -135,7 +150,8 @@ def _read_file(file: Path) -> Layer:
     # Besides TOMLDecodeError: whole numbers of too many digits, and dates that are none.
     except (ValueError, RecursionError, OverflowError) as error:
         raise ScenarioError(f"{file}:{_locate_mistake(str(error), text)}") from error
-    return _check_numbers(Layer(str(file), _remember_folder(values, file.parent), {(): 1, **lines}))
+    layer = Layer(str(file), values, {(): 1, **lines})
+    return _check_numbers(replace(layer, values=_Reader(layer, file.parent, homes).read(values)))
 
 
 def _read_text(file: Path) -> str:
@@ -143,13 +159,13 @@ def _read_text(file: Path) -> str:
         if file.is_dir():
             raise ScenarioError(f"{file}: is a folder; name a file in it")
         with file.open("rb") as stream:
-            content = stream.read(_MOST_BYTES + 1)
+            content = stream.read(MOST_BYTES + 1)
     except OSError as error:
         hint = _suggest_bundled(file) or "check the path"
         raise ScenarioError(f"{file}: cannot be read: {error.strerror}; {hint}") from error
     except ValueError as error:  # A null character in the path.
         raise ScenarioError(f"{str(file)!r}: cannot be read: {error}; check the path") from error
-    if len(content) > _MOST_BYTES:
+    if len(content) > MOST_BYTES:
         raise ScenarioError(
             f"{file}: is larger than 1 MB, too large for a scenario; keep data in files of its own"
         )
@@ -181,7 +197,7 @@ def _locate_mistake(message: str, text: str) -> str:
 
 
 def _check_numbers(layer: Layer) -> Layer:
-    """Refuse whole numbers, given in hexadecimal, that Python cannot write in decimals."""
+    """Refuse whole numbers of more than 64 bits."""
 
     def check(value: Any, keys: Keys) -> None:
         match value:
@@ -193,26 +209,44 @@ def _check_numbers(layer: Layer) -> Layer:
                     check(inner, keys)
             case int() if abs(value) > _LARGEST_WHOLE:
                 raise ScenarioError(
-                    f"{layer.where(keys)}: {join_path(keys)}: a whole number of hundreds of "
-                    "digits; give a smaller one"
+                    f"{layer.where(keys)}: {join_path(keys)}: a whole number of more than 64 "
+                    "bits; give a smaller one, or one with a decimal point"
                 )
 
     check(layer.values, ())
     return layer
 
 
-def _remember_folder(value: Any, folder: Path, key: str = "") -> Any:
-    """Return a value of a file in *folder*, whose strings know that folder.
+@dataclass(frozen=True)
+class _Reader:
+    """Makes the strings of a file know its folder: a field of paths seeks relative ones there.
 
-    A field of paths then seeks a relative one from there. Under `file` and `files` that is done
-    now, because they may be fields of strings, such as patterns.
+    Under `file` and `files` that is done now, because they may be fields of strings, such as
+    patterns.
     """
-    if isinstance(value, dict):
-        return {k: _remember_folder(v, folder, k) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_remember_folder(v, folder, key) for v in value]
-    if not isinstance(value, str):
-        return value
-    written = ScenarioString.within(folder, value)
-    # "a.b.file" is a path of fields, in a sweep.
-    return written.path if key.rpartition(".")[2] in FILE_FIELDS else written
+
+    layer: Layer
+    folder: Path
+    homes: Sequence[Path] | None
+
+    def read(self, value: Any, keys: Keys = ()) -> Any:
+        if isinstance(value, dict):
+            return {key: self.read(inner, (*keys, key)) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [self.read(inner, (*keys, str(i))) for i, inner in enumerate(value)]
+        if not isinstance(value, str):
+            return value
+        written = ScenarioString.within(self.folder, value, homes=self.homes)
+        return self._find_file(written, keys) if self._names_file(keys) else written
+
+    def _names_file(self, keys: Keys) -> bool:
+        names = (key for key in reversed(keys) if not key.isdecimal())
+        # "a.b.file" is a path of fields, in a sweep.
+        return next(names, "").rpartition(".")[2] in FILE_FIELDS
+
+    def _find_file(self, written: ScenarioString, keys: Keys) -> str:
+        try:
+            return written.read_path()
+        except ValueError as error:
+            place = f"{self.layer.where(keys)}: {join_path(keys)}: {format_value(str(written))}"
+            raise ScenarioError(f"{place}: {error}") from error

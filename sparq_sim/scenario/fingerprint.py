@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import BaseModel
 
+from sparq_sim.errors import ScenarioError
+from sparq_sim.limits import check_data_file
 from sparq_sim.plugin.registry import add_kind, kind_to_write
 from sparq_sim.scenario.files import FILE_FIELDS
 from sparq_sim.scenario.plugins import ExpertEntry
@@ -155,6 +157,10 @@ def _hash_path(path: Path) -> str:
     if path.is_dir():
         inside = sorted((str(p.relative_to(path)), p.stat().st_size) for p in path.rglob("*"))
         return blake2b(repr(inside).encode(), digest_size=16).hexdigest()
+    try:
+        check_data_file(path)
+    except OSError as error:
+        raise ScenarioError(f"{path} cannot be read: {error.strerror or error}") from error
     stat = path.stat()
     return _hash_file(path, stat.st_mtime_ns, stat.st_size)
 

@@ -48,6 +48,8 @@ def validate_layers(
             made = model.model_validate(values, context=context)
         except ValidationError as error:
             values = problems.add(error, values)
+            if problems.untold:
+                break
         else:
             break
     if problems.lines:

@@ -24,6 +24,7 @@ from pydantic import (
 )
 
 from sparq_sim.errors import ScenarioError, did_you_mean
+from sparq_sim.limits import MOST_PLAYERS, MOST_PLAYS
 from sparq_sim.plugin.environment import Landscape
 from sparq_sim.plugin.optimizer import Optimizer
 from sparq_sim.scenario import checks
@@ -33,7 +34,7 @@ from sparq_sim.scenario.layers import DEFAULTS, name_optimizers
 from sparq_sim.scenario.live_table import LiveTable
 from sparq_sim.scenario.loading import validate_layers
 from sparq_sim.scenario.plugins import EnvironmentTable, ExpertEntry, OptimizerTable, has_flag
-from sparq_sim.scenario.settings import find_bad_settings, list_settings
+from sparq_sim.scenario.settings import find_bad_settings, find_most, list_settings
 from sparq_sim.scenario.sweep import Sweep
 from sparq_sim.scenario.tables import Keys, join_path
 from sparq_sim.scenario.validation import join_details, make_detail
@@ -47,8 +48,15 @@ if TYPE_CHECKING:
 __all__ = ["Scenario"]
 
 
+def _refuse_many(given: Any) -> Any:
+    if isinstance(given, Mapping | list) and len(given) > MOST_PLAYERS:
+        raise ValueError(f"are {len(given):,}; at most {MOST_PLAYERS:,} take part in a scenario")
+    return given
+
+
 def _read_optimizers(given: Any) -> Any:
     """Read a list of kinds as optimizers that are named so."""
+    _refuse_many(given)
     if isinstance(given, list) and len({str(kind) for kind in given}) < len(given):
         raise ValueError("an optimizer is named twice; give each a table with a name of its own")
     return name_optimizers(given)
@@ -75,7 +83,9 @@ class Scenario(Rules):
     """The environment, whose reward is optimised: a table with a `kind`."""
     feedback: Channel = Channel()
     """The channel over which the reward of each round arrives."""
-    experts: dict[str, ExpertEntry] = Field(default_factory=dict)
+    experts: Annotated[dict[str, ExpertEntry], BeforeValidator(_refuse_many)] = Field(
+        default_factory=dict
+    )
     """The experts that can be asked, by name: each a table with a `kind` and a `channel`."""
     optimizer_defaults: dict[str, Any] = Field(default_factory=dict)
     """Values of fields, for all optimizers that have such a field and do not set it themselves."""
@@ -108,6 +118,7 @@ class Scenario(Rules):
         *,
         overrides: Sequence[str] = (),
         allow_import: bool = False,
+        allow_outside: bool = False,
         check_data: bool = False,
     ) -> Self:
         """Load a scenario from a file, or the bundled scenario of a name.
@@ -116,30 +127,48 @@ class Scenario(Rules):
             source: The path of a TOML file, or the name of a bundled scenario.
             overrides: Fields to set, each FIELD=VALUE; they win over the file.
             allow_import: Whether the file may name code to import and run, as `module:Class`.
-            check_data: Whether to check the data files that it names, as `Scenario.check_data`.
+            allow_outside: Whether the file may name files that are not in its own folder.
+            check_data: Whether to check the data files that it names, as `Scenario.check_data`; of
+                a long sweep, in settings that are spread evenly.
 
         Raises:
             ScenarioError: The scenario is not valid; all that is wrong is listed, each with its
                 file and line.
         """
-        layers = read_scenario(source, overrides)
+        layers = read_scenario(source, overrides, allow_outside=allow_outside)
         scenario = validate_layers(cls, layers, allow_import=allow_import)
         if check_data:
-            scenario.check_data(lambda keys: f"{layers.giver(keys).where(keys)}: ")
+            scenario.check_data(
+                lambda keys: f"{layers.giver(keys).where(keys)}: ", most=find_most(scenario)
+            )
         return scenario
 
-    def check_data(self, where: Callable[[Keys], str] = lambda keys: "") -> None:
+    def check_plays(self, most: int = MOST_PLAYS) -> None:
+        """Check how many plays there are, by counting, without making any.
+
+        Args:
+            most: How many there may be.
+
+        Raises:
+            ScenarioError: There are more; the message has the number.
+        """
+        checks.check_plays(self, most)
+
+    def check_data(
+        self, where: Callable[[Keys], str] = lambda keys: "", *, most: int | None = None
+    ) -> None:
         """Check that the data of environments and experts suffice, in every setting.
 
         Args:
             where: Returns the place of a field, to stand before what is wrong with it; by
                 default nothing.
+            most: In at most how many settings, spread evenly; by default in all.
 
         Raises:
             ScenarioError: Data are missing, unreadable or too short: what the `check_play` of
                 environments and experts refuses.
         """
-        checks.check_data(self, where)
+        checks.check_data(self._list_settings(most), where)
 
     @classmethod
     def from_fingerprint(
@@ -230,9 +259,12 @@ class Scenario(Rules):
         Raises:
             ScenarioError: A setting makes no valid scenario.
         """
+        return self._list_settings()
+
+    def _list_settings(self, most: int | None = None) -> list[tuple[dict[str, object], Scenario]]:
         if not self.sweep:
             return [({}, self)]
-        return list_settings(self, allow_import=self._permission.allow_import)
+        return list_settings(self, allow_import=self._permission.allow_import, most=most)
 
     def without(self, expert: str, *, optimizer: str) -> Scenario:
         """Return this scenario with one *optimizer* alone, and without an *expert*.

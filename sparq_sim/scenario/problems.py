@@ -27,6 +27,10 @@ from sparq_sim.scenario.validation import select_details
 __all__ = ["Problems"]
 
 
+_MOST_TOLD = 200
+"""Nobody reads more, and to explain each takes about a millisecond."""
+
+
 class Problems:
     """Gathers what pydantic finds wrong with the values of *layers*, a line of text for each.
 
@@ -52,11 +56,15 @@ class Problems:
         self._whole = whole
         self._allow_import = allow_import
         self._blamed: list[Keys] = []
+        self.untold = 0
+        """How much is wrong beyond what is told, because it was too much."""
 
     @property
     def lines(self) -> list[str]:
         """All that is wrong, in the order of reading."""
-        return sorted(self._told, key=lambda line: self._told[line])
+        told = sorted(self._told, key=lambda line: self._told[line])
+        more = [f"and {self.untold:,} more, which are told when these are repaired"]
+        return told + (more if self.untold else [])
 
     def add(self, error: ValidationError, values: Table) -> Table:
         """Add what is new in an *error*, and return *values* without what is wrong in them.
@@ -66,7 +74,9 @@ class Problems:
             values: The values that were validated.
         """
         known = list(self._blamed)
-        for detail in select_details(error):
+        details = select_details(error)
+        self.untold += max(0, len(details) - _MOST_TOLD)
+        for detail in details[:_MOST_TOLD]:
             keys, about = self._locate(detail)
             if not any(_overlap(each, about) for each in known):
                 where = self._layers.giver(keys).where(keys)

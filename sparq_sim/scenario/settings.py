@@ -10,6 +10,7 @@ from pydantic_core import InitErrorDetails
 
 from sparq_sim.errors import ScenarioError, did_you_mean
 from sparq_sim.fields import is_number
+from sparq_sim.limits import MOST_CHECKED_MODELS
 from sparq_sim.plugin.expert import Expert
 from sparq_sim.plugin.registry import kind_of
 from sparq_sim.scenario.layers import DEFAULTS
@@ -26,27 +27,28 @@ from sparq_sim.scenario.validation import (
 if TYPE_CHECKING:
     from sparq_sim.scenario.model import Scenario
 
-__all__ = ["UNSET", "apply_setting", "find_bad_settings", "list_settings"]
+__all__ = ["UNSET", "apply_setting", "find_bad_settings", "find_most", "list_settings"]
 
 UNSET = "unset"
 """In place of the value of a field that only other settings of a list have."""
 
 
 def list_settings(
-    scenario: Scenario, *, allow_import: bool
+    scenario: Scenario, *, allow_import: bool, most: int | None = None
 ) -> list[tuple[dict[str, object], Scenario]]:
     """Return each setting of a swept scenario: the values by path, and the scenario with them.
 
     Args:
         scenario: A scenario with a sweep.
         allow_import: Whether swept values may name code to import.
+        most: At most how many settings, spread evenly; by default all.
 
     Raises:
         ScenarioError: A setting makes no valid scenario.
     """
     each = [
         (dict(setting), apply_setting(scenario, setting, allow_import=allow_import))
-        for setting in scenario.sweep.each()
+        for setting in scenario.sweep.each(most)
     ]
     paths = dict.fromkeys(path for setting, _ in each for path in setting)
     return [
@@ -75,6 +77,16 @@ def apply_setting(
         ) from error
 
 
+def find_most(scenario: Scenario) -> int:
+    """Return how many settings of a scenario are looked at when it is checked.
+
+    Args:
+        scenario: A scenario; the more players it has, the longer a setting takes.
+    """
+    players = 1 + len(scenario.optimizers) + len(scenario.experts)
+    return max(10, MOST_CHECKED_MODELS // players)
+
+
 def find_bad_settings(
     scenario: Scenario, *, allow_import: bool, elsewhere: bool
 ) -> Iterator[InitErrorDetails]:
@@ -86,7 +98,7 @@ def find_bad_settings(
         elsewhere: Whether to tell what a value makes wrong in fields that are not swept.
     """
     seen: set[tuple[str, str]] = set()
-    for setting in scenario.sweep.samples() if scenario.sweep else ():
+    for setting in scenario.sweep.samples(find_most(scenario)) if scenario.sweep else ():
         try:
             _apply(scenario, setting, allow_import=allow_import)
         except ValidationError as error:

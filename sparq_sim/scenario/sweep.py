@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from itertools import product
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from sparq_sim.limits import MOST_SETTINGS
 from sparq_sim.plugin.model import Model
 from sparq_sim.scenario.tables import Keys, join_path, split_path
 from sparq_sim.scenario.validation import make_error
 
-__all__ = ["MOST_SETTINGS", "Sweep"]
-
-MOST_SETTINGS = 10_000
-"""How many settings a sweep may make."""
+__all__ = ["Sweep"]
 
 
 class Sweep(Model):
@@ -62,38 +59,75 @@ class Sweep(Model):
         if self.way == "zip" and len(set(sizes.values())) > 1:
             told = ", ".join(f"{path} has {size}" for path, size in sizes.items())
             raise ValueError(f"fields swept together need equally many values; {told}")
-        count = math.prod(sizes.values()) if self.way == "grid" else len(self.settings)
-        if count > MOST_SETTINGS:
-            raise ValueError(f"makes {count} settings; at most {MOST_SETTINGS} make a study")
+        if self.count() > MOST_SETTINGS:
+            raise ValueError(
+                f"makes {self.count()} settings; at most {MOST_SETTINGS} make a study; give fewer "
+                "values, or sweep them in several studies"
+            )
         return self
 
     def __bool__(self) -> bool:
         return bool(self.values or self.settings)
 
-    def each(self) -> Iterator[dict[str, Any]]:
-        """Yield each setting: the values by path."""
-        if self.way == "list":
-            yield from self.settings
-            return
-        rows = product if self.way == "grid" else zip
-        for row in rows(*self.values.values()):
-            yield dict(zip(self.values, row, strict=True))
+    def count(self) -> int:
+        """Return how many settings there are, without making them."""
+        sizes = [len(values) for values in self.values.values()]
+        match self.way:
+            case "grid":
+                return math.prod(sizes)
+            case "zip":
+                return min(sizes, default=1)
+        return len(self.settings)
 
-    def samples(self) -> Iterator[dict[str, Any]]:
-        """Yield settings in which each value occurs: of a grid, along its edges only."""
+    def each(self, most: int | None = None) -> Iterator[dict[str, Any]]:
+        """Yield each setting: the values by path.
+
+        Args:
+            most: At most how many, spread evenly, with the first and the last; by default all.
+        """
+        return map(self._make_setting, _spread(self.count(), most))
+
+    def _make_setting(self, place: int) -> dict[str, Any]:
+        """Return the setting at a *place* in the order in which they are played."""
+        if self.way == "list":
+            return self.settings[place]
+        if self.way == "zip":
+            return {path: values[place] for path, values in self.values.items()}
+        setting = {}
+        for path, values in reversed(self.values.items()):
+            place, own = divmod(place, len(values))
+            setting[path] = values[own]
+        return {path: setting[path] for path in self.values}
+
+    def samples(self, most: int | None = None) -> Iterator[dict[str, Any]]:
+        """Yield settings in which each value occurs: of a grid, along its edges only.
+
+        Args:
+            most: At most how many, spread evenly, with the first and the last; by default all.
+        """
         if self.way != "grid":
-            yield from self.each()
+            yield from self.each(most)
             return
         first = {path: values[0] for path, values in self.values.items()}
-        yield first
-        for path, values in self.values.items():
-            yield from (first | {path: value} for value in values[1:])
+        # The first setting has the first value of each.
+        changes = [(path, place) for path in self.values for place in range(len(self.values[path]))]
+        changes = [each for number, each in enumerate(changes) if number == 0 or each[1] > 0]
+        for number in _spread(len(changes), most):
+            path, place = changes[number]
+            yield first | {path: self.values[path][place]}
 
     def paths(self) -> list[str]:
         """Return the paths of all fields that are swept, each once."""
-        if not self:
-            return []
-        return list(dict.fromkeys(path for setting in self.samples() for path in setting))
+        return list(
+            dict.fromkeys([*self.values, *(path for each in self.settings for path in each)])
+        )
+
+
+def _spread(count: int, most: int | None) -> Iterable[int]:
+    """Return all places from 0 on, or *most* of them."""
+    if most is None or count <= most:
+        return range(count)
+    return (number * (count - 1) // (most - 1) for number in range(most))
 
 
 def _flatten(table: Mapping[str, Any], within: str | None = None) -> dict[str, Any]:

@@ -7,12 +7,10 @@ from bisect import bisect_right
 from contextlib import suppress
 
 from sparq_sim.errors import ScenarioError
+from sparq_sim.limits import MOST_LEVELS
 from sparq_sim.scenario.tables import Keys, NotTomlError, parse_keys
 
 __all__ = ["find_lines"]
-
-_MOST_LEVELS = 50
-"""How deep tables and lists may be nested."""
 
 _BLANK = re.compile(r"(?:[ \t\r\n]++|#[^\n]*+)*+")
 _SCALAR = re.compile(
@@ -48,7 +46,7 @@ def find_lines(text: str, name: str) -> dict[Keys, int]:
             scanner.scan()
     except _TooDeepError as error:
         raise ScenarioError(
-            f"{name}:{error.line}: nested deeper than {_MOST_LEVELS} levels; make it flatter"
+            f"{name}:{error.line}: nested deeper than {MOST_LEVELS} levels; make it flatter"
         ) from error
     return scanner.lines
 
@@ -129,13 +127,13 @@ class _Scanner:
     def _read_key(self, table: Keys) -> Keys:
         """Read a key, dotted or not, of *table*."""
         keys, end = parse_keys(self._text, self._at)
-        if len(table) + len(keys) > _MOST_LEVELS:
+        if len(table) + len(keys) > MOST_LEVELS:
             raise _TooDeepError(self._line)
         self._at = end
         return keys
 
     def _note(self, keys: Keys, line: int) -> None:
-        if len(keys) > _MOST_LEVELS:
+        if len(keys) > MOST_LEVELS:
             raise _TooDeepError(line)
         self.lines[keys] = line
 

@@ -13,11 +13,16 @@ from pydantic import (
 )
 
 from sparq_sim.fields import Positive
+from sparq_sim.limits import MOST_ROUNDS
 from sparq_sim.plugin.briefing import Access
 from sparq_sim.plugin.model import Model
 from sparq_sim.simulation.channel.draws import AnyDraw, Constant
 
 __all__ = ["EffortTime", "Rules"]
+
+
+def _write_count(number: float) -> str:
+    return f"{number:,.0f}" if number < 1e15 else f"{number:g}"
 
 
 class EffortTime(Model):
@@ -65,8 +70,9 @@ class Rules(Model):
     @property
     def most_rounds(self) -> int:
         """How many rounds there are at most."""
-        if self.horizon == inf:
-            return self.rounds or 0
+        # More periods than there are rounds need not be counted, and may be too many for it.
+        if self.rounds is not None and self.horizon / self.period > self.rounds + 1:
+            return self.rounds
         last = ceil(self.horizon / self.period)
         while last * self.period >= self.horizon:  # As the play itself will find.
             last -= 1
@@ -81,4 +87,10 @@ class Rules(Model):
     def _must_end(self) -> Rules:
         if self.rounds is None and self.horizon == inf:
             raise ValueError("a play needs rounds or a horizon, or it never ends")
+        begun = min(self.horizon / self.period, inf if self.rounds is None else self.rounds)
+        if begun > MOST_ROUNDS:
+            raise ValueError(
+                f"a play of {_write_count(begun)} rounds, and at most {MOST_ROUNDS:,} can be kept "
+                "in memory; give fewer rounds, an earlier horizon or a longer period"
+            )
         return self

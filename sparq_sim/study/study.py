@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sparq_sim.limits import MOST_PLAYS
 from sparq_sim.simulation.play import refuse_real
 from sparq_sim.study.executors import (
     Batch,
@@ -42,7 +43,12 @@ class Study:
     """
 
     def __init__(
-        self, scenario: Scenario, folder: Path | str | PlayStore, *, into: bool = False
+        self,
+        scenario: Scenario,
+        folder: Path | str | PlayStore,
+        *,
+        into: bool = False,
+        most_plays: int = MOST_PLAYS,
     ) -> None:
         """Plan the plays of a scenario; nothing is played or written yet.
 
@@ -51,7 +57,12 @@ class Study:
             folder: Where plays are kept: a folder, which need not be there yet, or another store.
             into: Whether the folder may hold other scenarios too; otherwise `run` refuses one
                 that does.
+            most_plays: How many plays there may be.
+
+        Raises:
+            ScenarioError: A setting makes no valid scenario, or there are more plays.
         """
+        scenario.check_plays(most_plays)
         plan = Plan.of_settings(
             scenario.settings(), identity=scenario.identity(), title=scenario.title
         )

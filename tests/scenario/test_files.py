@@ -23,9 +23,9 @@ from tests.scenario.samples import (
 def test_a_number_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     huge = f"0x{'f' * 5000}"
     said = problem(write(tmp_path, f"{SMALL}thinking = {{ kind = {huge} }}\n"))
-    assert "scenario.toml:4: thinking.kind: a whole number of hundreds of digits" in said
+    assert "scenario.toml:4: thinking.kind: a whole number of more than 64 bits" in said
     said = problem(write(tmp_path, SMALL), f"sweep.seed=[1, {huge}]")
-    assert "sweep.seed: a whole number of hundreds of digits" in said
+    assert "sweep.seed: a whole number of more than 64 bits" in said
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,9 @@ def test_a_swept_file_is_sought_beside_the_scenario(tmp_path: Path) -> None:
 
 
 def test_a_path_in_a_field_of_any_name_is_sought_beside_the_scenario(tmp_path: Path) -> None:
-    found = librarian(Scenario.load(write(tmp_path, SMALL + LIBRARIAN), allow_import=True))
+    found = librarian(
+        Scenario.load(write(tmp_path, SMALL + LIBRARIAN), allow_import=True, allow_outside=True)
+    )
     assert found.book == tmp_path / "book.txt"
     assert found.shelf == (tmp_path / "shelf/one.txt", Path("/two.txt"))
 
@@ -115,14 +117,16 @@ def test_a_path_is_sought_from_the_file_that_names_it(tmp_path: Path) -> None:
 def test_a_path_of_an_override_is_one_from_the_working_directory(tmp_path: Path) -> None:
     file = write(tmp_path, SMALL + LIBRARIAN)
     override = "experts.librarian.book=other.txt"
-    found = librarian(Scenario.load(file, overrides=[override], allow_import=True))
+    found = librarian(
+        Scenario.load(file, overrides=[override], allow_import=True, allow_outside=True)
+    )
     assert found.book == Path("other.txt")
 
 
 def test_a_swept_path_is_sought_beside_the_scenario(tmp_path: Path) -> None:
     sweep = '[sweep]\n"experts.librarian.book" = ["a.txt", "b.txt"]\n'
     file = write(tmp_path, SMALL + LIBRARIAN + sweep)
-    settings = Scenario.load(file, allow_import=True).settings()
+    settings = Scenario.load(file, allow_import=True, allow_outside=True).settings()
     assert [librarian(each).book for _, each in settings] == [
         tmp_path / "a.txt",
         tmp_path / "b.txt",

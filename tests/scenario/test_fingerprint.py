@@ -124,7 +124,9 @@ def test_what_cannot_be_written_is_not_in_the_identity() -> None:
 
 def test_a_play_is_known_by_what_is_in_the_files_of_any_field(tmp_path: Path) -> None:
     book = write(tmp_path, "1.0", "book.txt")
-    scenario = Scenario.load(write(tmp_path, SMALL + LIBRARIAN), allow_import=True)
+    scenario = Scenario.load(
+        write(tmp_path, SMALL + LIBRARIAN), allow_import=True, allow_outside=True
+    )
     first: Any = scenario.fingerprint("uniform")
     assert list(first["contents"]) == [str(book)]
     book.write_text("2.00", encoding="utf-8")

@@ -8,10 +8,10 @@ import pytest
 
 from sparq_environments.synthetic import Synthetic
 from sparq_sim import Channel, from_process
+from sparq_sim.limits import MOST_SETTINGS
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.scenario.plugins import ExpertEntry
-from sparq_sim.scenario.sweep import MOST_SETTINGS
 from tests.scenario.samples import (
     SENSOR,
     SMALL,

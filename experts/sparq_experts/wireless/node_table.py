@@ -16,6 +16,7 @@ from pydantic_core import PydanticCustomError
 
 from sparq_sim.errors import PluginError, did_you_mean
 from sparq_sim.fields import Positive, Quantity, is_number
+from sparq_sim.limits import check_data_file
 from sparq_sim.plugin.contract import Model
 
 __all__ = [
@@ -233,6 +234,7 @@ class _Table:
 def _read_table(file: Path) -> _Table:
     path = file.expanduser()
     try:
+        check_data_file(path)
         status = path.stat()
         return _read_csv(path, status.st_mtime_ns, status.st_size)
     except OSError as error:

@@ -17,6 +17,7 @@ from pydantic import (
 
 from sparq_sim.arrays import Values
 from sparq_sim.fields import ModestAmount, ModestPositive
+from sparq_sim.limits import check_data_file
 from sparq_sim.plugin.model import Model
 from sparq_sim.plugin.parts import PartChoice, check_number, check_numbers
 from sparq_sim.plugin.result_checks import ResultChecks
@@ -252,6 +253,7 @@ def read_column(file: Path, column: str) -> tuple[float, ...]:
             is not a finite number, 0 or more.
     """
     try:
+        check_data_file(file)
         with file.open(newline="", encoding="utf-8-sig") as lines:
             table = csv.DictReader(lines)
             header = table.fieldnames or []
@@ -262,6 +264,8 @@ def read_column(file: Path, column: str) -> tuple[float, ...]:
             cells = [(table.line_num, row[column]) for row in table]
     except OSError as error:
         raise ValueError(f"{file} cannot be read: {error.strerror}") from error
+    except csv.Error as error:
+        raise ValueError(f"{file} is no CSV file: {error}") from error
     except UnicodeDecodeError as error:
         raise ValueError(f"{file} is not a text file in UTF-8: {error.reason}") from error
     numbers = []
