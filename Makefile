@@ -10,7 +10,7 @@ WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint compiled browser broker plotly results bench soak docs clean
+.PHONY: help demo test lint compiled browser broker plotly results bench soak fuzz docs clean
 .PHONY: lowest newest pythons digests mutants
 
 help:  ## List the targets
@@ -51,6 +51,8 @@ test: $(VENV)/test  ## Lint, types and tests
 soak: $(VENV)/test  ## Run the slow statistical and soak tests
 	@$(BIN)/pytest -n auto -m slow
 
+fuzz: $(VENV)/test  ## Make 10,000 scenario files wrong, check them, and play 1,000
+	@$(BIN)/python -m tests.fuzz --seed 0
 # Environments of their own, of the versions at the ends of what pyproject.toml permits. uv, which
 # can choose the lowest, comes from the registry as all else does.
 TESTS ?= tests

@@ -137,6 +137,8 @@ def main() -> None:
         write_beside(folder)
         load_all(folder)
         for number, content in make_cases(given.seed):
+            if number % 1000 == 999:
+                print(checks, runs, sep="\n", flush=True)
             if given.only is not None and number != given.only:
                 continue
             checking = checks.ends.total() < given.checks

@@ -25,7 +25,8 @@ _WALL = 120.0
 """Seconds after which a trial that does not end is stopped: it waits for something."""
 _MEMORY = 3 * 2**30
 """Bytes of address space that a trial may use beyond those of the process that it comes from."""
-_RAW = re.compile(r"\b(?!Sparq)[A-Z][A-Za-z]*(?:Error|Warning|Exception|Interrupt)\b:? ?.*")
+_RAW = re.compile(r"\b(?!SensorsWarning)[A-Z][A-Za-z]*(?:Error|Warning|Exception|Interrupt)\b.*")
+"""What no user should have to read; a `SensorsWarning` is in words."""
 _TOO_MUCH = 99
 """The exit code of a trial that needs more memory than it may use."""
 

@@ -11,8 +11,9 @@ from pydantic import ValidationError
 from sparq_sim import Scenario
 from sparq_sim.errors import ScenarioError
 from sparq_sim.scenario.bundled import find_bundled
+from sparq_sim.study.study import Study
 from sparq_sim.testing import Asker
-from tests.scenario.samples import SENSOR, SMALL, problem, write
+from tests.scenario.samples import SENSOR, SMALL, problem, problems, write
 
 BASE = """rounds = 20
 [environment]
@@ -220,3 +221,31 @@ def test_a_sweep_over_experts_is_valid_if_each_of_its_settings_is(tmp_path: Path
     swept = f'{ASKING}[sweep]\n"optimizers.asking.expert" = ["sensor", "radar"]\n'
     assert len(list(Scenario.load(write(tmp_path, swept)).settings())) == 2
     assert "did you mean 'radar'" in problem(write(tmp_path, swept.replace('"radar"]', '"rader"]')))
+
+
+def test_plays_are_counted_before_any_is_made(tmp_path: Path) -> None:
+    scenario = Scenario.load(write(tmp_path, f"{SMALL}replications = 1000000000\n"))
+    with pytest.raises(ScenarioError, match="are 1,000,000,000 plays; at most 1,000,000 make"):
+        Study(scenario, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_more_plays_can_be_allowed(tmp_path: Path) -> None:
+    scenario = Scenario.load(write(tmp_path, f"{SMALL}replications = 3\n"))
+    with pytest.raises(ScenarioError, match="--most-plays 3"):
+        Study(scenario, tmp_path / "out", most_plays=2)
+    assert len(Study(scenario, tmp_path / "out", most_plays=3).plays()) == 3
+
+
+def test_a_scenario_with_thousands_of_optimizers_is_refused(tmp_path: Path) -> None:
+    some = "".join(f"[optimizers.o{i}]\nkind = 'uniform'\n" for i in range(1001))
+    text = f"rounds = 2\nenvironment.kind = 'synthetic'\n{some}"
+    assert "optimizers: {" in (said := problem(write(tmp_path, text)))
+    assert "are 1,001; at most 1,000" in said
+
+
+def test_of_thousands_of_errors_some_are_told_and_the_others_counted(tmp_path: Path) -> None:
+    text = "".join(f"x{i} = 1\n" for i in range(5_000))
+    *some, last = problems(write(tmp_path, text + SMALL))
+    assert len(some) == 200
+    assert last.startswith("and 4,800 more")

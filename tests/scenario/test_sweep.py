@@ -12,6 +12,7 @@ from sparq_sim.limits import MOST_SETTINGS
 from sparq_sim.optimizers.uniform import Uniform
 from sparq_sim.scenario.model import Scenario
 from sparq_sim.scenario.plugins import ExpertEntry
+from sparq_sim.scenario.sweep import Sweep
 from tests.scenario.samples import (
     SENSOR,
     SMALL,
@@ -220,3 +221,26 @@ def test_a_sweep_of_too_many_settings_is_refused(tmp_path: Path) -> None:
     many = list(range(1, 102))
     file = write(tmp_path, f"{SMALL}[sweep]\nrounds = {many}\nseed = {many}\n")
     assert f"makes {101 * 101} settings; at most {MOST_SETTINGS}" in problem(file)
+
+
+def test_a_long_sweep_is_counted_and_not_made(tmp_path: Path) -> None:
+    many = list(range(1, 1001))
+    axes = "".join(f'"{path}" = {many}\n' for path in ("rounds", "seed", "replications"))
+    assert "makes 1000000000 settings; at most" in problem(
+        write(tmp_path, f"{SMALL}[sweep]\n{axes}")
+    )
+
+
+def test_some_settings_of_many_are_spread_from_the_first_to_the_last() -> None:
+    sweep = Sweep(values={"a": (1, 2, 3), "b": tuple(range(100))})
+    every = list(sweep.each())
+    some = list(sweep.each(4))
+    assert sweep.count() == len(every) == 300
+    assert every[:2] == [{"a": 1, "b": 0}, {"a": 1, "b": 1}]
+    assert some == [every[0], every[99], every[199], every[299]]
+
+
+def test_some_edges_of_a_grid_begin_with_its_first_setting() -> None:
+    sweep = Sweep(values={"a": (1, 2, 3), "b": (1, 2, 3)})
+    assert len(list(sweep.samples())) == 5
+    assert list(sweep.samples(2)) == [{"a": 1, "b": 1}, {"a": 1, "b": 3}]

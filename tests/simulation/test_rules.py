@@ -26,3 +26,10 @@ def test_a_play_ends_with_its_last_round_or_at_the_horizon(
 def test_a_play_without_an_end_is_refused() -> None:
     with pytest.raises(ValidationError, match="needs rounds or a horizon"):
         Rules()
+
+
+@pytest.mark.parametrize(("horizon", "period"), [(1e300, 1.0), (10.0, 1e-300), (1e308, 1e-308)])
+def test_a_play_of_more_rounds_than_memory_holds_is_refused(horizon: float, period: float) -> None:
+    with pytest.raises(ValueError, match="rounds, and at most 10,000,000"):
+        Rules(horizon=horizon, period=period)
+    assert Rules(horizon=horizon, period=period, rounds=3).most_rounds == 3
