@@ -21,6 +21,7 @@ __all__ = [
     "MOST_PLAYS",
     "MOST_ROUNDS",
     "MOST_SETTINGS",
+    "MOST_TEXT",
     "check_data_file",
 ]
 
@@ -28,6 +29,8 @@ MOST_BYTES: Final = 1_000_000
 """Of a scenario file. Large ones that people write have some 50 kB; data belong in other files."""
 MOST_LEVELS: Final = 50
 """Of tables and lists within each other. Python's own limit ends in an error without a place."""
+MOST_TEXT: Final = 10_000
+"""Characters of a text or a name in a scenario. Messages, tables and reports show them."""
 MOST_SETTINGS: Final = 10_000
 """That a sweep makes. Each is checked and named; a report with more cannot be read."""
 MOST_PLAYS: Final = 1_000_000

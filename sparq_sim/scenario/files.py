@@ -12,7 +12,7 @@ from typing import Any
 
 from sparq_sim.errors import ScenarioError
 from sparq_sim.fields import ScenarioString
-from sparq_sim.limits import MOST_BYTES
+from sparq_sim.limits import MOST_BYTES, MOST_TEXT
 from sparq_sim.scenario.bundled import find_bundled, find_file, find_homes
 from sparq_sim.scenario.layers import Layer, Layers, stack
 from sparq_sim.scenario.tables import Keys, format_value, join_path
@@ -25,6 +25,8 @@ FILE_FIELDS = ("file", "files")
 
 _LARGEST_WHOLE = 2**63 - 1
 """As TOML has it. What a play computes, and what it stores, cannot hold a larger one."""
+
+_FEWER = f"give at most {MOST_TEXT:,}"
 
 
 def read_scenario(
@@ -105,7 +107,7 @@ def _read_override(text: str) -> Layer:
         raise ScenarioError(f"{name}: expected FIELD=VALUE, as in seed=3")
     find_lines(text, name)  # Refuses what is nested too deep.
     try:
-        return _check_numbers(Layer(name, tomllib.loads(text)))
+        return _check_sizes(Layer(name, tomllib.loads(text)))
     except (ValueError, RecursionError, OverflowError) as error:
         if value.strip()[:1] in ("[", "{", '"', "'"):
             raise ScenarioError(f"{name}: not TOML: {error}") from error
@@ -151,7 +153,7 @@ def _read_file(file: Path, homes: Sequence[Path] | None) -> Layer:
     except (ValueError, RecursionError, OverflowError) as error:
         raise ScenarioError(f"{file}:{_locate_mistake(str(error), text)}") from error
     layer = Layer(str(file), values, {(): 1, **lines})
-    return _check_numbers(replace(layer, values=_Reader(layer, file.parent, homes).read(values)))
+    return _check_sizes(replace(layer, values=_Reader(layer, file.parent, homes).read(values)))
 
 
 def _read_text(file: Path) -> str:
@@ -196,21 +198,30 @@ def _locate_mistake(message: str, text: str) -> str:
     return f"{line}: not TOML: {message}"
 
 
-def _check_numbers(layer: Layer) -> Layer:
-    """Refuse whole numbers of more than 64 bits."""
+def _check_sizes(layer: Layer) -> Layer:
+    """Refuse whole numbers of more than 64 bits, and texts and names that nobody would write."""
+
+    def refuse(keys: Keys, reason: str) -> ScenarioError:
+        place = join_path([format_value(key)[1:-1] for key in keys])
+        return ScenarioError(f"{layer.where(keys)}: {place}: {reason}")
 
     def check(value: Any, keys: Keys) -> None:
         match value:
             case dict():
                 for key, inner in value.items():
+                    if len(key) > MOST_TEXT:
+                        raise refuse((*keys, key), f"a name of {len(key):,} characters; {_FEWER}")
                     check(inner, (*keys, key))
             case list():
                 for inner in value:
                     check(inner, keys)
+            case str() if len(value) > MOST_TEXT:
+                raise refuse(keys, f"a text of {len(value):,} characters; {_FEWER}")
             case int() if abs(value) > _LARGEST_WHOLE:
-                raise ScenarioError(
-                    f"{layer.where(keys)}: {join_path(keys)}: a whole number of more than 64 "
-                    "bits; give a smaller one, or one with a decimal point"
+                raise refuse(
+                    keys,
+                    "a whole number of more than 64 bits; give a smaller one, or one with a "
+                    "decimal point",
                 )
 
     check(layer.values, ())

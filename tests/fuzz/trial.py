@@ -29,6 +29,8 @@ _RAW = re.compile(r"\b[A-Z][A-Za-z]*(?:Error|Warning|Exception|Interrupt)\b: *(.
 """What a user can read only if it is in words."""
 _REMEDY = re.compile(r"\b(give|use|add|choose|raise|lower|shorten|make|take|reach|write)\b", re.I)
 """A verb by which messages of this project tell what to do; those of libraries have none."""
+_PLACE = re.compile(r"\.toml:\d+: ")
+"""Where a message begins that is about a file that is extended."""
 _TOO_MUCH = 99
 """The exit code of a trial that needs more memory than it may use."""
 
@@ -66,9 +68,11 @@ class Outcome:
             faults.append(f"ended by signal {-self.code}")
         elif self.code not in (0, 1, 2):
             faults.append(f"traceback: {self.printed.strip().splitlines()[-1][:200]}")
-        elif raw := [each[0] for each in _RAW.finditer(self.printed) if not _REMEDY.search(each[1])]:
+        elif raw := [
+            each[0] for each in _RAW.finditer(self.printed) if not _REMEDY.search(each[1])
+        ]:
             faults.append(f"raw: {raw[0][:200]}")
-        elif self.code == 2 and str(file) not in self.printed:
+        elif self.code == 2 and not (str(file) in self.printed or _PLACE.search(self.printed)):
             faults.append("no file named")
         return faults
 

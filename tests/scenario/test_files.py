@@ -142,3 +142,17 @@ def test_files_are_sought_beside_the_scenario(tmp_path: Path) -> None:
     )
     files = Scenario.load(file).resolve()["environment"]["files"]  # type: ignore[index]
     assert files == [str(tmp_path / "a.csv"), str(tmp_path / "b/*.csv")]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (f'extends = "{"a" * 20_000}"\n', "extends: a text of 20,000 characters; give at most"),
+        (f'title = "{"a" * 20_000}"\n', "title: a text of 20,000 characters; give at most"),
+        (f"{'a' * 20_000} = 1\n", "a name of 20,000 characters; give at most 10,000"),
+    ],
+)
+def test_a_text_that_no_message_could_show_is_refused(tmp_path: Path, text: str, told: str) -> None:
+    said = problem(write(tmp_path, text + SMALL))
+    assert told in said
+    assert len(said) < 500
