@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from errno import ENAMETOOLONG
 from functools import partial
 from glob import has_magic, iglob
 from itertools import takewhile
@@ -157,6 +158,11 @@ class ScenarioString(str):
             path = self.path
         except RuntimeError as error:  # Of a user in ~USER whom nobody knows.
             raise ValueError(f"cannot be looked for: {error}") from error
+        try:
+            os.lstat(path)
+        except OSError as error:  # What is not there is told by who reads it.
+            if error.errno == ENAMETOOLONG:
+                raise ValueError("is too long for the name of a file; shorten it") from error
         if self.homes is not None:
             homes = [home.resolve() for home in self.homes]
             for found in _find_real(path):

@@ -74,3 +74,9 @@ def test_only_scenarios_can_be_extended(folder: Path, base: str) -> None:
     said = problem(write(folder, f'extends = "{base}"\n'))
     assert f"scenario.toml:1: extends: {base!r}: " in said
     assert "leads to" in said or "is no file" in said
+
+
+def test_a_path_too_long_for_a_file_is_refused_in_words(folder: Path) -> None:
+    said = problem(write(folder, SMALL + nodes("a" * 300)))
+    assert "experts.net.nodes.file: " in said
+    assert "is too long for the name of a file; shorten it" in said
