@@ -48,6 +48,7 @@ INNER = (
     "sparq_sim.journal.codec",
     "sparq_sim.journal.durable_file",
     "sparq_sim.journal.rebuilding",
+    "sparq_sim.limits",
     "sparq_sim.live.calibrate.cost",
     "sparq_sim.live.calibrate.draws",
     "sparq_sim.live.calibrate.families",
