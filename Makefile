@@ -53,6 +53,7 @@ soak: $(VENV)/test  ## Run the slow statistical and soak tests
 
 fuzz: $(VENV)/test  ## Make 10,000 scenario files wrong, check them, and play 1,000
 	@$(BIN)/python -m tests.fuzz --seed 0
+
 # Environments of their own, of the versions at the ends of what pyproject.toml permits. uv, which
 # can choose the lowest, comes from the registry as all else does.
 TESTS ?= tests
