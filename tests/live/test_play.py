@@ -108,7 +108,9 @@ def test_nothing_is_asked_any_more_when_a_play_is_cancelled(
     lab = asked["source"] == "lab"
     assert set(asked["reason"][lab]) == {"interrupted"}
     assert asked["heard"][lab].all()
-    assert (asked["source"] == "spare").sum() == len(read_log(tmp_path / "spare")) * 2
+    # What the agent itself has asked of it, the last time perhaps too late to reach it.
+    assert (asked["source"] == "spare").sum() == lab.sum()
+    assert len(read_log(tmp_path / "spare")) * 2 <= lab.sum()
 
 
 def test_a_safe_state_that_is_being_reached_is_not_given_up_when_cancelled(

@@ -41,49 +41,113 @@ class SlowStartWarning(UserWarning):
 
 
 class _LiveSignal:
-    """An asyncio event with a value, which tells its clock that the instant is not over."""
+    """Something that happens in the order of its clock's agenda, and that tasks await."""
 
     def __init__(self, clock: LiveClock) -> None:
         self._clock = clock
-        # Not a future, which would be cancelled for all with any one who awaits it.
-        self._event = asyncio.Event()
+        self._is_set = self._has_happened = False
         self._value: Any = None
+        # One for each who waits: one future would be cancelled for all with any of them.
+        self._waiting: dict[asyncio.Future[None], None] = {}
 
     def set(self, value: Any = None) -> None:
-        """Make it happen now."""
-        self._clock.stirs += 1
-        if not self._event.is_set():
-            self._value = value
-            self._event.set()
+        """Make it happen now, after all that is to happen in this instant already."""
+        if not self._is_set:
+            self._is_set, self._value = True, value
+            self._clock.call_soon(self.happen)
+
+    def happen(self) -> None:
+        """Wake all who wait for it."""
+        self._has_happened = True
+        for waiting in self._waiting:
+            if not waiting.done():  # By a cancellation from outside the clock.
+                waiting.set_result(None)
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        if not self._event.is_set():
+        if not self._has_happened:
             self._clock.refuse_if_over()
-            yield from self._event.wait().__await__()
+            waiting = asyncio.get_running_loop().create_future()
+            self._waiting[waiting] = None
+            if (process := self._clock.find_process()) is not None:
+                process.come_to_wait(partial(self._waiting.pop, waiting, None))
+            try:
+                yield from waiting
+            finally:
+                self._waiting.pop(waiting, None)
         return self._value
 
 
 class _LiveProcess:
-    """A task that the clock has started."""
+    """A coroutine in a task, which begins, ends and is cancelled in the order of the agenda."""
 
-    def __init__(self, clock: LiveClock, task: asyncio.Task[Any]) -> None:
+    def __init__(self, clock: LiveClock, coroutine: Coroutine[Any, Any, Any]) -> None:
         self._clock = clock
-        self._task = task
+        self._coroutine = coroutine
+        self._turn, self._ended = _LiveSignal(clock), _LiveSignal(clock)
+        self._done = False
+        self.result: Any = None
+        """What it has returned; None as long as it has not, and where it was cancelled."""
+        self._is_cancelled = False  # Whether it is, and CancelledError has yet to be raised in it.
+        self._by_itself = False
+        self._cancellations = 0
+        self._leave: Callable[[], object] = lambda: None
+        self._turn.set()
+        self.task = clock.begin(self._run(), self)
+        # Or Python warns if it never began.
+        self.task.add_done_callback(lambda _: coroutine.close())
+
+    async def _run(self) -> None:
+        try:
+            await self._turn
+            if self._is_cancelled:  # And never begins.
+                await _wait_for_ever()
+            result = await self._coroutine
+            self.result = None if self._is_cancelled else result
+        except asyncio.CancelledError:
+            self.result = None
+        # Not after an error: with it the run ends, and so does who waits.
+        self._done = True
+        self._ended.set()
 
     def cancel(self) -> None:
         """Raise CancelledError where it waits."""
-        self._task.cancel()
+        if self._done or self._is_cancelled:
+            return
+        self._is_cancelled = True
+        self._by_itself = self._clock.find_process() is self
+        self._leave()
+        self._schedule_cancellation()
+
+    def come_to_wait(self, leave: Callable[[], object]) -> None:
+        """Note that it waits from now on; if it has cancelled itself, it hears of it now.
+
+        Args:
+            leave: Called when it is cancelled: what it waits for does not wake it any more.
+        """
+        self._leave = leave
+        if self._is_cancelled:
+            leave()
+        if self._by_itself:
+            self._by_itself = False
+            self._schedule_cancellation()
+
+    def _schedule_cancellation(self) -> None:
+        self._cancellations += 1
+        self._clock.call_soon(partial(self._raise_cancellation, self._cancellations))
+
+    def _raise_cancellation(self, number: int) -> None:
+        if number == self._cancellations and not self._done:
+            self._is_cancelled = False
+            self.task.cancel()
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        if not self._task.done():
-            self._clock.refuse_if_over()
-            yield from asyncio.wait([self._task]).__await__()
-        if self._task.cancelled():
-            return None
-        if self._task.exception() is not None:  # The run ends with it, and so does who waits.
-            self._clock.refuse_if_over()  # It may have been cancelled already.
-            yield from asyncio.get_running_loop().create_future()
-        return self._task.result()
+        if not self._done:
+            yield from self._ended.__await__()
+        return self.result
+
+
+async def _wait_for_ever() -> None:
+    await asyncio.get_running_loop().create_future()
 
 
 class _Threads(concurrent.futures.Executor):
@@ -185,7 +249,9 @@ class LiveClock(RoundedClock):
         self._time = _Stopwatch(seconds, begins_at)
         self._agenda: list[tuple[float, int, int, Callable[[], None]]] = []
         self._numbers = count()
-        self._tasks: dict[asyncio.Task[Any], None] = {}
+        self._tasks: dict[asyncio.Task[Any], _LiveProcess | None] = {}
+        self._instant = begins_at
+        self._changed, self._ended = asyncio.Event(), asyncio.Event()
         self._crash: BaseException | None = None
         self._over = False
         self._held_from = time()
@@ -210,8 +276,8 @@ class LiveClock(RoundedClock):
         self.stirs += 1
         if order == ARRIVAL and self.align(moment) <= self.now:
             return
-        signal = self.signal()
-        self.call_at(moment, signal.set, order)
+        signal = _LiveSignal(self)
+        self.call_at(moment, signal.happen, order)
         await signal
 
     def sleep(self, duration: float) -> Awaitable[None]:
@@ -220,10 +286,29 @@ class LiveClock(RoundedClock):
 
     def call_at(self, moment: float, action: Callable[[], None], order: Order = ARRIVAL) -> None:
         """Call *action* at *moment*."""
-        moment = max(self.align(moment), self.now)
+        moment = self.align(moment)
         if moment < inf:
-            heappush(self._agenda, (moment, order, next(self._numbers), action))
-            self._changed.set()
+            self._schedule(moment if moment > self.now else self._find_instant(), order, action)
+
+    def call_soon(self, action: Callable[[], None]) -> None:
+        """Call *action* within this instant, after what is to happen in it already.
+
+        Args:
+            action: The function.
+        """
+        self._schedule(self._find_instant(), ARRIVAL, action)
+
+    def _schedule(self, moment: float, order: Order, action: Callable[[], None]) -> None:
+        heappush(self._agenda, (moment, order, next(self._numbers), action))
+        self._changed.set()
+
+    def _find_instant(self) -> float:
+        """Return the moment that all who act now share: real time has gone on meanwhile.
+
+        An instant that takes long is over, so that those who never rest do not keep others waiting.
+        """
+        now = self.now
+        return self._instant if (now - self._instant) * self.seconds <= self._PATIENCE else now
 
     def signal(self) -> Signal:
         """Make a signal."""
@@ -232,23 +317,50 @@ class LiveClock(RoundedClock):
     def start(self, process: Coroutine[Any, Any, T]) -> Process[T]:
         """Start a process that runs beside this one."""
         self.stirs += 1
-        return _LiveProcess(self, self._begin(process))
+        return _LiveProcess(self, process)
 
-    def _begin(self, process: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        task = self._loop.create_task(_refuse_exits(process))
-        self._tasks[task] = None
-        task.add_done_callback(lambda _: process.close())  # Or Python warns if it never began.
+    def find_process(self) -> _LiveProcess | None:
+        """Return the process that runs, or None where a task does that the clock has not begun."""
+        task = asyncio.current_task()
+        return self._tasks.get(task) if task is not None else None
+
+    def begin(
+        self, work: Coroutine[Any, Any, T], process: _LiveProcess | None = None
+    ) -> asyncio.Task[T]:
+        """Begin a task; an error in it ends the run.
+
+        Args:
+            work: What it runs.
+            process: What it is the task of, if it is one's.
+
+        Returns:
+            The task.
+        """
+        task = self._loop.create_task(self._guard(work))
+        self._tasks[task] = process
+        task.add_done_callback(lambda _: work.close())
         task.add_done_callback(self._end)
         return task
+
+    async def _guard(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do work that cannot end the event loop; an error in it ends the run."""
+        try:
+            with refuse_exits():
+                return await work
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            # A process that goes on to wait when the run is over ends by GeneratorExit.
+            if not (self._over and isinstance(error, GeneratorExit)):
+                self._crash = self._crash or error
+                self._ended.set()
+            raise
 
     def _end(self, task: asyncio.Task[Any]) -> None:
         self.stirs += 1
         self._tasks.pop(task, None)
-        error = None if task.cancelled() else task.exception()
-        # A process that goes on to wait when the run is over ends by GeneratorExit.
-        if not (error is None or (self._over and isinstance(error, GeneratorExit))):
-            self._crash = self._crash or error
-            self._ended.set()
+        if not task.cancelled():
+            task.exception()  # Or asyncio logs that nobody has looked at it.
 
     def refuse_if_over(self) -> None:
         """Raise GeneratorExit, as in a coroutine that is closed, if the run is over.
@@ -333,17 +445,16 @@ class LiveClock(RoundedClock):
         self.has_begun = True
         self._changed, self._ended = asyncio.Event(), asyncio.Event()
         self._crash, self._over = None, False
-        self._begin(self._pace())
-        task = self._begin(main)
-        task.add_done_callback(lambda _: self._ended.set())
+        self.begin(self._pace())
+        process = _LiveProcess(self, main)
+        process.task.add_done_callback(lambda _: self._ended.set())
         try:
             await self._ended.wait()
         finally:
             await self._close()
         if self._crash is not None:
             raise self._crash
-        # None as of any process, where main was cancelled, which it can be by itself only.
-        return None if task.cancelled() else task.result()  # type: ignore[return-value]
+        return process.result  # type: ignore[no-any-return] # _LiveProcess is not generic
 
     async def _close(self) -> None:
         """Cancel all that is under way, also what that starts, and wait for its end."""
@@ -359,19 +470,24 @@ class LiveClock(RoundedClock):
         """Call the actions of the agenda as their moments come."""
         while True:
             self._changed.clear()
-            if not self._agenda or self._time.stands_still:
+            if not self._agenda:
                 await self._changed.wait()
                 continue
             moment, order, _, action = self._agenda[0]
-            if moment > self.now:
+            if self._time.stands_still and (moment > self.now or order != ARRIVAL):
+                await self._changed.wait()
+            elif moment > self.now:
                 timer = self._loop.call_at(self._time.due(moment), self._changed.set)
                 await self._changed.wait()
                 timer.cancel()
             elif order == ARRIVAL or self._is_overdue(moment) or await self._quiet():
                 heappop(self._agenda)
+                self._instant = moment
                 action()
                 # Whom it wakes goes on before the next action of this instant, as in virtual time.
                 await asyncio.sleep(0)
+                if self._crash is not None:
+                    return
 
     def _is_overdue(self, moment: float) -> bool:
         """Return whether somebody stirs without end, so that an instant would never be over."""
@@ -385,12 +501,6 @@ class LiveClock(RoundedClock):
             if (stirs, changes) != (self.stirs, len(self._agenda)):
                 return False
         return True
-
-
-async def _refuse_exits(process: Coroutine[Any, Any, T]) -> T:
-    """Run a process of which no plug-in can end the event loop."""
-    with refuse_exits():
-        return await process
 
 
 def _warn_of_slow_start(held: float, lasts: float) -> None:

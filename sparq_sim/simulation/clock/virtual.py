@@ -160,7 +160,7 @@ class _SimProcess:
 
     def _raise_cancellation(self, event: simpy.Event) -> None:
         event.defused = True
-        if not self.done:
+        if self._cancelled and not self.done:
             self._cancelled = False
             self._resume(event)
 

@@ -81,7 +81,7 @@ class PlainProcess:
             self.clock.call_at(self.clock.now, self.hear)
 
     def hear(self) -> None:
-        if not self.is_done:
+        if self.is_cancelled and not self.is_done:
             self.is_cancelled = False
             self.go_on(CancelledError())
 
@@ -135,6 +135,7 @@ class PlainClock:
             errors.append(error)
         for each in self.processes:
             try:
+                each.is_cancelled = True
                 each.hear()
             except Exception as error:
                 errors.append(error)

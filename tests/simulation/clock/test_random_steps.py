@@ -147,21 +147,13 @@ def perform(on: On, steps: list[Step]) -> Log:
     return stages[0].log
 
 
-def without_races(log: Log) -> Log:
-    """Return a log in which those who act at one instant stand by name.
+def up_to_failure(log: Log) -> Log:
+    """Return a log up to where somebody fails, or all of it.
 
-    In which order processes go on that wake one another at one instant is nobody's promise; what
-    each meets, and in which order what was scheduled is called, is. When a run is over, it is a
-    promise that all that is under way hears of it, in order; after a failure, not even when.
+    Who goes on beside one that fails, before the run ends with it, is nobody's promise.
     """
-    ends = next(place for place, entry in enumerate(log) if entry[2] in ("ends", "fails"))
-    before, after = log[:ends], log[ends:]
-    if log[ends][2] == "fails":
-        return sorted(
-            (entry for entry in before if entry[0] < log[ends][0]), key=lambda entry: entry[:2]
-        )
-    told = dict.fromkeys(entry[1] for entry in after if entry[2] == "cancelled")
-    return [*sorted(before, key=lambda entry: entry[:2]), tuple(told)]
+    fails = [place for place, entry in enumerate(log) if entry[2] == "fails"]
+    return log[: fails[0] + 1] if fails else log
 
 
 class Steps(RuleBasedStateMachine):
@@ -212,7 +204,7 @@ class Steps(RuleBasedStateMachine):
     def teardown(self) -> None:
         expected = perform(on_plain_clock, self.steps)
         assert perform(on_sim_clock, self.steps) == expected
-        assert without_races(perform(on_live_clock, self.steps)) == without_races(expected)
+        assert up_to_failure(perform(on_live_clock, self.steps)) == up_to_failure(expected)
 
 
 def check(examples: int, steps: int) -> None:
