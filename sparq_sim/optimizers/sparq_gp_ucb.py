@@ -141,6 +141,7 @@ class _SparQMemory(Memory):
         self._own = Measurements.empty(briefing.domain.dimensions)
         self._answers = ExpertAnswers(model.retain * briefing.period)
         self._notes: dict[str, float] = {}
+        self._chosen_at = -inf
 
     def learn(self, answer: Answer) -> None:
         told = Measurements.from_answer(answer, self.prior.variances(answer))
@@ -155,7 +156,9 @@ class _SparQMemory(Memory):
         own, aged = self._own, self._age(self._own, now)
         kept = aged <= self._model.discard.limit(number) * own.variances
         kept |= own.times == own.times.max(initial=0.0)
-        own = self._own = own.select(kept)
+        own = own.select(kept)
+        if now > self._chosen_at:  # Not where somebody looks at the beliefs of the last move.
+            self._chosen_at, self._own = now, own
         self._notes["kept"] = float(len(own))
         worthless = _WORTHLESS * float(self.prior.kernel.diagonal(self.prior.candidates[:1])[0])
         self._answers.keep(lambda told: self._age(told, now) <= worthless)
