@@ -205,19 +205,22 @@ class Merged:
                 self._settle(record, leaders)
 
             self._inner.ask(question.about(rows).told_to(take))
-        for row, key in copies:
-            self._follow(question, row, key)
+        # What was asked may have failed at once, as a request with more points than a rate allows.
+        alone = [row for row, key in copies if not self._follow(question, row, key)]
+        if alone:
+            self.ask(question.about(np.array(alone, dtype=np.intp)))
 
-    def _follow(self, question: Question, row: int, key: bytes) -> None:
-        """Let a *row* have the answer to the same point."""
+    def _follow(self, question: Question, row: int, key: bytes) -> bool:
+        """Let a *row* have the answer to the same point, and return whether there will be one."""
         taker = _Taker(question, row, self._context.round)
         match self._asked_now.get(key):
             case _Leader(takers):
                 takers.append(taker)
             case _Known() as known:  # Asked and answered at this very moment.
                 taker.answer(known, self._context.clock.now)
-            case None:  # What was asked has failed at once, and this would too.
-                self.ask(question.about(np.array([row], dtype=np.intp)))
+            case None:
+                return False
+        return True
 
     def _settle(self, record: Record, leaders: dict[int, _Leader]) -> None:
         """Pass on what became of rows to those who wait for the same."""

@@ -58,6 +58,15 @@ def test_followers_of_what_is_open_at_the_end_are_unanswered_too(run: Run) -> No
     assert heard.of("rows", "fate", "cost") == [([0], "unanswered", 1), ([1], "unanswered", 0)]
 
 
+def test_copies_of_points_that_were_too_many_for_a_rate_are_asked_as_one_request(run: Run) -> None:
+    policy = Policy(merge=True, rate=Rate(points=2, every=1.0, beyond="refuse"))
+    heard = ask_one(run, Teller(), Channel(cost=1, policy=policy), 0.1, 0.2, 0.3, 0.1, 0.2)
+    assert heard.of("rows", "fate", "cost") == [
+        ([0, 1, 2], "rate", 0),
+        ([3, 4], "answered", 1),
+    ]
+
+
 # Over the reward's own channel.
 
 
