@@ -93,8 +93,11 @@ def generate_table(seed: int, attempt: int = 0) -> Table:
         chance = streams.generator("vopr/oracle")
         teller = {"kind": "sparq_sim.testing:Teller"}
         experts[ORACLE] = {**teller, "channel": _draw_channel(chance, period, dimensions)}
+    rules = _draw_rules(streams.generator("vopr/rules"), period, is_toy=is_toy)
+    if environment["kind"] == f"{_HOME}:{parts.Gappy.__name__}":
+        rules["design"] = 0  # It may meet nothing but gaps, which ends a play in words.
     return {
-        **_draw_rules(streams.generator("vopr/rules"), period, is_toy=is_toy),
+        **rules,
         "environment": environment,
         "feedback": _draw_channel(streams.generator("vopr/feedback"), period, dimensions),
         "experts": experts,
