@@ -41,6 +41,7 @@ __all__ = [
     "RunsProgram",
     "ScenarioString",
     "Share",
+    "Size",
     "add_checks",
     "is_number",
     "is_whole",
@@ -65,6 +66,8 @@ ModestAmount: TypeAlias = Annotated[Amount, AfterValidator(_refuse_huge)]
 """A number from 0 to 1e50, with which can be computed."""
 ModestPositive: TypeAlias = Annotated[Positive, AfterValidator(_refuse_huge)]
 """A number above 0, and at most 1e50, with which can be computed."""
+Size: TypeAlias = Annotated[int, Field(ge=1, le=100_000)]
+"""A whole number from 1 to 100,000: how many of what is kept in memory."""
 Probability: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 """A number from 0 to 1."""
 Share: TypeAlias = Annotated[float, Field(gt=0, lt=1)]

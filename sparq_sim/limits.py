@@ -14,8 +14,10 @@ from typing import Final
 
 __all__ = [
     "MOST_BYTES",
+    "MOST_CANDIDATES",
     "MOST_CHECKED_MODELS",
     "MOST_DATA_BYTES",
+    "MOST_DESIGN",
     "MOST_LEVELS",
     "MOST_PLAYERS",
     "MOST_PLAYS",
@@ -41,6 +43,11 @@ MOST_CHECKED_MODELS: Final = 5_000
 """Optimizers and experts, counted in each setting, that are validated to check a sweep. This takes
 about half a second; of longer sweeps, settings that are spread evenly are checked, and the others
 when the study is made."""
+MOST_DESIGN: Final = 10_000
+"""Points that are observed before the first round. A prior fitted to them inverts a matrix with as
+many rows: this many take 800 MB."""
+MOST_CANDIDATES: Final = 1_000_000
+"""Points among which an optimizer chooses. What it believes of them is computed in every round."""
 MOST_ROUNDS: Final = 10_000_000
 """Of a play. A trace has some 20 columns of 8 bytes a round: this many take 1.6 GB."""
 MOST_DATA_BYTES: Final = 1_000_000_000

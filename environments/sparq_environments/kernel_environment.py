@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 import numpy as np
-from pydantic import Field, FiniteFloat, PositiveInt, model_validator
+from pydantic import Field, FiniteFloat, model_validator
 
 from sparq_sim.domain import Box
+from sparq_sim.fields import Size
 from sparq_sim.gp.kernels import (
     Matern12,
     Matern32,
@@ -35,7 +36,7 @@ class KernelEnvironment(Environment):
 
     kernel: AnyStationary = SquaredExponential(length_scale=0.2)
     """The kernel: how smooth the reward is; its length scale is in units of the points."""
-    dimensions: PositiveInt = 1
+    dimensions: Size = 1
     """How many coordinates a point has."""
     lower: FiniteFloat = 0.0
     """The lower bound of each coordinate."""

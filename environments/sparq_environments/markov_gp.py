@@ -9,13 +9,13 @@ from typing import Annotated
 
 import numpy as np
 from numpy.random import Generator
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import Field, model_validator
 
 from sparq_environments._markov_chain import MarkovChain
 from sparq_environments.kernel_environment import AnyStationary, KernelEnvironment
 from sparq_sim.arrays import Matrix, Point, Points, Values, freeze_array
 from sparq_sim.domain import Box
-from sparq_sim.fields import Probability
+from sparq_sim.fields import Probability, Size
 from sparq_sim.gp.kernels import (
     Kernel,
     Matern12,
@@ -65,10 +65,10 @@ class MarkovGP(KernelEnvironment):
     epsilon: Probability = 0.01
     """The share of the reward's variance that is new after each clock unit, from 0 to 1; Bogunovic
     et al. (2016) use 0.001 to 0.03."""
-    nodes: Annotated[int, Field(ge=2)] = 50
+    nodes: Annotated[int, Field(ge=2, le=10_000)] = 50
     """How many nodes the grid has in each dimension, bounds included; Bogunovic et al. (2016) use
     50."""
-    features: PositiveInt | None = None
+    features: Size | None = None
     """The number of random frequencies; by default a grid is used instead."""
 
     @model_validator(mode="after")

@@ -8,12 +8,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.random import Generator, Philox
 from numpy.typing import NDArray
-from pydantic import PositiveFloat, PositiveInt, model_validator
+from pydantic import PositiveFloat, model_validator
 
 from sparq_environments._geometry import compute_squared_distances, reflect
 from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box
-from sparq_sim.fields import Amount, Positive, Probability
+from sparq_sim.fields import Amount, Positive, Probability, Size
 from sparq_sim.plugin.contract import Environment, Landscape
 
 __all__ = ["MovingPeaks"]
@@ -45,11 +45,11 @@ class MovingPeaks(Environment):
 
     level_evaluations = 5_000_000
 
-    dimensions: PositiveInt = 2
+    dimensions: Size = 2
     """How many coordinates a point has."""
     side: Positive = 100.0
     """The upper bound of each coordinate; the lower bound is 0."""
-    peaks: PositiveInt = 10
+    peaks: Size = 10
     """How many peaks there are."""
     shape: Literal["cone", "hill"] = "cone"
     """The shape of a peak: a `cone` or a `hill`."""

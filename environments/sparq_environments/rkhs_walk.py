@@ -8,12 +8,12 @@ from typing import Annotated, Literal
 
 import numpy as np
 from numpy.random import Generator
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
 from sparq_environments._markov_chain import MarkovChain
 from sparq_environments.kernel_environment import KernelEnvironment
 from sparq_sim.arrays import Matrix, Point, Points, Values
-from sparq_sim.fields import Positive
+from sparq_sim.fields import Positive, Size
 from sparq_sim.gp.kernels import (
     Kernel,
     Matern32,
@@ -77,7 +77,7 @@ class RKHSWalk(KernelEnvironment):
     """How long an abrupt drift stands still, in clock units; at least 1."""
     jump: Annotated[float, Field(ge=0)] = 1.0
     """The bound on the change of any reward at a jump of an abrupt drift; may be inf."""
-    centres: PositiveInt = 30
+    centres: Size = 30
     """How many kernel functions the expansion has."""
 
     @property

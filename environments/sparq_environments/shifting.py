@@ -9,12 +9,12 @@ from typing import Annotated, Literal
 
 import numpy as np
 from numpy.random import Generator
-from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, PositiveFloat, model_validator
 
 from sparq_environments._geometry import reflect
 from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box
-from sparq_sim.fields import Amount
+from sparq_sim.fields import Amount, Size
 from sparq_sim.plugin.contract import Environment, Landscape
 
 __all__ = ["Shifting", "ackley", "branin", "hartmann"]
@@ -46,7 +46,7 @@ class Shifting(Environment):
 
     function: Literal["branin", "ackley", "hartmann"] = "branin"
     """The test function."""
-    dimensions: PositiveInt | None = None
+    dimensions: Size | None = None
     """How many coordinates Ackley's function has, by default 2; Branin has 2 and Hartmann 6."""
     drift: Literal["line", "circle", "rotate"] = "circle"
     """How the optimum moves: on a `line` in a random direction, reflected at the bounds; on a

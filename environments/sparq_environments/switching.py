@@ -9,12 +9,12 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 from numpy.random import Generator, Philox
 from numpy.typing import NDArray
-from pydantic import Field, PositiveInt, field_validator
+from pydantic import Field, field_validator
 
 from sparq_environments._geometry import compute_squared_distances
 from sparq_sim.arrays import Matrix, Point, Points, Values
 from sparq_sim.domain import Box
-from sparq_sim.fields import Positive
+from sparq_sim.fields import Positive, Size
 from sparq_sim.landscapes.optima import OptimumSearch
 from sparq_sim.plugin.contract import Environment, Landscape
 from sparq_sim.simulation.channel.draws import AnyDraw, Constant, Draw
@@ -40,11 +40,11 @@ class Switching(Environment):
 
     level_evaluations = 5_000_000
 
-    dimensions: PositiveInt = 2
+    dimensions: Size = 2
     """How many coordinates a point has."""
-    functions: Annotated[int, Field(ge=2)] = 3
+    functions: Annotated[Size, Field(ge=2)] = 3
     """How many functions there are to switch between; at least 2."""
-    bumps: PositiveInt = 8
+    bumps: Size = 8
     """How many bumps each function is a sum of."""
     width: Positive = 0.15
     """The std of a bump, as a share of the side of the box."""

@@ -7,11 +7,11 @@ from math import ceil, floor, inf, isnan, nan
 from typing import Annotated, Literal, Self
 
 import numpy as np
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import Field, model_validator
 
 from sparq_sim.arrays import Matrix, Points, Values
 from sparq_sim.errors import Unavailable
-from sparq_sim.fields import Amount, Positive
+from sparq_sim.fields import Amount, Positive, Size
 from sparq_sim.messages import NO_READING, Estimate, Query
 from sparq_sim.plugin.contract import Answering, Briefing, Expert, World
 
@@ -52,9 +52,9 @@ class Forecast(Expert):
     """The time between readings, in clock units."""
     delay: Amount = 1.0
     """How old a reading is when it arrives, in clock units."""
-    window: Annotated[int, Field(ge=2)] = 50
+    window: Annotated[Size, Field(ge=2)] = 50
     """How many of the latest readings are used; at least 2."""
-    order: PositiveInt = 2
+    order: Size = 2
     """How many past readings `ar` predicts the next one from; with two or more it can oscillate."""
     std: Amount = 0.0
     """The std of the noise of a reading, in reward units."""

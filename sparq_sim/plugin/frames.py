@@ -50,6 +50,9 @@ def describe_error(error: BaseException, *, anywhere: bool = False) -> str:
         return escape_surrogates(f"{error}{notes}")
     deepest = [f" ({_show_frame(frame)})" for frame in walk_tb(error.__traceback__)][-1:]
     where = locate_error(error) or ("".join(deepest) if anywhere else "")
+    if isinstance(error, MemoryError):
+        told = f"out of memory{where}: {str(error) or 'no more can be had'}; ask for less at a time"
+        return f"{told}{notes}"
     return escape_surrogates(f"{type(error).__name__}: {error}{where}{notes}")
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from math import ceil, inf
+from typing import Annotated
 
 from pydantic import (
+    Field,
     NonNegativeFloat,
-    NonNegativeInt,
     PositiveFloat,
     PositiveInt,
     model_validator,
 )
 
 from sparq_sim.fields import Positive
-from sparq_sim.limits import MOST_ROUNDS
+from sparq_sim.limits import MOST_DESIGN, MOST_ROUNDS
 from sparq_sim.plugin.briefing import Access
 from sparq_sim.plugin.model import Model
 from sparq_sim.simulation.channel.draws import AnyDraw, Constant
@@ -58,7 +59,7 @@ class Rules(Model):
     """Whether the play ends when the budget cannot pay for a query."""
     access: Access = "past"
     """Where experts may be asked: at points already played (`past`), or in the whole domain."""
-    design: NonNegativeInt = 0
+    design: Annotated[int, Field(ge=0, le=MOST_DESIGN)] = 0
     """How many points, drawn uniformly, are observed at time 0 and shown to the agent: the same
     for every optimizer, and free of cost and regret."""
     thinking: AnyDraw = Constant(value=0.0)

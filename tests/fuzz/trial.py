@@ -25,11 +25,9 @@ _WALL = 120.0
 """Seconds after which a trial that does not end is stopped: it waits for something."""
 _MEMORY = 3 * 2**30
 """Bytes of address space that a trial may use beyond those of the process that it comes from."""
-_RAW = re.compile(r"\b[A-Z][A-Za-z]*(?:Error|Warning|Exception|Interrupt)\b: *(.*)")
-"""What a user can read only if it is in words."""
-_REMEDY = re.compile(r"\b(give|use|add|choose|raise|lower|shorten|make|take|reach|write)\b", re.I)
-"""A verb by which messages of this project tell what to do; those of libraries have none."""
-_PLACE = re.compile(r"\.toml:\d+: ")
+_RAW = re.compile(r"\b[A-Z][A-Za-z]*(?:Error|Exception|Interrupt): .*")
+"""The name of an error: a user is told in words."""
+_PLACE = re.compile(r":\d+: ")
 """Where a message begins that is about a file that is extended."""
 _TOO_MUCH = 99
 """The exit code of a trial that needs more memory than it may use."""
@@ -68,11 +66,11 @@ class Outcome:
             faults.append(f"ended by signal {-self.code}")
         elif self.code not in (0, 1, 2):
             faults.append(f"traceback: {self.printed.strip().splitlines()[-1][:200]}")
-        elif raw := [
-            each[0] for each in _RAW.finditer(self.printed) if not _REMEDY.search(each[1])
-        ]:
+        elif raw := _RAW.search(self.printed):
             faults.append(f"raw: {raw[0][:200]}")
-        elif self.code == 2 and not (str(file) in self.printed or _PLACE.search(self.printed)):
+        elif self.code == 2 and not (
+            str(file.parent) in self.printed or _PLACE.search(self.printed)
+        ):
             faults.append("no file named")
         return faults
 

@@ -229,7 +229,7 @@ def _add_sweep(values: Any, others: Any, rng: Random) -> None:
         count = rng.choice((1, 2, 3, 10, 100, 1000))
         fields: list[Callable[[], Any]] = [
             lambda old=old: _draw_number(rng, old),  # type: ignore[misc]
-            lambda old=old: old,  # type: ignore[misc]
+            lambda old=old: deepcopy(old),  # type: ignore[misc]
             lambda: deepcopy(rng.choice(_POOL[:-6])),
         ]
         draw = rng.choice(fields)
@@ -283,7 +283,14 @@ _POOL: tuple[Any, ...] = (
     *_NUMBERS,
     *(True, False, "", " ", "a", "inf", "nan", "1", "0.5", "sparq-gp-ucb", "truth", "synthetic"),
     *([], [[]], {}, [0], [0, 1], [1, 0], [0.0, 0.0], [[0.0, 1.0]], [1.0, 1.0, 1.0], ["a", "b"]),
-    *([1e50] * 3, [0.0] * 1000, [[0.0, 1.0]] * 20, ["truth"] * 3, [{}], {"kind": "constant"}),
+    *(
+        [1e50] * 3,
+        [0.0] * 1000,
+        [[0.0, 1.0] for _ in range(20)],
+        ["truth"] * 3,
+        [{}],
+        {"kind": "constant"},
+    ),
     *({"kind": ""}, {"kind": 3}, {"kind": "os:system"}, {"kind": "sparq_sim.errors:SparqError"}),
     *({"a": {"b": {"c": {}}}}, {"kind": "uniform", "low": 1.0, "high": 1.0}),
     *("a" * 100_000, "\0", "\u202e", "é" * 300, {"x" * 10_000: 1}, {"": 1}),

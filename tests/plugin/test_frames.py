@@ -155,6 +155,12 @@ def test_an_error_for_users_is_its_message() -> None:
     assert describe_error(PluginError("rename it")) == "rename it"
 
 
+def test_a_machine_without_enough_memory_is_told_in_words() -> None:
+    told = describe_error(MemoryError("Unable to allocate 7.28 TiB"))
+    assert told == "out of memory: Unable to allocate 7.28 TiB; ask for less at a time"
+    assert describe_error(MemoryError()).startswith("out of memory: no more can be had; ")
+
+
 # In the terminal
 
 

@@ -28,6 +28,11 @@ def test_a_play_without_an_end_is_refused() -> None:
         Rules()
 
 
+def test_a_design_of_more_points_than_a_prior_can_be_fitted_to_is_refused() -> None:
+    with pytest.raises(ValidationError, match="less than or equal to 10000"):
+        Rules(rounds=3, design=10_001)
+
+
 @pytest.mark.parametrize(("horizon", "period"), [(1e300, 1.0), (10.0, 1e-300), (1e308, 1e-308)])
 def test_a_play_of_more_rounds_than_memory_holds_is_refused(horizon: float, period: float) -> None:
     with pytest.raises(ValueError, match="rounds, and at most 10,000,000"):

@@ -23,10 +23,13 @@ def check_kernel(kernel: Kernel, points: Points) -> None:
         points: Where to evaluate it, (n, d).
 
     Raises:
-        PluginError: If k is of the wrong shape, not finite, not symmetric, not positive where it
-            is a variance, or has a negative eigenvalue.
+        PluginError: If it takes no such points, or k is of the wrong shape, not finite, not
+            symmetric, not positive where it is a variance, or has a negative eigenvalue.
     """
-    matrix = kernel(points, points)
+    try:
+        matrix = kernel(points, points)
+    except ValueError as error:
+        raise PluginError(f"the kernel {name_of(type(kernel))!r}: {error}") from error
     wrong = ""
     if not np.isfinite(matrix).all():
         wrong = "is not finite"

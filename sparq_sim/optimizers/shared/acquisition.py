@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 from numpy.random import Generator
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
 from sparq_sim.arrays import Point, Points, Values
 from sparq_sim.domain import Box, Domain, Sites
-from sparq_sim.fields import Positive
+from sparq_sim.errors import PluginError
+from sparq_sim.fields import Positive, Size
 from sparq_sim.gp.predictor import Predictor
+from sparq_sim.limits import MOST_CANDIDATES
 from sparq_sim.plugin.model import Model
 
 __all__ = ["Acquisition", "pick"]
@@ -32,15 +36,15 @@ class Acquisition(Model):
     best points are improved by gradients.
     """
 
-    grid: PositiveInt | None = Field(default=None, ge=2)
+    grid: Annotated[int, Field(ge=2, le=MOST_CANDIDATES)] | None = None
     """How many points the grid has in each dimension, at least 2; by default 501 in one dimension,
     41 in two and no grid beyond."""
     refine: bool = False
     """Whether to climb from the best candidates; always so where there is no grid."""
-    candidates: PositiveInt = 512
+    candidates: Annotated[int, Field(ge=1, le=MOST_CANDIDATES)] = 512
     """How many Sobol points there are to begin with, where there is no grid; rounded up to a power
     of 2."""
-    starts: PositiveInt = 4
+    starts: Size = 4
     """From how many of the best candidates to climb."""
     merge: Positive = 1e-3
     """Climbed points are rounded to multiples of this share of the range, to merge repeats."""
@@ -62,6 +66,12 @@ class Acquisition(Model):
         if isinstance(domain, Sites):
             return domain.points
         if per_dimension := self._per_dimension(domain):
+            if per_dimension**domain.dimensions > MOST_CANDIDATES:
+                raise PluginError(
+                    f"a grid of {per_dimension:,} points in each of {domain.dimensions} dimensions "
+                    f"has more points than can be searched, {MOST_CANDIDATES:,}; lower `grid`, or "
+                    "leave it out"
+                )
             return domain.grid(per_dimension)
         from scipy.stats.qmc import Sobol  # here, because it takes a second to load
 

@@ -14,6 +14,7 @@ from numpy.random import Generator
 from pydantic import Field, PositiveInt, model_validator
 
 from sparq_sim.arrays import Points, Values
+from sparq_sim.fields import Size
 from sparq_sim.gp.kernels import Kernel, SquaredExponential
 from sparq_sim.gp.predictor import Posterior
 from sparq_sim.gp.priors import AnyPrior
@@ -57,13 +58,13 @@ class Fitting(Model):
     or by a `climb` to the maximum of the marginal likelihood, which takes all observations as made
     at one time. By default on a grid where there is neither a kernel nor a design, nor a prior of
     length scales or free noise."""
-    plays: Annotated[int, Field(ge=2)] = 8
+    plays: Annotated[Size, Field(ge=2)] = 8
     """How many observations are needed to fit, made by plays spread over the domain where there is
     no design; at least 2."""
     every: PositiveInt | Literal["doubled", "never"] | None = None
     """After how many rounds to fit again; or whenever observations have `doubled` since; or
     `never`. By default `doubled` where the search is on a grid, and otherwise never."""
-    starts: PositiveInt = 5
+    starts: Size = 5
     """From how many kernels to climb: the one there is, and others that are drawn."""
     length_scale: AnyPrior | None = None
     """A prior density of the length scales of a climb: a table with a `kind`; by default none."""

@@ -7,7 +7,7 @@ the caller asks about no more points than there are.
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from functools import lru_cache
-from math import ceil, log
+from math import ceil, inf, log
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import Field, NonNegativeInt, PositiveInt
@@ -27,6 +27,10 @@ __all__ = [
     "Schedule",
     "WindowedSchedule",
 ]
+
+
+_MOST = 1e15
+"""More points and rounds than any play has."""
 
 
 def _check_asked(schedule: "Schedule", given: object, round_number: int) -> float:
@@ -60,7 +64,15 @@ class Schedule(Model, ABC):
         """
         if round_number < 1:
             raise ValueError(f"round_number is {round_number}: rounds are numbered from 1")
-        return ceil(self.asked(round_number))
+        return ceil(min(self.asked(round_number), _MOST))
+
+
+def _raise(base: float, power: int) -> float:
+    """Return *base*^*power*; infinity if it has no number."""
+    try:
+        return float(base) ** power
+    except OverflowError:
+        return inf
 
 
 class LogarithmicSchedule(Schedule):
@@ -84,7 +96,7 @@ class LogarithmicPowerSchedule(Schedule):
     """d, how many coordinates a point has."""
 
     def asked(self, round_number: int) -> float:
-        return self.factor * log(round_number) ** self.dimensions
+        return self.factor * _raise(log(round_number), self.dimensions)
 
 
 class ConstantSchedule(Schedule):
@@ -149,7 +161,7 @@ class _Windows:
     def include(self, round_number: int) -> bool:
         """Return whether a window begins in a round."""
         while (last := self._begins[-1]) < round_number:
-            self._begins.append(last + ceil(self._factor * last**self._power))
+            self._begins.append(last + ceil(min(self._factor * last**self._power, _MOST)))
         return self._begins[bisect_left(self._begins, round_number)] == round_number
 
 
@@ -184,9 +196,10 @@ class GuaranteedSchedule(Schedule):
     """d, how many coordinates a point has."""
 
     def asked(self, round_number: int) -> float:
-        odds = log(2 * self.scale / self.noise_variance / self.divergence) + 3 * log(round_number)
-        least = self.dimensions**self.dimensions / self.decay + self.dimensions - 1
-        return float(max((max(odds, 0.0) / self.decay) ** self.dimensions, least))
+        small = log(self.noise_variance) + log(self.divergence)
+        odds = log(2) + log(self.scale) - small + 3 * log(round_number)
+        least = _raise(self.dimensions, self.dimensions) / self.decay + self.dimensions - 1
+        return max(_raise(max(odds, 0.0) / self.decay, self.dimensions), least)
 
     def epsilon(self, round_number: int) -> float:
         """Return how near to the M-DPP, in total variation, a draw must be.

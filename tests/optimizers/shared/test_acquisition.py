@@ -5,6 +5,7 @@ import pytest
 
 from sparq_sim import Box, Sites
 from sparq_sim.arrays import Points
+from sparq_sim.errors import PluginError
 from sparq_sim.gp.kernels import Matern52, SquaredExponential
 from sparq_sim.gp.posterior import CholeskyPosterior
 from sparq_sim.optimizers.shared.acquisition import Acquisition, pick
@@ -47,6 +48,14 @@ def test_candidates_are_a_grid_in_one_and_two_dimensions_and_a_sobol_set_beyond(
     points = Acquisition().candidate_points(domain)
     assert points.shape == (size, dimensions)
     domain.check(points)
+
+
+@pytest.mark.parametrize(("grid", "dimensions"), [(101, 3), (2, 20), (1_000_000, 1_000)])
+def test_a_grid_of_more_points_than_can_be_searched_is_refused(grid: int, dimensions: int) -> None:
+    domain = Box(np.zeros(dimensions), np.ones(dimensions))
+    with pytest.raises(PluginError, match=f"a grid of {grid:,} points in each of {dimensions} dim"):
+        Acquisition(grid=grid).candidate_points(domain)
+    assert len(Acquisition(grid=100).candidate_points(Box(np.zeros(3), np.ones(3)))) == 10**6
 
 
 def test_on_sites_the_best_site_is_chosen() -> None:

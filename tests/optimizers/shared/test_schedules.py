@@ -88,6 +88,30 @@ def test_guaranteed_asks_at_least_where_its_bound_begins_to_hold() -> None:
     assert schedule(1) == 2**2 / 0.5 + 2 - 1
 
 
+GUARANTEED = {"divergence": 1e-200, "decay": 1e-3, "scale": 1e300, "noise_variance": 1e-200}
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        GuaranteedSchedule(**GUARANTEED, dimensions=90_000),
+        LogarithmicPowerSchedule(dimensions=90_000),
+    ],
+    ids=lambda schedule: str(schedule.kind),
+)
+def test_more_points_than_have_a_number_are_more_than_there_are(schedule: Schedule) -> None:
+    assert schedule(9) == 10**15
+
+
+def test_windows_of_any_factor_have_an_end() -> None:
+    schedule = WindowedSchedule(factor=1e308, power=0.9, schedule=ConstantSchedule(count=5))
+    assert [schedule(t) for t in (1, 2, 10**6)] == [5, 0, 0]
+
+
+def test_guaranteed_of_the_smallest_numbers_has_a_number() -> None:
+    assert 0 < GuaranteedSchedule(**GUARANTEED)(5) < 10**8
+
+
 def test_schedules_are_read_by_their_kind() -> None:
     table = {"kind": "every", "rounds": 2, "schedule": {"kind": "logarithmic", "factor": 3.0}}
     schedule = schedules.validate_python(table)

@@ -12,7 +12,9 @@ from numpy.testing import assert_array_equal
 from sparq_environments.synthetic import Synthetic
 from sparq_experts.truth import Truth
 from sparq_sim import Box, Briefing, Channel, Query, Rules, Sites, play
+from sparq_sim.errors import PluginError
 from sparq_sim.gp.kernels import Matern12, Matern32, Matern52, SquaredExponential
+from sparq_sim.gp.kernels.temporal import Forgetting
 from sparq_sim.optimizers.et_gp_ucb import ETGPUCB
 from sparq_sim.optimizers.gp_ucb import GPUCB
 from sparq_sim.optimizers.gp_ucb_sdf import GPUCBSDF
@@ -101,6 +103,12 @@ def test_thinking_that_grows_with_the_data_costs_rounds_only_those_who_forget_no
     assert newest.all()
     assert everything[:30].all()
     assert everything[40:].mean() < 0.7
+
+
+def test_a_kernel_that_takes_no_such_points_is_refused_by_name() -> None:
+    briefing = Briefing(Box(np.zeros(2), np.ones(2)), Channel().terms, rounds=3)
+    with pytest.raises(PluginError, match="the kernel 'forgetting': a kernel of time was given"):
+        GPUCB(kernel=Forgetting(epsilon=0.1), mean=0.0).start(briefing, np.random.default_rng(0))
 
 
 SAME = {
