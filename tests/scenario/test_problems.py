@@ -63,7 +63,7 @@ def test_a_wrong_sweep_is_told_beside_other_errors(tmp_path: Path) -> None:
         (b"rounds = [1,\n", ":2: not TOML: "),
         (b"rounds = " + b"9" * 5000, ":1: not TOML: "),
         (b"a = 1\nb = '\xff'\n", ":2: not a text in UTF-8 (byte 0xff); save it in that encoding"),
-        (b"#" * 1_000_001, ": is larger than 1 MB"),
+        (b"#" * 500_001, ": is larger than 500 kB"),
         (b"\na = " + b"[" * 100_000, ":2: nested deeper than 50 levels; make it flatter"),
         (b".".join([b"a"] * 100_000) + b" = 1", ":1: nested deeper than 50 levels"),
         (b"[" + b".".join([b"a"] * 100_000) + b"]", ":1: nested deeper than 50 levels"),

@@ -15,7 +15,7 @@ SIMULATED = '[environment]\nkind = "synthetic"\n'
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("# " + "x" * 1_000_000, "larger than 1 MB"),
+        ("# " + "x" * 1_000_000, "larger than 500 kB"),
         ("a = " + "[" * 500 + "]" * 500, "nested deeper than 50 levels"),
         (".".join("a" * 500) + " = 1", "nested deeper than 50 levels"),
         ("a = " + "[" * 100_000, "nested deeper than 50 levels"),
