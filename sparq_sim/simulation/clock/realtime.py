@@ -258,8 +258,7 @@ class LiveClock(RoundedClock):
         self._holds: list[tuple[float, float]] = []
         self.has_begun = False
         """Whether time has begun to count."""
-        self.stirs = 0
-        """How often a process has done something that others may react to at this instant."""
+        self._stirs = 0  # How often a process has waited for a moment that had passed.
 
     @property
     def now(self) -> float:
@@ -273,7 +272,7 @@ class LiveClock(RoundedClock):
 
     async def until(self, moment: float, order: Order = ARRIVAL) -> None:
         """Wait until *moment*."""
-        self.stirs += 1
+        self._stirs += 1
         if order == ARRIVAL and self.align(moment) <= self.now:
             return
         signal = _LiveSignal(self)
@@ -316,7 +315,6 @@ class LiveClock(RoundedClock):
 
     def start(self, process: Coroutine[Any, Any, T]) -> Process[T]:
         """Start a process that runs beside this one."""
-        self.stirs += 1
         return _LiveProcess(self, process)
 
     def find_process(self) -> _LiveProcess | None:
@@ -357,7 +355,6 @@ class LiveClock(RoundedClock):
             raise
 
     def _end(self, task: asyncio.Task[Any]) -> None:
-        self.stirs += 1
         self._tasks.pop(task, None)
         if not task.cancelled():
             task.exception()  # Or asyncio logs that nobody has looked at it.
@@ -495,10 +492,10 @@ class LiveClock(RoundedClock):
 
     async def _quiet(self) -> bool:
         """Turn the loop until somebody stirs, or so often that the instant must be over."""
-        stirs, changes = self.stirs, len(self._agenda)
+        stirs, changes = self._stirs, len(self._agenda)
         for _ in range(self._QUIET_TURNS):
             await asyncio.sleep(0)
-            if (stirs, changes) != (self.stirs, len(self._agenda)):
+            if (stirs, changes) != (self._stirs, len(self._agenda)):
                 return False
         return True
 
