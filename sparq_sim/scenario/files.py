@@ -169,7 +169,7 @@ def _read_text(file: Path) -> str:
         raise ScenarioError(f"{str(file)!r}: cannot be read: {error}; check the path") from error
     if len(content) > MOST_BYTES:
         raise ScenarioError(
-            f"{file}: is larger than 500 kB, too large for a scenario; keep data in files of its own"
+            f"{file}: is larger than 500 kB, too large for a scenario; keep data in other files"
         )
     try:
         # Some editors on Windows begin a file with a byte order mark.
