@@ -9,10 +9,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from sparq_sim.study.executors.dask import _start_cluster
+from sparq_sim.study.executors.protocol import ExecutorError
 from tests.conftest import wait_until
 from tests.study.conftest import Untouched
 from tests.study.test_executors import digests
@@ -105,6 +110,27 @@ def test_a_worker_that_is_killed_costs_no_play(tmp_path: Path, untouched: Untouc
     assert command.returncode == 0, said
     assert "Traceback" not in said, said
     assert digests(out) == untouched.digests
+
+
+@pytest.mark.parametrize("fails", [2, 3])
+def test_a_local_cluster_whose_worker_is_killed_as_it_starts_is_started_again(fails: int) -> None:
+    distributed: Any = import_module("distributed")
+    tried: list[int] = []
+
+    def start(**options: Any) -> Any:
+        tried.append(1)
+        if len(tried) <= fails:
+            raise RuntimeError("Nanny failed to start worker process")
+        return distributed.LocalCluster(**options)
+
+    dask = SimpleNamespace(LocalCluster=start)
+    if fails < 3:
+        with _start_cluster(dask, 1) as cluster:
+            assert len(cluster.workers) == 1
+    else:
+        with pytest.raises(ExecutorError, match=r"--jobs 1, does not start: Nanny failed.*; lower"):
+            _start_cluster(dask, 1)
+    assert len(tried) == 3
 
 
 def test_a_scheduler_that_is_not_there_is_said(tmp_path: Path, untouched: Untouched) -> None:

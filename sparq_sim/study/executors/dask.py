@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from itertools import count
 from typing import Any
 
 from sparq_sim.study.executors.pooled import Pooled
@@ -14,6 +15,9 @@ from sparq_sim.study.executors.protocol import ExecutorError, Outcome, Outcomes,
 from sparq_sim.study.executors.signals import start_tracker
 
 __all__ = ["Dask"]
+
+_TRIES = 3
+"""How often a local cluster is tried to start."""
 
 
 class Dask:
@@ -42,7 +46,7 @@ class Dask:
             The outcome of each play, as soon as it is known.
 
         Raises:
-            ExecutorError: Dask is not installed, or no cluster answers.
+            ExecutorError: Dask is not installed, no local cluster can be started, or none answers.
         """
         try:
             dask: Any = import_module("distributed")
@@ -51,16 +55,10 @@ class Dask:
                 "the executor dask needs the extra `dask`: pip install 'sparq-sim[dask]'"
             ) from error
         if self.address is None:
-            jobs = self.jobs or count_cores()
             start_tracker()
             with (
                 _without_tracebacks(),
-                dask.LocalCluster(
-                    n_workers=jobs,
-                    threads_per_worker=1,
-                    dashboard_address="127.0.0.1:0",
-                    silence_logs=logging.CRITICAL,  # Of workers that are killed, too.
-                ) as cluster,
+                _start_cluster(dask, self.jobs or count_cores()) as cluster,
                 dask.Client(cluster) as client,
             ):
                 yield from self._on(client, work)
@@ -78,6 +76,25 @@ class Dask:
         threads = sum(client.nthreads().values())
         executor = client.get_executor(pure=False)
         yield from Pooled(executor, workers=max(1, threads)).outcomes(work)
+
+
+def _start_cluster(dask: Any, jobs: int) -> Any:
+    """Start a local cluster; try again where a worker is killed before it has begun."""
+    tries = count(1)
+    while True:
+        try:
+            return dask.LocalCluster(
+                n_workers=jobs,
+                threads_per_worker=1,
+                dashboard_address="127.0.0.1:0",
+                silence_logs=logging.CRITICAL,  # Of workers that are killed, too.
+            )
+        except (RuntimeError, OSError) as error:
+            if next(tries) == _TRIES:
+                raise ExecutorError(
+                    f"Dask's local cluster, with --jobs {jobs}, does not start: {error}; lower "
+                    "--jobs, or use the executor processes"
+                ) from error
 
 
 @contextmanager
