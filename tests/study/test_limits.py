@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import subprocess
+import sys
 import time
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
@@ -22,6 +24,7 @@ from sparq_sim.study.executors import (
     pooled,
 )
 from sparq_sim.study.study import Study
+from tests.conftest import PATIENCE
 from tests.study.plays import scenario
 from tests.study.test_executors import Dawdling
 
@@ -115,3 +118,38 @@ def test_a_limit_that_is_none_is_refused(tmp_path: Path, limit: float) -> None:
     with pytest.raises(ExecutorError, match="a number of seconds above 0, or 0 for none, not"):
         Study(scenario(), tmp_path).run(InProcess(), limit=limit)
     assert not list(tmp_path.iterdir())
+
+
+UNDER_A_PROFILER = """
+import sys, threading
+from sparq_sim.study.executors.limit import PlayTooLong, limit_play
+
+ended = []
+
+def play(limit):
+    try:
+        with limit_play(limit):
+            while limit < 1:
+                pass
+    except PlayTooLong:
+        ended.append(limit)
+
+for limit in (60.0, 0.05, 60.0):
+    thread = threading.Thread(target=play, args=(limit,))
+    thread.start()
+    thread.join()
+sys.setprofile(lambda *_: None)
+play(60.0)
+print(ended)
+"""
+
+
+def test_a_play_in_a_thread_leaves_nothing_behind_on_which_a_profiler_hangs() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", UNDER_A_PROFILER],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+    assert (done.returncode, done.stdout) == (0, "[0.05]\n"), done.stderr
