@@ -240,7 +240,7 @@ def test_a_long_life_fits_in_little_memory(world: MarkovGP) -> None:
         ({"epsilon": 1.1}, "less than or equal to 1"),
         ({"epsilon": math.nan}, "epsilon"),
         ({"nodes": 1}, "greater than or equal to 2"),
-        ({"features": 0}, "greater than 0"),
+        ({"features": 0}, "greater than or equal to 1"),
         ({"dimensions": 3}, "a grid in 3 dimensions is too large; give features"),
         ({"dimensions": 2, "nodes": 65}, "a grid of 4225 points; at most 4096 are allowed"),
         ({"features": 10, "kernel": {"kind": "matern-1/2"}}, "use a grid"),

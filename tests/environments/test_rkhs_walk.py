@@ -245,7 +245,7 @@ def test_a_long_walk_fits_in_little_memory() -> None:
         ({"interval": 0.5}, "greater than or equal to 1"),
         ({"cycle": math.inf}, "finite"),
         ({"cycles": ()}, "at least 1"),
-        ({"centres": 0}, "greater than 0"),
+        ({"centres": 0}, "greater than or equal to 1"),
         ({"drift": "sudden"}, "'walk', 'periodic', 'abrupt' or 'seasonal'"),
         ({"kernel": {"kind": "matern-1/2"}}, "does not match any of the expected tags"),
         ({"lower": 1.0, "upper": 0.0}, r"lower 1.0 must lie below upper 0.0; swap"),

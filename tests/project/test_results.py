@@ -121,7 +121,9 @@ TYPED = {
     "docs/guides/simulators.md: where": "read in other simulators; tests here have the numbers",
     "docs/guides/simulators.md: choice": "constants, with their sources in the code",
     "docs/guides/studies.md: column": "what columns mean",
+    "docs/guides/studies.md: executor": "what executors do, with the limits of the code",
     "docs/guides/studies.md: measure": "formulas",
+    "docs/guides/trust.md: what happens": "exit codes and limits of the code",
 }
 """Tables with digits that nothing measures, by page and the head of the first column: why."""
 

@@ -18,6 +18,7 @@ from sparq_environments.sensor_network import SensorNetwork
 from sparq_sim.analysis.pairs import compare_optimizers
 from sparq_sim.analysis.summary import summary
 from sparq_sim.cli.main import app
+from sparq_sim.errors import PluginError
 from sparq_sim.gp.kernels import SquaredExponential
 from sparq_sim.landscapes.drift import measure_drift
 from sparq_sim.messages import REWARD, Query
@@ -215,7 +216,7 @@ def test_a_kernel_that_does_not_fit_the_domain_is_refused_with_the_remedy() -> N
     kernel = "optimizers.gp-ucb.kernel={kind='squared-exponential', length_scale=[1.0, 2.0]}"
     scenario = Scenario.load("paper/synthetic-tuned", overrides=["rounds=2", kernel])
     told = "length_scale has 2 entries and the points have 1 coordinates: give one number"
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(PluginError, match=told):
         scenario.play("gp-ucb")
 
 

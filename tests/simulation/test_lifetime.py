@@ -282,8 +282,13 @@ def test_ctrl_c_in_a_play_leaves_all() -> None:
     def interrupt(_: object) -> None:
         signal.raise_signal(signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt):
-        virtually(**parts(), watch=interrupt)
+    # A shell's background ignores Ctrl-C.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            virtually(**parts(), watch=interrupt)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert LOG[-1] == "world left by KeyboardInterrupt"
 
 
