@@ -12,9 +12,9 @@ from numpy.random import Generator, Philox
 
 from sparq_environments.synthetic import Synthetic
 from sparq_sim.arrays import Point, Points, Values
-from sparq_sim.domain import Box, Sites
+from sparq_sim.domain import Box, Domain, Sites
 from sparq_sim.plugin.environment import Landscape
-from sparq_sim.simulation.references import References, compute_references
+from sparq_sim.simulation.references import References, compute_references, count_worlds
 from sparq_sim.testing import Slope
 
 
@@ -216,3 +216,20 @@ def test_who_watches_hears_how_far_it_is() -> None:
     assert done == sorted(done)
     assert {total for _, total in heard} == {2 * (2000 + 64 + 1)}
     assert done[-1] == pytest.approx(heard[-1][1], rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("domain", "rounds", "points"),
+    [
+        (Sites([[float(place)] for place in range(30)]), 5, 5 * 2 * 30),
+        (Sites([[float(place)] for place in range(30)]), 90, 10 * 2 * 30),
+        (Box(0.0, 1.0), 5, 5 * (200 + 4 * 16 + 1)),
+        (Box([0.0, 0.0], [1.0, 1.0]), 90, 10 * (200 + 4 * 16 * 2 + 1)),
+    ],
+)
+def test_a_budget_is_shared_among_worlds_that_get_enough(
+    domain: Domain, rounds: int, points: int
+) -> None:
+    assert count_worlds(domain, rounds, 7 * points) == 7
+    assert count_worlds(domain, rounds, 7 * points - 1) == 6
+    assert count_worlds(domain, rounds, 1) == 1

@@ -159,6 +159,13 @@ def test_the_first_difference_of_accounts_is_told(trace: Trace) -> None:
     assert first_difference(one, trace) == "accounts: only the first has the table net/nodes"
 
 
+def test_what_is_no_number_differs_from_one_and_not_from_itself(trace: Trace) -> None:
+    one = with_accounts(trace, node=[0, 1], left=[1.0, np.nan])
+    assert first_difference(one, with_accounts(trace, node=[0, 1], left=[1.0, np.nan])) is None
+    told = first_difference(one, with_accounts(trace, node=[0, 1], left=[1.0, 2.0]))
+    assert told == "net/nodes, row 2: left nan and 2.0"
+
+
 def test_columns_in_another_order_of_memory_have_the_same_digest(trace: Trace) -> None:
     strided = {name: np.repeat(column, 2)[::2] for name, column in trace.rounds.items()}
     assert replace(trace, rounds=strided).digest() == trace.digest()

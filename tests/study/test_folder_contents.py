@@ -85,6 +85,16 @@ def test_a_folder_without_a_description_refuses_too(tmp_path: Path) -> None:
     assert run(tmp_path).resumed == 2
 
 
+def test_one_play_without_a_description_tells_its_scenario(tmp_path: Path) -> None:
+    alone: dict[str, Any] = {"optimizers": {"careless": {"kind": "uniform"}}}
+    run(tmp_path, **alone)
+    described = json.loads((tmp_path / "scenario.json").read_text())
+    assert described["version"] == sparq_sim.__version__
+    (tmp_path / "scenario.json").unlink()
+    with pytest.raises(StoreError, match="'small': rounds was 3 then and is 4 now"):
+        run(tmp_path, rounds=4, title="long", **alone)
+
+
 def test_another_parameter_of_an_optimizer_is_refused_unless_it_has_a_name_of_its_own(
     tmp_path: Path,
 ) -> None:

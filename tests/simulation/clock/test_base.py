@@ -4,7 +4,7 @@ from math import inf
 
 import pytest
 
-from sparq_sim.simulation.clock.protocol import Clock
+from sparq_sim.simulation.clock.protocol import Clock, Process
 from sparq_sim.simulation.clock.virtual import SimClock
 from tests.conftest import Run
 
@@ -33,6 +33,27 @@ def test_a_function_that_raises_stop_iteration_fails_alike_under_both_clocks(run
         return "nothing"
 
     assert run(main) == "a function that was called raised StopIteration"
+
+
+def test_who_is_cancelled_as_it_wakes_goes_on_and_ends_without_a_result(run: Run) -> None:
+    async def main(clock: Clock) -> list[object]:
+        signal = clock.signal()
+        seen: list[object] = []
+
+        async def wait(name: str, *, then: list[Process[str]]) -> str:
+            seen.append(f"{name} hears {await signal}")
+            for each in then:
+                each.cancel()
+            return name
+
+        others: list[Process[str]] = []
+        first = clock.start(wait("first", then=others))
+        others.append(clock.start(wait("second", then=[])))
+        await clock.sleep(1.0)
+        signal.set("it")
+        return [*seen, await first, await others[0], *seen]
+
+    assert run(main) == ["first", None, "first hears it", "second hears it"]
 
 
 def test_who_wakes_goes_on_before_what_was_scheduled_later_under_both_clocks(run: Run) -> None:

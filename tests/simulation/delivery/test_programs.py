@@ -264,6 +264,17 @@ def test_a_function_that_finds_no_next_fails_the_query_alike_under_both_clocks()
     assert virtual.digest() == real.digest()
 
 
+class Swift(Teller):
+    """Computes, and does not say for how long."""
+
+    async def answer(self, query: Query, world: World) -> Estimate:
+        return Estimate(await world.compute(np.zeros, len(query.points)))
+
+
+def test_a_function_takes_no_time_unless_some_is_declared() -> None:
+    assert answers(virtually(Swift()), "arrived_at") == [1.0, 2.0, 3.0]
+
+
 @pytest.mark.parametrize("takes", [-1.0, nan, inf])
 def test_a_time_that_is_none_is_refused(takes: float) -> None:
     (reason,) = answers(virtually(Heavy(takes=takes), rounds=1), "reason")

@@ -243,6 +243,20 @@ def test_energy_that_is_not_booked_breaks_a_law() -> None:
     assert find_laws(spoilt) == {"energy used and left is what there was"}
 
 
+def test_energy_that_was_harvested_or_wasted_is_part_of_the_sum() -> None:
+    trace = made()
+
+    def find(**more: float) -> set[str]:
+        nodes = dict(trace.accounts["net/nodes"])
+        for name, joules in more.items():
+            nodes[name] = nodes.get(name, np.zeros(len(nodes["left"]))) + joules
+        return find_laws(replace(trace, accounts={**trace.accounts, "net/nodes": nodes}))
+
+    assert find(harvested=3.0, wasted=1.0, left=2.0) == set()
+    for wrong in ({"harvested": 3.0}, {"wasted": 1.0}, {"harvested": 3.0, "left": 2.0}):
+        assert find(**wrong) == {"energy used and left is what there was"}
+
+
 def test_an_error_names_law_source_round_and_values() -> None:
     spoilt = spoil(put("slow", "value", np.nan))
     assert spoilt.played is not None
