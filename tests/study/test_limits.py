@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
@@ -23,6 +25,7 @@ from sparq_sim.study.executors import (
     lane,
     pooled,
 )
+from sparq_sim.study.executors.limit import PlayTooLong, limit_play
 from sparq_sim.study.study import Study
 from tests.conftest import PATIENCE
 from tests.study.plays import scenario
@@ -56,6 +59,15 @@ class Asleep(Optimizer):
             ctypes.CDLL(None).sleep(600)
 
 
+class Deaf(Optimizer):
+    """Waits without end, and ignores who tells it to end."""
+
+    def start(self, briefing: Briefing, rng: Generator) -> Agent:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        while True:
+            time.sleep(600)
+
+
 def hanging(hung: Optimizer) -> Any:
     """A play that hangs, between two that do not."""
     optimizers = {"before": Uniform(), "hung": hung, "later": Dawdling(seconds=0.0)}
@@ -76,13 +88,15 @@ def check_all_but_hung(study: Study, executor: PlayExecutor | Executor) -> None:
     assert study.missing() == hung
 
 
-@pytest.mark.parametrize("holds", [pytest.param(False, marks=pytest.mark.slow), True])
-def test_a_worker_that_hangs_in_native_code_is_ended_and_no_play_beside_it_suffers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, holds: bool
+@pytest.mark.parametrize(
+    "hung", [pytest.param(Asleep(), marks=pytest.mark.slow), Asleep(holds=True), Deaf()]
+)
+def test_a_worker_that_hangs_is_ended_and_no_play_beside_it_suffers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hung: Optimizer
 ) -> None:
     monkeypatch.setattr(lane, "GRACE", 0.5)
     # After a quick one, the worker is given two: the last waits behind the one that hangs.
-    study = Study(hanging(Asleep(holds=holds)), tmp_path)
+    study = Study(hanging(hung), tmp_path)
     check_all_but_hung(study, Processes(1))
 
 
@@ -118,6 +132,16 @@ def test_a_limit_that_is_none_is_refused(tmp_path: Path, limit: float) -> None:
     with pytest.raises(ExecutorError, match="a number of seconds above 0, or 0 for none, not"):
         Study(scenario(), tmp_path).run(InProcess(), limit=limit)
     assert not list(tmp_path.iterdir())
+
+
+def test_waiting_in_the_main_thread_is_ended_and_the_alarm_is_given_back() -> None:
+    assert threading.current_thread() is threading.main_thread()
+    began = time.monotonic()
+    with pytest.raises(PlayTooLong), limit_play(0.1):
+        time.sleep(PATIENCE)
+    assert time.monotonic() - began < PATIENCE / 2
+    assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
 UNDER_A_PROFILER = """
