@@ -141,6 +141,8 @@ def test_bad_numbers_are_refused() -> None:
         information_gains(KERNEL, FEW, rounds=0, noise_variance=0.1)
     with pytest.raises(ValueError, match="numbered from 1"):
         regret_bound(0, widths=1.0, gains=1.0, noise_variance=0.1)
+    with pytest.raises(ValueError, match="noise_variance"):
+        regret_bound(5, widths=1.0, gains=1.0, noise_variance=0.0)
     with pytest.raises(ValueError, match="size is -1"):
         operator_tail(-1, length_scale=1.0, diameter=1.0)
     with pytest.raises(ValueError, match="length_scale is nan"):

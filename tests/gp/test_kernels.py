@@ -24,6 +24,7 @@ from sparq_sim.gp.kernels import (
     SquaredExponential,
     Sum,
     Wiener,
+    lowest_eigenvalue,
     stamp,
 )
 
@@ -230,3 +231,9 @@ def test_bad_kernels_and_points_are_refused() -> None:
         Wiener(rate=0.1).diagonal(np.array([[-1.0]]))
     with pytest.raises(ValueError, match="1 log-parameters for a kernel with 2"):
         SquaredExponential().with_log_parameters(np.zeros(1))
+
+
+def test_a_lowest_eigenvalue_that_is_rounding_is_none() -> None:
+    assert lowest_eigenvalue(np.array([[1.0, 1.0], [1.0, 1.0 - 1e-12]])) == 0.0
+    assert lowest_eigenvalue(np.array([[1.0, 1.0], [1.0, 1.0 - 1e-6]])) < 0.0
+    assert lowest_eigenvalue(np.array([[1.0, 1.0], [1.0, 2.0]])) > 0.0

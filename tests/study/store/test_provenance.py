@@ -26,6 +26,8 @@ def test_provenance_tells_what_was_played_and_with_what(tmp_path: Path) -> None:
     assert (told.play.seed, told.play.replication) == (0, 1)
     assert {"python", "numpy", "sparq-sim"} <= told.machine.versions.keys()
     assert told.machine.cpu
+    assert told.machine.blas
+    assert all(library["internal_api"] for library in told.machine.blas)
     assert {each["class"].split(":")[1] for each in told.plugins} >= {"Synthetic", "Truth"}
     assert all(each["distribution"] == "sparq-sim" for each in told.plugins)
 
