@@ -28,8 +28,8 @@ __all__ = [
 ]
 
 MOST_BYTES: Final = 500_000
-"""Of a scenario file. Large ones that people write have some 50 kB; data belong in other files. Of
-the worst of this size, `check` takes a second."""
+"""Of a scenario file. Large ones that people write have some 50 kB; data belong in other files.
+The worst of this size take `check` about a second."""
 MOST_LEVELS: Final = 50
 """Of tables and lists within each other. Python's own limit ends in an error without a place."""
 MOST_TEXT: Final = 10_000

@@ -65,7 +65,7 @@ class MarkovGP(KernelEnvironment):
     epsilon: Probability = 0.01
     """The share of the reward's variance that is new after each clock unit, from 0 to 1; Bogunovic
     et al. (2016) use 0.001 to 0.03."""
-    nodes: Annotated[int, Field(ge=2, le=10_000)] = 50
+    nodes: Annotated[int, Field(ge=2)] = 50
     """How many nodes the grid has in each dimension, bounds included; Bogunovic et al. (2016) use
     50."""
     features: Size | None = None

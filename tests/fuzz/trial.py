@@ -27,7 +27,7 @@ _MEMORY = 3 * 2**30
 """Bytes of address space that a trial may use beyond those of the process that it comes from."""
 _RAW = re.compile(r"\b[A-Z][A-Za-z]*(?:Error|Exception|Interrupt): .*")
 """The name of an error: a user is told in words."""
-_PLACE = re.compile(r":\d+: ")
+_PLACE = re.compile(r"\.toml:\d+: ")
 """Where a message begins that is about a file that is extended."""
 _TOO_MUCH = 99
 """The exit code of a trial that needs more memory than it may use."""

@@ -7,6 +7,7 @@ import numpy as np
 from sparq_sim.arrays import Matrix, Points
 from sparq_sim.errors import PluginError
 from sparq_sim.gp.kernels.base import Kernel
+from sparq_sim.plugin.frames import locate_error
 from sparq_sim.plugin.registry import name_of
 
 __all__ = ["check_kernel", "lowest_eigenvalue"]
@@ -29,7 +30,8 @@ def check_kernel(kernel: Kernel, points: Points) -> None:
     try:
         matrix = kernel(points, points)
     except ValueError as error:
-        raise PluginError(f"the kernel {name_of(type(kernel))!r}: {error}") from error
+        where = locate_error(error)  # Of a kernel of one's own.
+        raise PluginError(f"the kernel {name_of(type(kernel))!r}: {error}{where}") from error
     wrong = ""
     if not np.isfinite(matrix).all():
         wrong = "is not finite"

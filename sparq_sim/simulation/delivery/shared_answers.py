@@ -211,7 +211,7 @@ class Merged:
             self.ask(question.about(np.array(alone, dtype=np.intp)))
 
     def _follow(self, question: Question, row: int, key: bytes) -> bool:
-        """Let a *row* have the answer to the same point, and return whether there will be one."""
+        """Return whether the same point has an answer, or will have one; the *row* gets it."""
         taker = _Taker(question, row, self._context.round)
         match self._asked_now.get(key):
             case _Leader(takers):

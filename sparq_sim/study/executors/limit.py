@@ -122,7 +122,7 @@ def _limit_from_outside(limit: float) -> Iterator[None]:
 
 
 def _settle(over: threading.Event, watcher: threading.Thread) -> None:
-    """Have no play ended any more, and let what was raised and has not come yet come here.
+    """Stop the *watcher*, and catch what it has raised if that has not come yet.
 
     Python cannot take it back: until it comes, CPython up to 3.12 looks for it at each step, and
     hangs under a profiler.
@@ -131,7 +131,7 @@ def _settle(over: threading.Event, watcher: threading.Thread) -> None:
         try:
             over.set()
             watcher.join()
-            for _ in range(100):
+            for _ in range(100):  # Here it comes, at the latest.
                 pass
             return
         except PlayTooLong:

@@ -12,6 +12,7 @@ from numpy.testing import assert_array_equal
 from sparq_environments.synthetic import Synthetic
 from sparq_experts.truth import Truth
 from sparq_sim import Box, Briefing, Channel, Query, Rules, Sites, play
+from sparq_sim.arrays import Matrix, Points
 from sparq_sim.errors import PluginError
 from sparq_sim.gp.kernels import Matern12, Matern32, Matern52, SquaredExponential
 from sparq_sim.gp.kernels.temporal import Forgetting
@@ -109,6 +110,20 @@ def test_a_kernel_that_takes_no_such_points_is_refused_by_name() -> None:
     briefing = Briefing(Box(np.zeros(2), np.ones(2)), Channel().terms, rounds=3)
     with pytest.raises(PluginError, match="the kernel 'forgetting': a kernel of time was given"):
         GPUCB(kernel=Forgetting(epsilon=0.1), mean=0.0).start(briefing, np.random.default_rng(0))
+
+
+class Picky(SquaredExponential):
+    """Takes no points at all."""
+
+    def __call__(self, a: Points, b: Points) -> Matrix:
+        raise ValueError("no such points")
+
+
+def test_a_kernel_of_ones_own_that_fails_is_placed_in_its_file() -> None:
+    briefing = Briefing(Box(0.0, 1.0), Channel().terms, rounds=3)
+    told = r"Picky': no such points \(test_ucb\.py:\d+ in __call__\)$"
+    with pytest.raises(PluginError, match=told):
+        GPUCB(kernel=Picky(), mean=0.0).start(briefing, np.random.default_rng(0))
 
 
 SAME = {
