@@ -141,6 +141,8 @@ def _is_dead(host: str, pid: str) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except ProcessLookupError:
         return True
+    except FileNotFoundError:  # It was buried meanwhile, or this system tells of no process.
+        return Path("/proc/self/stat").exists()
     except OSError:
         return False
 

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from sparq_sim.study.store import FolderStore, StoreError
-from sparq_sim.study.store.files import temporary_name
+from sparq_sim.study.store.files import remove_parts, temporary_name
 from tests.study.plays import stored
 
 
@@ -34,3 +35,14 @@ def test_leftovers_of_dead_writers_are_removed_and_of_living_ones_kept(tmp_path:
         path.touch()
     home.prepare()
     assert (mine.exists(), dead.exists()) == (True, False)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+def test_a_writer_that_is_buried_while_it_is_looked_at_is_dead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "kill", lambda *_: None)  # It was there a moment ago.
+    dead = tmp_path / temporary_name(Path("x")).name.replace(f".{os.getpid()}.", ".4194305.")
+    dead.touch()
+    remove_parts(tmp_path)
+    assert not dead.exists()
