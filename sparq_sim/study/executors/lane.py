@@ -124,6 +124,10 @@ class Lane:
                 with suppress(OSError):
                     self._worker.terminate()
 
+    def bury(self) -> None:
+        """Wait until the worker, which has ended, is gone: its sentinel tells a little sooner."""
+        self._worker.join(GRACE)
+
     def press(self, limit: float | None) -> float | None:
         """End the worker if its play takes too long, by force if it does not heed that.
 
@@ -180,3 +184,5 @@ def settle_lanes(lanes: Sequence[Lane], limit: float | None) -> None:
         pauses = [pause for lane in left if (pause := lane.press(limit)) is not None]
         ended = connection.wait([lane.sentinel for lane in left], min(pauses, default=None))
         left = [lane for lane in left if lane.sentinel not in ended]
+    for lane in lanes:
+        lane.bury()
